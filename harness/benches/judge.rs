@@ -2,7 +2,7 @@
 //! `serde_json` alone. Checks that the cost does not grow, and measures a large snapshot.
 //!
 //! `--instructions FRAMES TURNS` only judges this many frames after this many turns of history, for a run under
-//! callgrind. With `--only bare`, it parses them instead.
+//! callgrind. With `--only bare`, the bench parses the frames instead.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -102,7 +102,7 @@ fn parse(frames: &[String]) -> f64 {
     took.as_secs_f64() * 1e9 / frames.len() as f64
 }
 
-/// Returns the CPU times for judging and for parsing a large snapshot that follows an earlier one, in
+/// Returns the CPU times for judging and for parsing a large snapshot after an earlier snapshot, in
 /// milliseconds.
 fn snapshot() -> (f64, f64) {
     let sent = |value: Value| ConnectionEvent::Sent(Arc::new(SeenFrame::new(Frame::json(&value))));

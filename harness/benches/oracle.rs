@@ -1,5 +1,5 @@
-//! Measures the cost of an envelope in the oracle. Checks that it does not grow with the history of the chat,
-//! the number of channels and subscribers, or the length of the run.
+//! Measures the cost of an envelope in the oracle. Checks that the cost does not grow with the history of the
+//! chat, the number of channels and subscribers, or the length of the run.
 //!
 //! `--instructions ROW FRAMES` only judges the frames of one row, for a run under callgrind.
 

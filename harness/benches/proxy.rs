@@ -1,5 +1,5 @@
 //! Measures the cost of `record`: a round trip and a flood of envelopes through the proxy, against the same
-//! without it. Also sends a million frames in each direction and compares every byte.
+//! work without a proxy. Also sends a million frames in each direction and compares every byte.
 //!
 //! Host, client and proxy each have their own thread and runtime, as if they were processes; a fourth thread
 //! records and judges. The times are wall-clock times, measured alternately; the results are medians of several
@@ -154,7 +154,7 @@ fn compared() -> u64 {
     down + server.join().expect("the host ends")
 }
 
-/// Sends the frames of one seed, and compares the received frames with those of the other seed.
+/// Sends the frames of one seed, and compares the received frames with the frames of the other seed.
 fn both(stream: &TcpStream, own: u64, others: u64, masked: bool) -> u64 {
     let mut writer = stream.try_clone().expect("a socket");
     let sending: JoinHandle<()> = std::thread::spawn(move || {

@@ -1,8 +1,8 @@
-//! Measures the reduction of typical turns, from wire text to the new state and alone, against the official
-//! crate of 1.0.0 (with the feature `official-newest`), and the dependence of the cost on parts and history.
+//! Measures the reduction of typical turns, with and without decoding, against the official crate of 1.0.0
+//! (with the feature `official-newest`). Also measures how the cost depends on parts and history.
 //!
-//! `--flat TURNS ACTIONS` only applies this many actions to this much history and measures nothing. It is for
-//! counting instructions with callgrind; see BENCHMARKS.md.
+//! `--flat TURNS ACTIONS` only applies this many actions to this much history and measures nothing. This option
+//! is for counting instructions with callgrind; see BENCHMARKS.md.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -63,7 +63,7 @@ fn main() {
     }
 }
 
-/// Prints the time per action of both, measured alternately, and their ratio.
+/// Prints the time per action of both reducers, measured alternately, and their ratio.
 fn compare(what: &str, ours: impl Fn(usize) -> f64, theirs: impl Fn(usize) -> Option<f64>) {
     let (mut own, mut peer) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

@@ -192,7 +192,7 @@ impl<'a> LedgerRow<'a> {
     }
 }
 
-/// The only version of ACP. It sorts after all versions of AHP in the order from newest to oldest.
+/// The only version of ACP. In the order from newest to oldest, this version sorts after all versions of AHP.
 const ACP_1: (&str, [u64; 3]) = ("acp-1", [0, 0, 0]);
 
 fn version(node: &LedgerNode<'_>) -> Result<[u64; 3], LedgerMistake> {

@@ -1,4 +1,5 @@
-//! The reference host with a weakness: it ends, hangs or restarts when a message contains the word `deadly`.
+//! The reference host with a weakness: the host ends, hangs or restarts when a message contains the word
+//! `deadly`.
 //!
 //! Usage: `dying_host WAY PORT`, with a way of [`WAYS`]. `tests/dying_hosts.rs` plays against it.
 #![expect(clippy::print_stderr, reason = "a program says what is wrong with its arguments")]
@@ -11,26 +12,26 @@ use ahp_harness::transcript::ConnId;
 use ahp_harness::transport::serve::{ServedBehind, serve};
 use ahp_harness::wire::frame::Frame;
 
-/// The reaction of the host to the word.
+/// The reaction of the host to the word `deadly`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum HostWeakness {
     /// The process ends with this exit code.
     Exits(i32),
-    /// It ends by SIGABRT.
+    /// The process ends by SIGABRT.
     Aborts,
-    /// It ends after this many milliseconds.
+    /// The process ends after this many milliseconds.
     ExitsLate(u64),
-    /// It ends when two connections have sent the word within two seconds.
+    /// The process ends when two connections have sent the word within two seconds.
     ExitsForTwo,
-    /// It stops reading and writing.
+    /// The host stops reading and writing.
     Hangs,
-    /// It keeps its connections, but answers nothing more.
+    /// The host keeps its connections, but answers nothing more.
     FallsSilent,
-    /// It restarts and loses its state.
+    /// The host restarts and loses its state.
     Restarts,
-    /// It ends after this many connections, whatever is sent on them.
+    /// The process ends after this many connections, whatever is sent on them.
     ExitsAfter(u32),
-    /// It ends this many milliseconds after its start, in any case.
+    /// The process ends this many milliseconds after its start, in any case.
     Expires(u64),
 }
 
@@ -59,7 +60,7 @@ struct DyingHost {
     method: &'static str,
     weakness: HostWeakness,
     connections: u32,
-    /// The connections that sent the word, with the times.
+    /// The connections that sent the word, each with the time.
     met: Vec<(ConnId, Duration)>,
     ends: Option<Duration>,
     silent: bool,

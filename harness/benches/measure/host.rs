@@ -1,5 +1,5 @@
-//! A minimal host: it has one session and one chat, parses only what it needs, and builds its answers by
-//! concatenation. Its cost is the baseline of the measurements.
+//! A minimal host, whose cost is the baseline of the measurements. The host has one session and one chat,
+//! parses only the members that it needs, and builds its answers by concatenation.
 
 use ahp_harness::wire::json::{Value, json};
 use futures_util::{SinkExt, StreamExt};
@@ -54,8 +54,8 @@ pub async fn pour(mut socket: WebSocketStream<TcpStream>, count: u64) {
     let _ = socket.close(None).await;
 }
 
-/// Serves a client of the protocol. It echoes a `chat/draftChanged` as an envelope; it echoes a
-/// `chat/turnStarted` and then sends a turn of `deltas` envelopes.
+/// Serves a client of the protocol. Echoes a `chat/draftChanged` as an envelope; echoes a `chat/turnStarted`
+/// and then sends a turn of `deltas` envelopes.
 pub async fn serve(mut socket: WebSocketStream<TcpStream>, deltas: u64) {
     let mut client_id = String::new();
     let mut seq = 0;
@@ -117,7 +117,7 @@ pub fn envelope(action: &str, seq: u64, client_id: &str, client_seq: &str) -> St
     parts.concat()
 }
 
-/// Returns the envelopes of a started turn: a part, `deltas` texts for it, and the end.
+/// Returns the envelopes of a started turn: the start of a part, `deltas` texts in this part, and the end.
 fn turn(started: u64, deltas: u64) -> impl Iterator<Item = String> {
     let part = json!({"type": "chat/responsePart", "turnId": "t1",
         "part": {"kind": "markdown", "id": "p1", "content": ""}});

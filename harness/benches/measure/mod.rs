@@ -36,8 +36,8 @@ pub fn instructions() -> Option<(u64, u64)> {
     number().zip(number())
 }
 
-/// Returns the CPU time, user and system, of this process. When instructions are counted, the time is not
-/// needed, and valgrind does not support reading it.
+/// Returns the CPU time, user and system, of this process. Returns zero when instructions are counted, because
+/// valgrind does not support reading the CPU time.
 pub fn cpu() -> Duration {
     if instructions().is_some() {
         return Duration::ZERO;
@@ -46,7 +46,7 @@ pub fn cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Pins the process to one core: the last of the allowed ones.
+/// Pins the process to one core: the last of the permitted cores.
 pub fn pin() {
     let Ok(allowed) = sched_getaffinity(None) else {
         return;
@@ -57,27 +57,27 @@ pub fn pin() {
     let _ = sched_setaffinity(None, &one);
 }
 
-/// Returns the median.
+/// Returns the median of the values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// Runs the other end on a separate thread, in place of a separate process. Threads stay on the core that
-/// [`pin`] chose for the first thread. The caller passes a bound listener in `end`, and joins the thread when
-/// the client is done.
+/// Runs the other end of a connection on a separate thread, in place of a separate process. Threads stay on the
+/// core that [`pin`] chose for the first thread. The caller passes a bound listener in `end`, and joins the
+/// thread when the client is done.
 pub fn beside<F: Future<Output = ()>>(
     end: impl FnOnce() -> F + Send + 'static,
 ) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || runtime().block_on(end()))
 }
 
-/// Makes a runtime on this thread, with the same settings as in the harness.
+/// Creates a runtime on this thread, with the same settings as in the harness.
 pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Makes a playable scenario from generated steps.
+/// Creates a playable scenario from generated steps.
 pub fn setup(steps: &str) -> CaseSetup {
     let text = format!(
         "scenario: bench/generated\ntitle: generated\nsteps:\n  - open: A\n{steps}  \
@@ -90,7 +90,7 @@ pub fn setup(steps: &str) -> CaseSetup {
     CaseSetup::of(&entry.scenario, Version::new(1, 0, 0), 1, epoch, limit)
 }
 
-/// Makes a file that is deleted when the bench ends.
+/// Creates a file that is deleted when the bench ends.
 pub fn tempfile() -> File {
     let path = std::env::temp_dir().join(format!("ahp-bench-{}.jsonl", std::process::id()));
     let file = File::create(&path).expect("a file");

@@ -13,7 +13,7 @@ use super::host;
 /// The parameters of the traffic.
 #[derive(Clone, Copy)]
 pub struct TrafficRow {
-    /// The name of the row: how it differs from the base.
+    /// The name of the row, which states the difference from the base row.
     pub name: &'static str,
     /// The number of turns in the history of the chat.
     pub turns: u64,
@@ -27,7 +27,7 @@ pub struct TrafficRow {
     pub frames: u64,
 }
 
-/// Returns an oracle that has seen the handshakes and subscriptions, and a function that makes the next
+/// Returns an oracle that has seen the handshakes and subscriptions, and a function that creates the next
 /// entries.
 pub fn begun(row: &TrafficRow) -> (Oracle, impl FnMut(u32, ConnectionEvent) -> TranscriptEntry) {
     let mut oracle = Oracle::new(OracleOptions::default());

@@ -1,7 +1,8 @@
-//! An MCP server with one tool, which records its calls: evidence of what a host's agent really executed.
+//! An MCP server with one tool, which records its calls. The records prove which calls a host's agent really
+//! executed.
 //!
-//! A message is a line of JSON-RPC, or the body of a request by HTTP. The tool, [`TOOL`], gives its text back and changes nothing; two texts make
-//! it fail, and not come back.
+//! A message is a line of JSON-RPC, or the body of a request by HTTP. The tool, [`TOOL`], returns its text and
+//! changes nothing. With the text [`FAILS`] the tool fails, and with [`WAITS`] it never returns.
 //!
 //! Pure: the functions return the output and the record, and the caller writes them.
 //!
@@ -16,11 +17,11 @@ use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 /// The name of the tool.
 pub const TOOL: &str = "ahp_probe";
 
-/// The variable of its environment that a client names, where it is a process.
+/// The environment variable through which a client passes [`MARK`] if the server is a process.
 pub const MARK_VARIABLE: &str = "AHP_MARK";
-/// The header of requests that a client names, where it is reached by HTTP.
+/// The HTTP header through which a client passes [`MARK`] if the server is reached by HTTP.
 pub const MARK_HEADER: &str = "X-Ahp-Mark";
-/// The value of either.
+/// The value of [`MARK_VARIABLE`] and of [`MARK_HEADER`].
 pub const MARK: &str = "ahp-mark";
 
 /// The text with which the tool fails.
@@ -74,8 +75,8 @@ pub fn newest() -> &'static str {
     REVISIONS.first().copied().unwrap_or_default()
 }
 
-/// What is told of a call: its arguments, and the value of [`MARK_VARIABLE`] or [`MARK_HEADER`] that came along, null
-/// where none did.
+/// Returns the record of a call: its arguments, and the value of [`MARK_VARIABLE`] or [`MARK_HEADER`], null if
+/// it was absent.
 pub fn record(arguments: &Value, mark: Option<&str>) -> Value {
     json!({"called": TOOL, "arguments": (arguments.clone()), "mark": mark})
 }

@@ -1,7 +1,8 @@
-//! Generates actions of clients from the protocol tables, aimed at the channel's state. Most are legal; the
-//! others have a named deviation.
+//! Generates actions of clients from the protocol tables, aimed at the channel's state. Most actions are legal;
+//! the others have a named deviation.
 //!
-//! Knows: the tables, typical values of action members. Never knows: what is legal; the stage does.
+//! Knows: the tables, typical values of action members. Never knows: which actions are legal; the stage decides
+//! this.
 //!
 //! Start at [`dispatch`].
 
@@ -76,8 +77,8 @@ pub fn dispatch_on(
     deviating(draw, bid, deviant)
 }
 
-/// Actions that make an agent work. They are not dispatched if no agent plays scripts, because their effects
-/// are unknown then.
+/// The actions that make an agent work. These actions are not dispatched if no agent plays scripts, because
+/// their effects are unknown then.
 const STARTS: [&str; 3] =
     ["chat/turnStarted", "chat/pendingMessageSet", "automation/createRequested"];
 
@@ -111,7 +112,7 @@ fn send(
     Some((name, deviation, came))
 }
 
-/// Makes a rejection also require a reason.
+/// Extends an expected rejection by the expectation of a reason.
 fn says_why(draw: &mut ConversationDraw) {
     let Some(step) = draw.steps.last_mut().and_then(super::draft::members_mut) else { return };
     if step.remove("refused").is_some() {
@@ -119,7 +120,7 @@ fn says_why(draw: &mut ConversationDraw) {
     }
 }
 
-/// Dispatches the same action again, either with a new `clientSeq` or with the previous one.
+/// Dispatches the same action again, either with a new `clientSeq` or with the previous `clientSeq`.
 fn repeat(draw: &mut ConversationDraw, step: &Value, uri: &str, name: &str) {
     // The second dispatch uses the identifiers that the first one created.
     let mut again = super::draft::minted(step);
@@ -128,7 +129,7 @@ fn repeat(draw: &mut ConversationDraw, step: &Value, uri: &str, name: &str) {
         if let Some(seq) = seq.filter(|_| draw.dice.chance(50)) {
             let seq = seq.as_str().unwrap_or_default();
             members.insert("clientSeq", json!(format!("${{{seq}}}")));
-            // The always-on checks judge a reused `clientSeq`.
+            // The always-on checks judge a reused `clientSeq`, so no outcome is expected here.
             draw.act(again, |_, _| None);
             return;
         }
@@ -180,7 +181,7 @@ fn bid_on(
         super::subscribe::follow(draw, &by, &uri)?;
         hearers = vec![by];
     }
-    // Sometimes the first generated action is used even if the stage rejects it.
+    // In some cases the first generated action is used even if the stage rejects it.
     let tries = if draw.dice.chance(16) { 1 } else { TRIES };
     for _ in 0..tries {
         let hearer = draw.dice.pick(&hearers).filter(|_| draw.dice.clone().chance(88)).cloned();
@@ -238,12 +239,12 @@ fn fit(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     }
 }
 
-/// Folders that a session may work in.
+/// The folders that a session may work in.
 pub const FOLDERS: &[&str] = &["file:///harness", "file:///harness/a", "file:///harness/b"];
 
 type ActionFit = fn(&mut ConversationDraw, &ActionBid, &mut Value);
 
-/// Adjustments that make particular actions meaningful, by the prefix of their type.
+/// The adjustments that give particular actions a meaning, by the prefix of the action's type.
 const FITS: &[(&str, ActionFit)] = &[
     ("chat/turnStarted", |draw, _, action| {
         action["turnId"] = json!(format!("t{}", draw.number()));
@@ -457,7 +458,7 @@ fn entry(draw: &mut ConversationDraw, state: &Value, of_type: Option<&str>) -> O
     draw.dice.pick(&all).cloned()
 }
 
-/// Usually names a folder that the session has.
+/// Sets the folder of an action, usually to a folder that the session has.
 fn directory(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let sessions = draw.channels(ChannelKind::Session);
     let held = sessions
@@ -496,7 +497,7 @@ fn definition(draw: &mut ConversationDraw) -> Value {
     definition
 }
 
-/// Names a tool call with this status, if there is one.
+/// Makes an action name a tool call with this status, if there is one.
 fn call_of(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value, status: &str) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
@@ -510,7 +511,8 @@ fn call_of(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value, sta
     }
 }
 
-/// Selects one of the options that a tool call offers for the decision, or edits its input if that is allowed.
+/// Selects one of the options that a tool call offers for the decision, or edits the input of the call if
+/// editing is allowed.
 fn option(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let mut calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);

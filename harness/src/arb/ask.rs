@@ -1,7 +1,8 @@
-//! Generates requests. Their params come from the protocol tables, with channels, files and identifiers that
-//! exist; some have a named deviation.
+//! Generates requests. The params of a request come from the protocol tables, with existing channels, files and
+//! identifiers; some requests have a named deviation.
 //!
-//! Knows: the tables, typical values of params members. Never knows: what is legal; the stage does.
+//! Knows: the tables, typical values of params members. Never knows: which requests are legal; the stage
+//! decides this.
 //!
 //! Start at [`ask`].
 
@@ -307,7 +308,7 @@ fn source(draw: &mut ConversationDraw, sampled: &Value) -> Value {
     source
 }
 
-/// Sends a request of one of the methods for which `wanted` returns true.
+/// Sends a request with one of the methods for which `wanted` returns true.
 pub fn ask(draw: &mut ConversationDraw, wanted: impl Fn(&str) -> bool) -> Option<ActionLogEntry> {
     let known =
         |row: &&RequestRow| wanted(row.method) && draw.protocol.method(row.method).is_some();
@@ -319,7 +320,7 @@ pub fn ask(draw: &mut ConversationDraw, wanted: impl Fn(&str) -> bool) -> Option
     let mut params = draw.sample(true, |sampler| sampler.of_type(&params))?;
     drop_channel(&mut params);
     let channel = channel(draw, &row.on)?;
-    // The row's own adjustment comes last, because its new names must not be replaced by existing ones.
+    // The row's own adjustment comes last, because its new names must not be replaced by existing names.
     if let Some((_, state)) = channel.1 {
         StateTargets::of(&state).aim(&mut draw.dice, &mut params);
     }
@@ -364,7 +365,7 @@ fn send(
     let came = draw.act(step, |came, draw| {
         let rule = match came {
             ClientStepResult::Error(_) if broken => Some("jsonrpc.invalid-params.missing"),
-            // Only the reference host is known to have these files.
+            // Only the reference host certainly has these files.
             _ if !draw.taste.reference && FILED.iter().any(|it| method.starts_with(it)) => None,
             ClientStepResult::Error(code) => rules::of_request(method, Some(*code)),
             // Other hosts may refuse the remaining requests that the reference host answers with a result.
@@ -440,7 +441,7 @@ fn own(draw: &ConversationDraw) -> bool {
     uri.and_then(Value::as_str).is_some_and(|uri| uri.starts_with(OWN))
 }
 
-/// Expects that a new chat is in the session's catalogue before its creator receives the response.
+/// Expects that the session's catalogue lists a new chat before the creator receives the response.
 fn announced(draw: &mut ConversationDraw) {
     let Some(request) = request(draw).cloned() else {
         return;
@@ -497,7 +498,7 @@ fn expires(draw: &mut ConversationDraw) {
     }
 }
 
-/// Lets the client that sent or revoked a token create a session that needs one.
+/// Lets the client that sent or revoked a token create a session that needs a token.
 fn guarded(draw: &mut ConversationDraw) {
     let by = request(draw).and_then(|it| it["by"].as_str()).map(str::to_owned);
     let protected = protected(&agents(draw));
@@ -513,7 +514,7 @@ fn guarded(draw: &mut ConversationDraw) {
     send(draw, step, "createSession", false);
 }
 
-/// Subscribes to a channel that was removed together with a session.
+/// Subscribes to a channel that the host removed together with a session.
 fn left_behind(draw: &mut ConversationDraw) {
     let gone = draw.gone();
     let (by, uri) = (draw.somebody(), draw.dice.pick(&gone).cloned());
@@ -576,7 +577,7 @@ fn members(params: &Value) -> Vec<String> {
     names.filter(|name| name != "channel").collect()
 }
 
-/// Applies a named deviation to a request and returns its name.
+/// Applies a named deviation to a request and returns the name of the deviation.
 fn deviate(draw: &mut ConversationDraw, row: &RequestRow, params: &mut Value) -> &'static str {
     match draw.dice.below(6) {
         0 => {

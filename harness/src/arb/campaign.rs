@@ -1,4 +1,4 @@
-//! The state of a fuzzing campaign: its progress, its findings, and what it has tried.
+//! The state of a fuzzing campaign: its progress, its findings, and the combinations that were tried.
 //!
 //! The state is saved as text, so that an interrupted campaign can continue.
 //!
@@ -20,9 +20,9 @@ use super::finding::FuzzFinding;
 use super::gauge::AnswerTally;
 use super::hold::StepExpectation;
 
-/// A flaky finding is examined again until it was found in this many conversations.
+/// The number of conversations with a flaky finding up to which the finding is examined again.
 const DOUBTFUL: u64 = 3;
-/// Every weight.
+/// All weights of findings.
 const WEIGHTS: [Weight; 4] = [Weight::Note, Weight::Should, Weight::Essential, Weight::Must];
 /// The format of the file of known findings.
 const FORM: ListingForm = ListingForm {
@@ -32,20 +32,20 @@ const FORM: ListingForm = ListingForm {
     entry: &["finding", "rule", "reason"],
 };
 
-/// One defect, with the number of times it was found.
+/// One defect, with the number of conversations that found it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FindingBucket {
     /// The first finding.
     pub finding: FuzzFinding,
-    /// The scenario that reproduces it.
+    /// The scenario that reproduces the finding.
     pub scenario: String,
-    /// The seed of the conversation that found it first.
+    /// The seed of the first conversation with the finding.
     pub seed: u64,
-    /// The number of conversations that found it.
+    /// The number of conversations with the finding.
     pub times: u64,
-    /// The result of replays: how many showed the finding, and how many there were.
+    /// The result of replays: the number of replays that showed the finding, and the number of all replays.
     pub again: (u32, u32),
-    /// Whether too few replays showed the finding. It is then listed separately and does not count as a
+    /// Whether too few replays showed the finding. A flaky finding is listed separately and does not count as a
     /// failure.
     pub flaky: bool,
     /// The keys of other findings that shrank to the same scenario.
@@ -75,12 +75,12 @@ pub struct FuzzCampaign {
     /// The number of times that each combination of action or method, deviation and result on the stage was
     /// tried.
     pub tried: BTreeMap<String, u64>,
-    /// The number of times that each combination was seen on the target: what a client sent, the host's
+    /// The number of times that each combination was observed on the target: the client's message, the host's
     /// previous message on the channel, and the result.
     pub seen: BTreeMap<String, u64>,
     /// The number of the last conversation that added a new combination to `seen`.
     pub newest: u64,
-    /// The expectations that the target is known not to meet; later conversations do not wait for them.
+    /// The expectations that the target does not meet; later conversations do not wait for them.
     pub unmet: BTreeSet<StepExpectation>,
     /// The seeds of conversations that tried a new combination.
     pub corpus: Vec<u64>,
@@ -89,7 +89,7 @@ pub struct FuzzCampaign {
 }
 
 impl FuzzCampaign {
-    /// Records what a conversation tried. Returns whether any combination was new.
+    /// Records the moves of a conversation. Returns whether any combination was new.
     pub fn tried(&mut self, seed: u64, told: &[ActionLogEntry]) -> bool {
         let mut new = false;
         for (what, deviation, came) in told {
@@ -104,7 +104,7 @@ impl FuzzCampaign {
         new
     }
 
-    /// Records what a conversation tested on the target.
+    /// Records the combinations that a conversation tested on the target.
     pub fn saw(&mut self, seen: BTreeMap<String, u64>) {
         for (what, times) in seen {
             let count = self.seen.entry(what).or_default();
@@ -115,8 +115,8 @@ impl FuzzCampaign {
         }
     }
 
-    /// Returns how rare the combinations of a planned conversation are. A combination that was never seen
-    /// counts as one, a frequent one as nearly zero.
+    /// Returns how rare the combinations of a planned conversation are. A combination that was never observed
+    /// adds one, a frequent combination nearly zero.
     pub fn rarity(&self, expected: &BTreeMap<String, u64>) -> f64 {
         let count = |what: &String| self.seen.get(what).copied().unwrap_or_default();
         expected.keys().map(|what| 1.0 / (1.0 + count(what) as f64)).sum()
@@ -132,13 +132,14 @@ impl FuzzCampaign {
         self.buckets.iter().filter(|bucket| !bucket.flaky)
     }
 
-    /// Whether something of the same cause was found, and showed when it was played again.
+    /// Returns whether a finding with the same cause is known and did reproduce.
     pub fn has_cause_of(&self, finding: &FuzzFinding) -> bool {
         let cause = finding.cause();
         self.failures().any(|bucket| bucket.finding.cause() == cause)
     }
 
-    /// The findings that count, those of one cause together, in the order in which the first of each was found.
+    /// Returns the findings that are not flaky, grouped by cause, in the order in which the first finding of
+    /// each cause was found.
     pub fn causes(&self) -> Vec<Vec<&FindingBucket>> {
         let mut causes: Vec<(String, Vec<&FindingBucket>)> = Vec::new();
         for bucket in self.failures() {
@@ -151,14 +152,13 @@ impl FuzzCampaign {
         causes.into_iter().map(|(_, group)| group).collect()
     }
 
-    /// Returns whether a finding is flaky so far and has been found in few enough conversations to be examined
-    /// again.
+    /// Returns whether a finding is flaky and has been found in few enough conversations to be examined again.
     pub fn is_doubtful(&self, finding: &FuzzFinding) -> bool {
         let doubtful = |bucket: &FindingBucket| bucket.flaky && bucket.times <= DOUBTFUL;
         self.buckets.iter().any(|bucket| bucket.finding.key == finding.key && doubtful(bucket))
     }
 
-    /// Records a flaky finding, or adds its replays to those of the known one.
+    /// Records a flaky finding. If the finding is known already, adds the number of its replays to the record.
     pub fn add_flaky(&mut self, bucket: FindingBucket) {
         let mut known = self.buckets.iter_mut();
         match known.find(|known| known.flaky && known.finding.key == bucket.finding.key) {
@@ -169,12 +169,12 @@ impl FuzzCampaign {
         }
     }
 
-    /// Removes the flaky record of a finding that now shows in every replay.
+    /// Removes the flaky record of a finding that every replay has now shown.
     pub fn forget_flaky(&mut self, finding: &FuzzFinding) {
         self.buckets.retain(|bucket| !bucket.flaky || bucket.finding.key != finding.key);
     }
 
-    /// Returns whether a finding is already known, and counts it if so.
+    /// Returns whether a finding is already known. Counts a known finding.
     pub fn is_known(&mut self, finding: &FuzzFinding) -> bool {
         let is_same = |bucket: &&mut FindingBucket| {
             bucket.finding.key == finding.key || bucket.also.contains(&finding.key)
@@ -233,7 +233,7 @@ impl FuzzCampaign {
             tally: AnswerTally { served: number("served")?, refused: number("refused")? },
             ..FuzzCampaign::default()
         };
-        // If the file was cut off, only its last line is incomplete; the lines before it count.
+        // If the file was cut off, only its last line is incomplete; the lines before it are valid.
         for line in lines.map_while(Result::ok) {
             if let Some(bucket) = line.get("finding").and_then(FindingBucket::of) {
                 campaign.buckets.push(bucket);
@@ -290,7 +290,7 @@ impl FindingBucket {
     }
 }
 
-/// Known findings: by key, or all findings about a rule.
+/// The known findings: single findings by key, or all findings about a rule.
 #[derive(Clone, Debug, Default)]
 pub struct KnownFindings {
     entries: Vec<(String, bool)>,

@@ -4,7 +4,7 @@
 
 use arbitrary::Unstructured;
 
-/// A sequence of choices that depends only on the bytes. When the bytes are used up, every choice is the first
+/// A sequence of choices that depends only on the bytes. When all bytes are used up, every choice is the first
 /// option, which is the simplest.
 #[derive(Debug)]
 pub struct ByteChoices<'a>(Unstructured<'a>);

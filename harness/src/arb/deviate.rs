@@ -1,4 +1,4 @@
-//! Deviations of actions from what is legal, each with a name.
+//! Deviations that make legal actions illegal, each with a name.
 //!
 //! Knows: typical values of action members. Never knows: how a host responds.
 //!

@@ -30,30 +30,33 @@ pub struct ScenarioDraft {
     pub title: String,
     /// The version in whose vocabulary the steps were generated.
     pub since: Version,
-    /// The names of its clients.
+    /// The names of the scenario's clients.
     pub clients: Vec<String>,
-    /// The client that allows whatever an agent asks permission for, in a conversation with an agent.
+    /// The client that allows every request for permission, in a conversation with an agent; `None` if steps
+    /// answer the requests.
     pub approves: Option<String>,
-    /// What an agent has to be able to do; what a host has to offer is read off the steps.
+    /// The abilities that the draft needs of an agent. The capabilities that it needs of a host follow from the
+    /// steps.
     pub needs: Vec<&'static str>,
     /// The steps.
     pub steps: Vec<Value>,
 }
 
-/// The requirement of drafts without any other claim: no message of a client may make a host unresponsive.
+/// The requirement of drafts about hosts without any other claim: no message of a client may make a host
+/// unresponsive.
 pub const ANYTHING: &str = "security.no-crash-fuzz";
-/// The same for an agent: every request is answered.
+/// The requirement of drafts about agents without any other claim: an agent answers every request.
 pub const ANSWERS_ALL: &str = "acp.tr-04";
 
 impl ScenarioDraft {
-    /// Returns the versions for which the expectations hold. Steps from the tables of a version hold for later
-    /// versions, too; steps that were only translated to its vocabulary may not.
+    /// Returns the versions for which the expectations hold. Steps from the tables of a version also hold for
+    /// later versions; steps that were only translated to its vocabulary may not.
     fn spec(&self) -> String {
         let newer = Protocol::known().contains(&self.since);
         format!("{}{}", if newer { ">=" } else { "" }, self.since)
     }
 
-    /// Whether it is a conversation with an agent that is put to the test itself.
+    /// Returns whether the draft is a conversation with an agent under test.
     pub fn is_about_agents(&self) -> bool {
         self.since.standard == ProtocolStandard::Acp
     }
@@ -85,8 +88,8 @@ impl ScenarioDraft {
         head
     }
 
-    /// The steps, of which at least one tests a requirement: where none does, the host has to serve a further
-    /// client after them, or the agent another request.
+    /// Returns the steps, of which at least one tests a requirement. If no step does, adds a claim at the end:
+    /// the host has to serve a further client, or the agent has to answer another request.
     fn claiming(&self) -> Vec<Value> {
         let mut steps = self.steps.clone();
         if self.is_about_agents() {
@@ -105,7 +108,7 @@ impl ScenarioDraft {
     /// Returns the scenario, for playing.
     ///
     /// # Errors
-    /// Returns the first mistake in it, such as a name that nothing binds.
+    /// Returns the first mistake in the scenario, such as a name that no step binds.
     pub fn scenario(&self) -> Result<ParsedScenario, String> {
         let mut root: Map = self.head().into_iter().collect();
         root.insert("steps".to_owned(), Value::Array(self.claiming()));
@@ -134,7 +137,7 @@ impl ScenarioDraft {
     /// Returns the scenario as loaded from its file, with the file's text.
     ///
     /// # Errors
-    /// Returns the first mistake in it.
+    /// Returns the first mistake in the scenario.
     pub fn entry(&self) -> Result<SuiteEntry, String> {
         let path = format!("{}.yaml", self.id);
         let loaded = load(&path, &self.text(), &CarriedFiles);
@@ -146,7 +149,7 @@ impl ScenarioDraft {
     }
 }
 
-/// Whether a step tests a requirement.
+/// Returns whether a step tests a requirement.
 fn claims(step: &Value) -> bool {
     verb_of(step).is_some_and(|(_, members)| members.get("proves").is_some())
 }

@@ -1,5 +1,5 @@
-//! Generates a conversation. Each step is played on a stage (a reference host in memory) at once, so that the
-//! next step can use the current state and the scenario can state the expected outcome.
+//! Generates a conversation. Each step is played at once on a stage, a reference host in memory. The next step
+//! can therefore use the current state, and the scenario can state the expected outcome.
 //!
 //! A step's outcome on the stage becomes an expectation only if a requirement covers it: the tables of
 //! [`rules`] and the host's own rules decide.
@@ -32,7 +32,7 @@ use super::rules;
 use super::stage::{FuzzStage, PassedFrames};
 use super::step_result::{ClientStepResult, came};
 
-/// The virtual time that the host gets to finish what a step started.
+/// The virtual time that the host gets to finish the work that a step started.
 const PAUSE: Duration = Duration::from_millis(1_300);
 /// The maximum number of waits after one step.
 const MOST_WAITS: usize = 8;
@@ -41,7 +41,7 @@ const MOST_WAITS: usize = 8;
 const LEEWAY: u128 = 50;
 /// The error code for something that does not exist.
 const NOT_FOUND: i64 = -32008;
-/// The host is idle if it has nothing to do for this long.
+/// The time without any work after which the host counts as idle.
 const REST: Duration = Duration::from_millis(250);
 
 /// A conversation that is being generated.
@@ -66,13 +66,14 @@ pub struct ConversationDraw {
     pub words: Vec<String>,
     /// The URIs of all channels that ever existed.
     pub known: Vec<String>,
-    /// What the target can be asked for.
+    /// The properties of the target that decide which moves are possible.
     pub taste: DrawTaste,
     seed: u64,
 }
 
 impl ConversationDraw {
-    /// Creates a conversation without steps. Returns `None` if the version cannot be played.
+    /// Creates a conversation without steps. Returns `None` if the harness has no protocol tables for the
+    /// version.
     pub fn new(
         version: Version,
         seed: u64,
@@ -126,7 +127,8 @@ impl ConversationDraw {
         BoundNames::of(self.stage.bindings())
     }
 
-    /// Returns a value with the host's identifiers replaced by their names; `None` if one of them has no name.
+    /// Returns a value with the host's identifiers replaced by their names; `None` if an identifier has no
+    /// name.
     pub fn named(&self, value: &Value) -> Option<Value> {
         self.names().symbolic(value)
     }
@@ -157,14 +159,14 @@ impl ConversationDraw {
         Some((engine.client_id.clone(), conn?))
     }
 
-    /// Returns the URIs and kinds of the stage's channels that the target offers, too.
+    /// Returns the URIs and kinds of those channels of the stage that the target offers, too.
     pub fn kinds(&self) -> Vec<(&str, ChannelKind)> {
         let mut all = self.stage.kinds();
         all.retain(|(_, kind)| self.offers.have(*kind));
         all
     }
 
-    /// Returns the URIs of the stage's channels, without those of a kind that the target does not offer.
+    /// Returns the URIs of the stage's channels, without channels of a kind that the target does not offer.
     pub fn uris(&self) -> Vec<String> {
         let missing: Vec<&str> = self
             .stage
@@ -245,8 +247,8 @@ impl ConversationDraw {
             || plan::not_offered(scenario, self.offers.detected(), self.agent()).is_some()
     }
 
-    /// Plays a step of a client and adds the expected outcome to it. `rule` returns the requirement that covers
-    /// an outcome, if there is one.
+    /// Plays a step of a client and adds the expected outcome to the step. `rule` returns the requirement that
+    /// covers an outcome, if there is one.
     pub fn act(
         &mut self,
         step: Value,
@@ -282,7 +284,7 @@ impl ConversationDraw {
             }
             ClientStepResult::Error(found) => {
                 members.remove("result");
-                // A host may report with another code that something does not exist.
+                // A host may use another error code for an object that does not exist.
                 let other = *found == NOT_FOUND && !self.taste.reference;
                 let fixed = rules::FIXED_CODES.contains(found) && !other;
                 members.insert("error", if fixed { json!({"code": found}) } else { code });
@@ -295,7 +297,8 @@ impl ConversationDraw {
         members.insert("proves", json!(rule));
     }
 
-    /// Returns the last request or subscription, which need not be the last step: waits may follow it.
+    /// Returns the last request or subscription. This need not be the last step, because waits may follow the
+    /// request.
     pub fn asked(&mut self) -> Option<&mut Value> {
         self.steps.iter_mut().rev().find(|it| is_asked(it))
     }
@@ -339,9 +342,9 @@ impl ConversationDraw {
         self.fresh = self.fresh.max(number);
     }
 
-    /// Adds waits for the messages that the host sent on its own: for each message with an identifier that has
-    /// no name yet, which gets one, and for the last message of each kind that a requirement demands. Returns
-    /// when the last of the demanded messages arrived.
+    /// Adds waits for the messages that the host sent on its own. A message with an unnamed identifier gets a
+    /// wait that binds a name. A message that a requirement demands gets a wait, too, once for each kind.
+    /// Returns the time at which the last demanded message arrived.
     pub fn hear(&mut self, passed: &[PassedFrames]) -> Option<Duration> {
         let heard = self.heard(passed);
         let mut waits = 0;
@@ -350,8 +353,9 @@ impl ConversationDraw {
             let name = named_as(message);
             let row = rules::EVENTS.iter().find(|(known, _)| *known == name);
             let last = !heard[place + 1..].iter().any(|(.., later)| named_as(later) == name);
-            // Events without their own requirement are expected of the reference host only. Of other hosts,
-            // only the events that advance a turn are expected, so that later steps come after them.
+            // Events without their own requirement are expected of the reference host only. From other hosts,
+            // the conversation expects only the events that advance a turn, so that later steps come after
+            // these events.
             let backed = |rule: &&str| {
                 self.taste.reference || *rule != rules::LIVE || rules::TURN_EVENTS.contains(&name)
             };
@@ -368,7 +372,7 @@ impl ConversationDraw {
             if waits > MOST_WAITS || self.put(step).is_none() {
                 break;
             }
-            // Waits that only bind names may be pruned later, so they do not count.
+            // A wait that only binds names may be pruned later, so its message does not count.
             if rule.is_some() {
                 until = Some(*at);
             }
@@ -376,7 +380,7 @@ impl ConversationDraw {
         until
     }
 
-    /// Returns the messages that the host sent on its own, each once, with the client that received it first.
+    /// Returns each message that the host sent on its own, once, with the client that received it first.
     fn heard(&self, passed: &[PassedFrames]) -> Vec<(String, Duration, Message)> {
         let mut heard: Vec<(String, Duration, Message)> = Vec::new();
         for PassedFrames { client, at, event } in passed {
@@ -423,7 +427,7 @@ impl ConversationDraw {
         self.wait(client, message, told, Some(rule))
     }
 
-    /// Returns the members that distinguish a message, including those whose values only the reference host
+    /// Returns the members that distinguish a message, including members whose values only the reference host
     /// guarantees.
     fn told(&self, value: &Value, names: &BoundNames) -> Value {
         let mut told = telling(value, names);
@@ -507,7 +511,7 @@ pub(super) fn is_plain(version: Version) -> bool {
 }
 
 /// Returns the protocol tables for conversations at a version. Versions with another vocabulary on the wire use
-/// the newest tables, because scenarios are written in the newest vocabulary.
+/// the newest tables, because scenarios use the names of the newest version.
 fn words_of(version: Version) -> Option<&'static Protocol> {
     let own = Protocol::played(version)?;
     if is_plain(version) { Some(own) } else { Protocol::of(*Protocol::known().first()?) }
@@ -523,13 +527,14 @@ fn merge(value: &mut Value, more: &Value) {
     }
 }
 
-/// Returns what a notification is about: the type of its action, or its method.
+/// Returns the name of a notification's kind: the type of its action, or its method.
 fn named_as(message: &Message) -> &str {
     let action = message.params()["action"]["type"].as_str();
     action.or(message.method()).unwrap_or_default()
 }
 
-/// Returns the members that distinguish a message from others of its kind: named identifiers and decisions.
+/// Returns the members that distinguish a message from other messages of its kind: named identifiers and
+/// decisions.
 fn telling(value: &Value, names: &BoundNames) -> Value {
     const TELLING: [&str; 11] = [
         "turnId",
@@ -581,7 +586,7 @@ pub fn rule_of(step: &Value) -> Option<String> {
     members.get("proves")?.as_str().map(str::to_owned)
 }
 
-/// Removes waits that bind only unused names and are no claims. Such a wait stays if a later one of the same
+/// Removes waits that bind only unused names and are no claims. Such a wait stays if a later wait of the same
 /// kind has to skip its message.
 pub fn prune(steps: &mut Vec<Value>) {
     let mut kept: Vec<Value> = Vec::new();

@@ -1,4 +1,4 @@
-//! Drawn conversations on the reference host, or the reference agent, in memory.
+//! Plays generated conversations against the reference host, or the reference agent, in memory.
 //!
 //! Knows: the simulation, faults. Never knows: how tables are shown.
 //!
@@ -30,13 +30,13 @@ use super::shrink::{self, DraftTrial, MAX_TRIES};
 
 /// The time limit of a wait, in virtual time.
 const LIMIT: Duration = Duration::from_secs(2);
-/// The same for an agent, whose tools take their time.
+/// The time limit of a wait for an agent, in virtual time; an agent's tools take longer.
 const AGENT_LIMIT: Duration = Duration::from_secs(10);
-/// The seed of the hosts. It differs from the stage's seed, so that a stage's identifier that leaked into the
-/// scenario is detected.
+/// The seed of the hosts. This seed differs from the stage's seed, so that an identifier of the stage that
+/// leaked into the scenario is detected.
 const SEED: u64 = 7;
 
-/// A reference host or agent in memory, a new one for each play.
+/// A factory of reference hosts or agents in memory; each play gets a new one.
 #[derive(Clone, Debug)]
 pub struct EmbeddedGround {
     /// The protocol version.
@@ -44,24 +44,24 @@ pub struct EmbeddedGround {
     subject: EmbeddedSubject,
 }
 
-/// Which of the two it is, and what it does wrong.
+/// The kind of the reference subject, a host or an agent, with its injected faults.
 #[derive(Clone, Debug)]
 enum EmbeddedSubject {
     Host { agent: AgentMode, faults: Vec<HostFault> },
     Agent { faults: Vec<AgentFault> },
 }
 
-/// A legal variant of the host or agent: its name, and one that behaves so.
+/// A legal variant of the host or agent: its name, and a subject with this behaviour.
 type NamedSubject = (&'static str, Box<dyn SansIoHost + Send>);
 
 impl EmbeddedGround {
-    /// Creates a factory of hosts with these faults and with an agent that is played in this mode.
+    /// Creates a factory of hosts with these faults. The mode states how the host's agent is played.
     pub fn of(version: Version, agent: AgentMode, faults: &[HostFault]) -> EmbeddedGround {
         let subject = EmbeddedSubject::Host { agent, faults: faults.to_vec() };
         EmbeddedGround { version, subject }
     }
 
-    /// Agents with these faults, which are put to the test themselves.
+    /// Creates a factory of agents under test with these faults.
     pub fn of_agent(faults: &[AgentFault]) -> EmbeddedGround {
         let subject = EmbeddedSubject::Agent { faults: faults.to_vec() };
         EmbeddedGround { version: Version::ACP_1, subject }
@@ -75,7 +75,7 @@ impl EmbeddedGround {
         }
     }
 
-    /// The host or agent of a scenario.
+    /// Creates the host or agent for a scenario.
     pub fn subject(&self, scenario: &ParsedScenario) -> Box<dyn SansIoHost + Send> {
         match &self.subject {
             EmbeddedSubject::Host { .. } => Box::new(RefHost::new(self.config(scenario))),
@@ -86,7 +86,7 @@ impl EmbeddedGround {
         }
     }
 
-    /// The legal variants of the honest host or agent, for a scenario.
+    /// Creates the legal variants of the host or agent without faults, for a scenario.
     pub fn variants(&self, scenario: &ParsedScenario) -> Vec<NamedSubject> {
         match &self.subject {
             EmbeddedSubject::Host { .. } => {
@@ -152,8 +152,8 @@ impl EmbeddedGround {
         self.findings(draft, &self.play(scenario))
     }
 
-    /// What a play of a draft found. An honest host or agent meets every step as it was drawn; a host with faults is
-    /// expected to, and an agent with faults is judged as any other agent is.
+    /// Returns the findings of a play of a draft. A host has to meet every step of the draft, with or without
+    /// faults; an agent without faults, too. An agent with faults is judged like any other agent.
     pub fn findings(&self, draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
         match &self.subject {
             EmbeddedSubject::Agent { faults } if !faults.is_empty() => {
@@ -163,7 +163,7 @@ impl EmbeddedGround {
         }
     }
 
-    /// Returns the findings of a draft, and what it tests.
+    /// Returns the findings of a draft, and the combinations that it tests.
     pub fn measured(&self, draft: &ScenarioDraft) -> (Vec<FuzzFinding>, AnswerGauge) {
         let gauge = AnswerGauge::default();
         let Ok(scenario) = draft.scenario() else { return (Vec::new(), gauge) };
@@ -186,7 +186,7 @@ struct PlantedHost<'a> {
 impl DraftTrial for PlantedHost<'_> {
     async fn shows(&mut self, draft: &ScenarioDraft) -> bool {
         let found = self.ground.found(draft);
-        // A finding that also appears without faults is a mistake of the harness.
+        // A finding that also occurs without faults is a mistake of the harness.
         found.iter().any(|finding| finding.key == self.key)
             && self.ground.honest().found(draft).is_empty()
     }

@@ -8,7 +8,8 @@ use crate::wire::json::{Value, json};
 
 use super::draw::ConversationDraw;
 
-/// The files that are written, read and watched. Some are outside the area; two need a request for access.
+/// The files that conversations write, read and watch. Some files are outside the area; two files need a
+/// request for access.
 pub const FILES: &[&str] = &[
     "file:///harness/one.txt",
     "file:///harness/one.txt",
@@ -32,7 +33,7 @@ const AREA: &str = "file:///harness";
 /// The folder of this conversation.
 pub const OWN: &str = "file:///harness/${dir}";
 
-/// Returns a file or a folder: usually an existing one, in this conversation's own folder.
+/// Returns a file or a folder: usually an existing file in this conversation's own folder.
 pub fn file(draw: &mut ConversationDraw) -> Value {
     let uri = place(draw);
     let inside = uri.as_str().and_then(|uri| uri.strip_prefix(AREA));
@@ -43,7 +44,7 @@ pub fn file(draw: &mut ConversationDraw) -> Value {
     }
 }
 
-/// Creates the conversation's folder if it does not exist yet. Returns whether it exists.
+/// Creates the conversation's folder if the folder does not exist yet. Returns whether the folder exists.
 pub fn has_folder(draw: &mut ConversationDraw) -> bool {
     if draw.stage().bindings().get("dir").is_some() {
         return true;
@@ -63,7 +64,7 @@ fn place(draw: &mut ConversationDraw) -> Value {
         made.filter(|it| it.get("error").is_none()).map(|it| it["params"]["uri"].clone()).collect();
     let there = draw.dice.pick(&made).filter(|_| draw.dice.clone().chance(75)).cloned();
     if let Some(there) = there.as_ref().and_then(Value::as_str) {
-        // The file's folder is sometimes used instead of the file.
+        // In some cases the file's folder is used instead of the file.
         let folder = there.rsplit_once('/').map_or(there, |(folder, _)| folder);
         return json!(if draw.dice.chance(20) { folder } else { there });
     }

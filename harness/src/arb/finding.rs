@@ -1,10 +1,10 @@
-//! The findings of a play of a generated conversation, and which findings are the same defect.
+//! The findings of a play of a generated conversation, and the rule by which two findings count as one defect.
 //!
 //! A finding has an identity: the rule, the place (the verb of the step and its action or method; an always-on
 //! check names the place in its message) and the form of the breach (the message without variable parts).
 //! Shrinking preserves the identity; buckets and baselines compare it.
 //!
-//! Knows: verdicts, drafts. Never knows: which host was played against.
+//! Knows: verdicts, drafts. Never knows: the host under test.
 //!
 //! Start at [`findings`].
 
@@ -19,19 +19,19 @@ use crate::wire::version::ProtocolStandard;
 use super::draft::ANYTHING;
 use super::hold::StepExpectation;
 
-/// The checks that judge our own frames, which are wrong on purpose here.
+/// The checks that judge the harness's own frames, which are invalid on purpose here.
 const OWN: [&str; 2] = ["shape.harness", "acp.wire.harness"];
 
-/// Something that a host did wrong.
+/// A fault that a play observed in a host or an agent.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FuzzFinding {
-    /// The check, or the requirement of the claim, that is broken.
+    /// The broken rule: the id of a check, or the requirement of a claim.
     pub rule: String,
     /// The weight of the rule.
     pub weight: Weight,
     /// A description for people.
     pub message: String,
-    /// The identity, as text.
+    /// The identity of the finding, as text.
     pub key: String,
 }
 
@@ -46,9 +46,10 @@ impl FuzzFinding {
         FuzzFinding { rule: rule.to_owned(), weight, message: message.to_owned(), key }
     }
 
-    /// What the findings of one defect most likely have in common: the first parts of the rule, and the message without
-    /// any name or value in it. A host that accepts actions which only hosts may dispatch does so with each of them:
-    /// these are many findings of one cause. The identity is finer, since two defects may have one cause by chance.
+    /// Returns the probable common cause of the findings of one defect: the first parts of the rule, and the
+    /// message without any name or value. For example, a host that accepts actions which only hosts may
+    /// dispatch accepts each of them; this gives many findings of one cause. The identity is finer, because two
+    /// defects may have one cause by chance.
     pub fn cause(&self) -> String {
         format!("{} | {}", family(&self.rule), without_names(&self.message))
     }
@@ -67,7 +68,7 @@ impl FuzzFinding {
     }
 }
 
-/// A message without what stands in quotes, and without numbers.
+/// Returns a message without quoted texts and without numbers.
 fn without_names(message: &str) -> String {
     let after = message.strip_prefix("client `").and_then(|rest| rest.split_once("`: "));
     let text = after.map_or(message, |(_, what)| what);
@@ -81,13 +82,13 @@ fn without_names(message: &str) -> String {
     shape
 }
 
-/// The always-on check of an id, of hosts or of agents.
+/// Returns the always-on check with an id, of hosts or of agents; `None` if there is none.
 fn check_of(id: &str) -> Option<&'static CheckRow> {
     let all = [ProtocolStandard::Ahp, ProtocolStandard::Acp].into_iter().flat_map(checks);
     all.into_iter().find(|row| row.id == id)
 }
 
-/// Returns all findings of a play of these steps, the heaviest first.
+/// Returns all findings of a play of these steps, the heaviest finding first.
 pub fn findings(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
     let mut all = Vec::new();
     for claim in &verdict.claims {
@@ -109,7 +110,7 @@ pub fn findings(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> 
 }
 
 /// Returns all findings of a play against a reference host. Every premise was legal when it was generated, so a
-/// premise that fails there is a finding, too.
+/// premise that fails on the reference host is a finding, too.
 pub fn findings_of_reference(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
     let mut all = findings(steps, verdict);
     let claims = verdict.claims.iter().any(|claim| claim.outcome.failure.is_some());
@@ -126,12 +127,12 @@ fn place(step: Option<&Value>) -> String {
     expectation.map(|it| format!("{} {}", it.verb, it.about).trim().to_owned()).unwrap_or_default()
 }
 
-/// Checks whose notes may come about by chance: what a client is refused may be just what the host says next, and the
-/// answer to a prompt may have been on its way when it was cancelled.
+/// The checks whose notes may occur by chance. The host may send by chance a text that it refused to a client,
+/// and the answer to a prompt may have been on its way when the client cancelled the prompt.
 const BY_CHANCE: [&str; 3] =
     ["dispatch.rejection-without-effect", "acp.turns.cancelled", "acp.turns.no-abort-errors"];
 
-/// Whether a finding may come about by chance.
+/// Returns whether a finding may occur by chance.
 fn by_chance(finding: &crate::verdict::Finding) -> bool {
     BY_CHANCE.contains(&finding.check) && finding.weight == Weight::Note
 }

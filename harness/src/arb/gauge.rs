@@ -1,8 +1,8 @@
-//! Statistics about a target's answers: how much it refuses, and which actions were tested in which states.
+//! Statistics about a target's answers: the share of refusals, and the actions that were tested in each state.
 //!
-//! The state of a channel is defined as the type of the last action that the host sent on it. This needs no
-//! model of any channel and still distinguishes the relevant states: a ready tool call, an open question, a
-//! completed turn.
+//! The state of a channel is defined as the type of the last action that the host sent on it. This definition
+//! needs no model of any channel and still distinguishes the relevant states: a ready tool call, an open
+//! question, a completed turn.
 //!
 //! Knows: frames. Never knows: why a client sends a message.
 //!
@@ -18,9 +18,9 @@ use crate::transcript::ConnectionEvent;
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};
 
-/// The percentage of refusals from which a warning says that the campaign is of little use.
+/// The percentage of refusals from which a warning states that the campaign is of little use.
 const FUTILE: u64 = 90;
-/// The minimum number of answers before this warning.
+/// The minimum number of answers before the warning about refusals.
 const ENOUGH: u64 = 200;
 /// The state of a channel on which the host has sent no action.
 const NEW: &str = "new";
@@ -64,7 +64,8 @@ struct GaugeCounts {
     seen: BTreeMap<String, u64>,
     /// The identifier of each client, by name.
     ids: HashMap<String, String>,
-    /// The unanswered requests and dispatches, by sender and number: what was sent in which state, and when.
+    /// The unanswered requests and dispatches, by sender and number: the message with the channel's state, and
+    /// the time of sending.
     open: HashMap<(String, String), (String, Duration)>,
     /// The longest response time.
     slowest: Duration,
@@ -78,8 +79,8 @@ impl AnswerGauge {
         self.counts().tally
     }
 
-    /// Returns the number of times that each combination was seen: what was sent, the channel's state, and the
-    /// result.
+    /// Returns the number of times that each combination was observed: the client's message, the channel's
+    /// state, and the result.
     pub fn seen(&self) -> BTreeMap<String, u64> {
         let counts = self.counts();
         let mut seen = counts.seen.clone();
@@ -179,13 +180,13 @@ impl GaugeCounts {
     }
 }
 
-/// What a message is about: a channel of a host, or a session of an agent.
+/// Returns the place that a message names: a channel of a host, or a session of an agent.
 fn place(params: &Value) -> Option<&str> {
     params["channel"].as_str().or(params["sessionId"].as_str())
 }
 
-/// Returns the statistics as a Markdown table: one row for each action or method and result, with the states it
-/// was sent in.
+/// Returns the statistics as a Markdown table. Each row is an action or method with a result, and lists the
+/// states in which it was sent.
 pub fn table(seen: &BTreeMap<String, u64>) -> String {
     let mut rows: BTreeMap<&str, BTreeMap<&str, BTreeMap<&str, u64>>> = BTreeMap::new();
     for (key, times) in seen {

@@ -2,8 +2,8 @@
 //! requirements demand of each step.
 //!
 //! A conversation has a theme, which makes some moves more likely than others, so that every area is covered.
-//! The stage answers which moves are possible and what their outcomes are; new versions and actions need only
-//! their tables.
+//! The stage determines which moves are possible, and their outcomes; new versions and actions need only their
+//! tables.
 //!
 //! Knows: moves and their weights. Never knows: how the scenario is played.
 //!
@@ -35,7 +35,7 @@ pub struct ConversationGenerator {
     offers: HostOffers,
 }
 
-/// What a target can be asked for.
+/// The properties of a target that decide which moves are possible.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawTaste {
     /// The mode in which an agent plays scripts; `None` if no agent does.
@@ -49,14 +49,14 @@ pub struct DrawTaste {
 }
 
 impl DrawTaste {
-    /// Everything is possible: the target is the reference host.
+    /// The properties of the reference host, with which every move is possible.
     pub const ALL: DrawTaste = DrawTaste {
         agent: Some(AgentMode::Host),
         restarts: true,
         aggressive: true,
         reference: true,
     };
-    /// What an external host can be asked for if its agent plays scripts.
+    /// The properties of an external host whose agent plays scripts.
     pub const FOREIGN: DrawTaste = DrawTaste {
         agent: Some(AgentMode::Host),
         restarts: false,
@@ -68,13 +68,13 @@ impl DrawTaste {
 /// A generated conversation, and the log of its moves.
 #[derive(Clone, Debug)]
 pub struct DrawnSequence {
-    /// The conversation's own seed, which is sufficient to generate it again.
+    /// The conversation's own seed, which is sufficient to generate the conversation again.
     pub seed: u64,
     /// The draft to play.
     pub draft: ScenarioDraft,
     /// The moves and their results on the stage.
     pub told: Vec<ActionLogEntry>,
-    /// Whether the conversation is complete; it is not if the stage could not play a step.
+    /// Whether the conversation is complete. A conversation is incomplete if the stage could not play a step.
     pub whole: bool,
 }
 
@@ -159,7 +159,7 @@ const MOVES: &[(&str, usize, ConversationMove)] = &[
     ("dawdle", 1, lines::dawdle),
 ];
 
-/// The theme of a conversation: how it begins, and the moves that are more frequent in it.
+/// The theme of a conversation: its opening, and the moves that are more frequent in it.
 struct ConversationTheme {
     name: &'static str,
     opening: ConversationOpening,
@@ -348,7 +348,7 @@ const THEMES: &[ConversationTheme] = &[
     },
 ];
 
-/// Themes whose details differ between hosts: file locations, shell output, valid tokens.
+/// The themes whose details differ between hosts: file locations, shell output, valid tokens.
 const OWN: &[&str] =
     &["files", "watches", "grants", "changes", "folders", "telemetry", "tokens", "providers"];
 
@@ -356,12 +356,12 @@ const OWN: &[&str] =
 const THEMED: usize = 3;
 /// The minimum number of moves of a conversation.
 const SHORTEST: usize = 3;
-/// The maximum number of additional moves.
+/// The maximum number of moves beyond [`SHORTEST`].
 const LONGER: usize = 16;
 /// The percentage of moves after which the host gets time to react.
 const PAUSED: usize = 75;
-/// How many channels of each kind are compared at the end. Automations are shared by all conversations, so
-/// their runs may not have ended.
+/// The number of channels of each kind that are compared at the end. Automations are shared by all
+/// conversations, so their runs may not have ended.
 const LOOKED_AT: &[(ChannelKind, usize)] = &[
     (ChannelKind::Session, 3),
     (ChannelKind::Chat, 3),
@@ -397,13 +397,13 @@ impl ConversationGenerator {
         self.of_seed(self.seed_of(number))
     }
 
-    /// Generates the conversation of a conversation seed.
+    /// Generates the conversation of a seed.
     pub fn of_seed(&self, seed: u64) -> Option<DrawnSequence> {
         sequence(self, seed)
     }
 }
 
-/// Generates the conversation of a conversation seed.
+/// Generates the conversation of a seed.
 fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<DrawnSequence> {
     let ConversationGenerator { version, taste, offers, .. } = generator.clone();
     let mut draw = ConversationDraw::new(version, seed, (taste, offers), &["A", "B", "C"])?;

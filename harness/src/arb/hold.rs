@@ -1,10 +1,10 @@
 //! The expectations of a generated conversation for a host other than the reference host.
 //!
-//! Expectations come from the stage. On another host, an expectation is a claim only if a requirement allows no
-//! other outcome ([`CLAIMS`]) and everything before it went as on the stage. Other expectations of the stage
-//! are premises: if the host chooses another outcome, the conversation ends there without a finding.
-//! Expectations that a host is known not to meet are removed in later conversations, together with the
-//! expectations about the same channels and identifiers.
+//! Expectations come from the stage. On another host, an expectation is a claim only if a requirement permits
+//! no other outcome ([`CLAIMS`]) and all earlier steps had the same outcome as on the stage. Other expectations
+//! of the stage are premises: if the host chooses another outcome, the conversation ends there without a
+//! finding. If a host does not meet an expectation, later conversations omit this expectation, together with
+//! the expectations about the same channels and identifiers.
 //!
 //! Knows: drafts, ids of the ledger. Never knows: the host and the player.
 //!
@@ -28,11 +28,11 @@ pub enum StepEnding {
     Refused,
     /// No envelope comes back for the action.
     Ignored,
-    /// A result comes.
+    /// The request gets a result.
     Result,
-    /// An error comes.
+    /// The request gets an error.
     Error,
-    /// No response comes.
+    /// The request gets no response.
     Unanswered,
     /// The host closes the connection.
     Closed,
@@ -59,7 +59,8 @@ impl StepEnding {
         (StepEnding::NotHeard, "not heard"),
     ];
 
-    /// The members of a step that state an outcome. If a step has several, the first in this list counts.
+    /// The members of a step that state an outcome. If a step has several such members, the first member in
+    /// this list counts.
     const MEMBERS: [(&'static str, StepEnding); 10] = [
         ("accept", StepEnding::Accepted),
         ("refused", StepEnding::Refused),
@@ -73,7 +74,7 @@ impl StepEnding {
         ("result", StepEnding::Result),
     ];
 
-    /// Returns the expected outcome of a step, if it states one.
+    /// Returns the expected outcome of a step; `None` if the step states none.
     fn of(step: &Value) -> Option<StepEnding> {
         let (verb, members) = verb_of(step)?;
         let has = |name: &str| members.get(name).is_some();
@@ -90,8 +91,8 @@ impl StepEnding {
     }
 }
 
-/// A kind of step and its expected outcome. If a host is known not to meet the expectation, later conversations
-/// omit it.
+/// A kind of step and its expected outcome. If a host does not meet the expectation, later conversations omit
+/// it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct StepExpectation {
     /// The verb of the step.
@@ -103,7 +104,7 @@ pub struct StepExpectation {
 }
 
 impl StepExpectation {
-    /// Returns the expectation of a step, if it has one.
+    /// Returns the expectation of a step; `None` if the step has none.
     pub fn of(step: &Value) -> Option<StepExpectation> {
         let (verb, members) = verb_of(step)?;
         let places = ["/type", "/method", "/action/type"];
@@ -135,23 +136,25 @@ impl StepExpectation {
     }
 }
 
-/// What the certainty of an expectation depends on.
+/// The condition on which the certainty of an expectation depends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ClaimBasis {
-    /// Only what was just sent, whatever happened to its channels and identifiers before. The client must not
-    /// have sent malformed frames on the connection, because the host may close it then.
+    /// The expectation depends only on the frame that was just sent, whatever happened to its channels and
+    /// identifiers before. The client must not have sent malformed frames on the connection, because the host
+    /// may then close it.
     OnItself,
-    /// The history of its channels and identifiers, which has to be the same as on the stage.
+    /// The expectation depends on the history of its channels and identifiers, which has to be the same as on
+    /// the stage.
     OnBefore,
 }
 
-/// Which part of a step's expectation is required. A code that the specification gives only as an example is
-/// not.
+/// The part of a step's expectation that is required. An error code that the specification gives only as an
+/// example is not required.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum AskedPart {
     /// The whole generated expectation.
     All,
-    /// Any error.
+    /// An error with any code.
     AnyError,
 }
 
@@ -175,9 +178,9 @@ use AskedPart::{All, AnyError};
 use ClaimBasis::{OnBefore, OnItself};
 use StepEnding::{Closed, Error, Heard, Ignored, Refused, Result as Answer};
 
-/// The requirements that allow a host no other outcome, by id or by a prefix with `*`. Requests that a host may
-/// refuse for reasons of its own, such as a limit, are not listed, and neither are messages that a host may
-/// delay or omit. The always-on checks cover what the frames alone show.
+/// The requirements that permit a host no other outcome, by id or by a prefix with `*`. The list omits requests
+/// that a host may refuse for reasons of its own, such as a limit, and messages that a host may delay or omit.
+/// The always-on checks cover the rules that the frames alone show.
 const CLAIMS: &[ExpectationClaim] = &[
     // JSON-RPC 2.0, 4.2 and 5.1, and the errors that the base protocol names.
     claim("jsonrpc.parse-error", Error, OnItself, All),
@@ -199,7 +202,7 @@ const CLAIMS: &[ExpectationClaim] = &[
     claim("dispatch.wrong-family.*", Refused, OnItself, All),
     claim("version.unknown-action-from-client", Refused, OnItself, All),
     claim("dispatch.unknown-channel-ignored.*", Ignored, OnBefore, All),
-    // Something that does not exist cannot be decided, ended or answered.
+    // A client cannot decide, end or answer an object that does not exist.
     claim("dispatch.chat.turnCancelled.no-active", Refused, OnBefore, All),
     claim("dispatch.chat.turnCancelled.wrong-turn", Refused, OnBefore, All),
     claim("dispatch.chat.turnStarted.while-active", Refused, OnBefore, All),
@@ -216,7 +219,7 @@ const CLAIMS: &[ExpectationClaim] = &[
     claim("dispatch.chat.turnResume.active-turn", Refused, OnBefore, All),
     claim("dispatch.session.activeClientSet.other-client", Refused, OnItself, All),
     claim("dispatch.session.activeClientRemoved.other-client", Refused, OnBefore, All),
-    // Requests about something that does not exist. The specification mostly gives the code as an example.
+    // Requests about objects that do not exist. The specification mostly gives the code as an example.
     claim("session.create.unknown-provider", Error, OnItself, AnyError),
     claim("session.create.duplicate", Error, OnBefore, AnyError),
     claim("session.dispose.unknown", Error, OnBefore, AnyError),
@@ -235,7 +238,8 @@ fn claim_of(step: &Value) -> Option<&'static ExpectationClaim> {
     CLAIMS.iter().find(fits)
 }
 
-/// Adapts a draft to a host other than the reference host, which is known not to meet some expectations.
+/// Adapts a draft to a host other than the reference host. `unmet` lists the expectations that this host does
+/// not meet.
 pub fn fit(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     let mut fit = ClaimFit::new(unmet);
     draft.steps =
@@ -243,7 +247,7 @@ pub fn fit(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     prune(&mut draft.steps);
 }
 
-/// Removes only the expectations that a host is known not to meet. The host is the reference host with faults.
+/// Removes only the expectations that a host does not meet. The host is the reference host with faults.
 pub fn loosen(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     let mut fit = ClaimFit::new(unmet);
     let loosened = |step: Value| match fit.is_unmet(&step) || fit.lacks(&step) {
@@ -254,8 +258,8 @@ pub fn loosen(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     prune(&mut draft.steps);
 }
 
-/// Returns the expectations that the host did not meet: those of broken claims, and that of the premise that
-/// ended the play.
+/// Returns the expectations that the host did not meet: the expectations of broken claims, and of the premise
+/// that ended the play.
 pub fn missed(draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<StepExpectation> {
     let claims = verdict.claims.iter().filter_map(|claim| claim.outcome.failure.as_ref());
     let failures = claims.chain(&verdict.failure);
@@ -263,38 +267,39 @@ pub fn missed(draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<StepExpec
     steps.filter_map(StepExpectation::of).collect()
 }
 
-/// How long another host gets for work that no client is notified of.
+/// The pause in which another host can finish work that no client is notified of.
 const REST: &str = "250ms";
 
 struct ClaimFit<'a> {
     unmet: &'a BTreeSet<StepExpectation>,
-    /// Names that no step binds any more.
+    /// The names that no step binds any more.
     gone: BTreeSet<String>,
-    /// Names for which the histories on the stage and on the host differ.
+    /// The names for which the histories on the stage and on the host differ.
     apart: BTreeSet<String>,
-    /// Clients that sent malformed frames, so that the host may have closed their connections.
+    /// The clients that sent malformed frames, so that the host may have closed their connections.
     odd: BTreeSet<String>,
-    /// The clients whose last frame was their first malformed one; the response to that frame is still certain.
+    /// The clients whose last frame was their first malformed frame. The response to that frame is still
+    /// certain.
     answers: BTreeSet<String>,
     pending: PendingDispatches,
 }
 
-/// The dispatches whose outcome no step waits for, by client: the names that they are about. The host may process the next
-/// frame of another client first.
+/// The dispatches whose outcome no step waits for: the names that each dispatch is about, by client. The host
+/// may process the next frame of another client first.
 #[derive(Default)]
 struct PendingDispatches {
     names: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl PendingDispatches {
-    /// Returns whether a step is about something that a pending dispatch of another client is about.
+    /// Returns whether a step and a pending dispatch of another client have a name in common.
     fn cross(&self, step: &Value) -> bool {
         let (clients, names) = (clients_of(step), names_in(step));
         let others = self.names.iter().filter(|(client, _)| !clients.contains(*client));
         others.into_iter().any(|(_, pending)| !pending.is_disjoint(&names))
     }
 
-    /// Adds a step. A barrier, and a dispatch whose outcome is awaited, settle what the client dispatched before.
+    /// Adds a step. A barrier, or a dispatch whose outcome is awaited, settles the client's earlier dispatches.
     fn add(&mut self, step: &Value) {
         let Some((verb, _)) = verb_of(step) else { return };
         let sends = matches!(verb, "dispatch" | "turn");
@@ -308,7 +313,8 @@ impl PendingDispatches {
     }
 }
 
-/// Returns whether every claim that depends on earlier steps comes after the outcome of what other clients have dispatched.
+/// Returns whether every claim that depends on earlier steps comes after the outcomes of the other clients'
+/// dispatches.
 pub fn is_settled(draft: &ScenarioDraft) -> bool {
     let mut pending = PendingDispatches::default();
     draft.steps.iter().all(|step| {
@@ -432,8 +438,8 @@ fn found(text: &str) -> Vec<String> {
     rests.map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect()).collect()
 }
 
-/// Returns the names that a step uses, creates or binds, without clients' names. A step that names no chat is
-/// about the first chat.
+/// Returns the names that a step uses, creates or binds, without the names of clients. A step that names no
+/// chat is about the first chat.
 fn names_in(step: &Value) -> BTreeSet<String> {
     let text = step.to_string();
     let word = |rest: &str| -> String {

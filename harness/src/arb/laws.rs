@@ -33,7 +33,8 @@ pub const LAWS: &[StoryLaw] = &[
     ("what nobody knows survives", what_nobody_knows_survives),
 ];
 
-/// Checks that finished turns do not change; only truncation, loading and resuming change the list.
+/// Checks that finished turns do not change; only truncation, loading and resuming may change the list of
+/// turns.
 ///
 /// # Errors
 /// Returns the action that changed a finished turn.
@@ -48,7 +49,8 @@ pub fn finished_turns_stay(story: &ActionStory) -> LawBreach {
     Ok(())
 }
 
-/// Checks that text only grows at its end, parts are only appended, and what has arrived stays in its turn.
+/// Checks that text only grows at its end, that parts are only appended, and that parts and text stay in their
+/// turn.
 ///
 /// # Errors
 /// Returns the action that breaks the law.
@@ -72,7 +74,7 @@ pub fn text_only_grows(story: &ActionStory) -> LawBreach {
 /// its turn and thereby cancels it.
 ///
 /// # Errors
-/// Returns the action that moved a tool call otherwise.
+/// Returns the action that moved a tool call in another way.
 pub fn calls_move_along_the_table(story: &ActionStory) -> LawBreach {
     for StoryStep { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
         if deed(action) == "turnStarted" {
@@ -92,7 +94,7 @@ pub fn calls_move_along_the_table(story: &ActionStory) -> LawBreach {
             moved += 1;
             let status = ToolCallStatus::from_name;
             let legal = if ended {
-                // This includes tool calls with an unknown status: no call in the history is active.
+                // A call with an unknown status is cancelled, too, because no call in the history is active.
                 let over = status(from).is_some_and(ToolCallStatus::is_final);
                 status(to) == Some(ToolCallStatus::Cancelled) && !over
             } else {
@@ -136,7 +138,7 @@ pub fn the_status_is_always_derivable(story: &ActionStory) -> LawBreach {
     Ok(())
 }
 
-/// Checks that ids of entries stay unique.
+/// Checks that the ids of list entries stay unique.
 ///
 /// # Errors
 /// Returns the action that added an id twice.
@@ -144,7 +146,7 @@ pub fn ids_stay_apart(story: &ActionStory) -> LawBreach {
     if !apart(&story.state) {
         return Ok(());
     }
-    // A turn may reuse the id of a finished one, and a list that an action replaces as a whole may contain
+    // A turn may reuse the id of a finished turn, and a list that an action replaces as a whole may contain
     // duplicates.
     let wanted = |action: &Value| {
         let free = ["turnComplete", "turnCancelled", "error", "turnsLoaded"];
@@ -237,8 +239,7 @@ fn status(state: &Value) -> u64 {
     holder["status"].as_u64().unwrap_or_default()
 }
 
-/// Returns whether a status is the one that follows from the state, or the error status, which only the end of
-/// a turn sets.
+/// Returns whether a status follows from the state, or is the error status, which only the end of a turn sets.
 fn consistent(version: Version, state: &Value) -> bool {
     let activity = status(state) & 31;
     let wanted = called_for(version, state);
@@ -283,7 +284,8 @@ fn mark(value: &mut Value, whose: &str) {
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {
                 match member {
-                    // Every member of a map is an entry: an unknown one would keep the map from becoming empty.
+                    // Every member of a map is an entry: an unknown member would keep the map from becoming
+                    // empty.
                     Value::Object(entries) if MAPS.contains(&&**name) => {
                         entries.values_mut().for_each(|entry| mark(entry, whose));
                     }
@@ -296,7 +298,7 @@ fn mark(value: &mut Value, whose: &str) {
     }
 }
 
-/// Members that are maps, and that are removed when they are empty.
+/// The members that are maps, and that are removed when they are empty.
 const MAPS: [&str; 1] = ["answers"];
 
 const MARK: &str = "x-mark";
@@ -312,7 +314,7 @@ fn unmarked(value: &Value) -> Value {
     }
 }
 
-/// Returns whether a value came with the action, or was created around a value that did.
+/// Returns whether a value came with the action, or was created around such a value.
 fn brought(value: &Value) -> bool {
     let parts = |value: &Value| match value {
         Value::Array(items) => items.iter().any(brought),
@@ -325,10 +327,10 @@ fn brought(value: &Value) -> bool {
     }
 }
 
-/// Members that an action creates from its type alone.
+/// The members that an action creates from its type alone.
 const MADE: [&str; 2] = ["lifecycle", "state"];
 
-/// Returns whether everything that is the same in `before` and `after` has kept its marks. A value that came
+/// Returns whether all values that are equal in `before` and `after` have kept their marks. A value that came
 /// with the action has the action's mark, which is accepted, too.
 fn kept(before: &Value, after: &Value) -> bool {
     if before == after || brought(after) {
@@ -345,7 +347,7 @@ fn kept(before: &Value, after: &Value) -> bool {
         (Value::Array(old), Value::Array(new)) => new.iter().all(|value| {
             let plain = unmarked(value);
             let like = |item: &&Value| unmarked(item) == plain;
-            // If there are more equal items than before, some of them are new.
+            // If `new` has more equal items than `old`, some of them were added.
             let more = new.iter().filter(like).count() > old.iter().filter(like).count();
             more || old.iter().filter(like).any(|old| kept(old, value))
         }),
@@ -360,7 +362,8 @@ pub struct WatchedCalls {
     before: CallList,
 }
 
-/// The tool calls of a turn with their statuses, and the turn's id; the id is `None` without an active turn.
+/// The tool calls of a turn with their statuses, and the id of the turn; the id is `None` without an active
+/// turn.
 #[derive(Debug, Default)]
 pub struct CallList {
     turn: Option<Text>,
@@ -403,7 +406,7 @@ impl WatchedCalls {
         calls
     }
 
-    /// Compares the state after an action with the one before it.
+    /// Compares the state after an action with the state before the action.
     ///
     /// # Errors
     /// Returns a sentence about a tool call that did not follow the transition table.

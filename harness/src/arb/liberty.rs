@@ -1,5 +1,6 @@
-//! Whether the text leaves a host free to do what a finding blames it for: the reference host, or the reference agent, plays the
-//! conversation with each legal variant, and does the same under one of them.
+//! Finds out whether the specification permits the behaviour that a finding reports. The reference host, or the
+//! reference agent, plays the conversation with each legal variant. If one variant shows the same finding, the
+//! behaviour is permitted.
 //!
 //! Knows: legal variants. Never knows: sockets.
 //!
@@ -11,7 +12,8 @@ use super::draft::ScenarioDraft;
 use super::embedded::EmbeddedGround;
 use super::finding::{FuzzFinding, findings};
 
-/// The name of a legal variant of the reference host or agent under which the same is found.
+/// Returns the name of a legal variant of the reference host or agent that shows the same finding; `None` if no
+/// variant does.
 pub fn permitting(
     ground: &EmbeddedGround,
     draft: &ScenarioDraft,

@@ -1,6 +1,6 @@
 //! Moves about connections (connecting, dropping, reconnecting, host restarts), and malformed frames.
 //!
-//! Knows: the handshake, JSON-RPC. Never knows: how a host has to respond; the stage does.
+//! Knows: the handshake, JSON-RPC. Never knows: how a host has to respond; the stage decides this.
 //!
 //! Start at [`come_and_go`] and [`raw`].
 
@@ -11,7 +11,7 @@ use super::act::ActionLogEntry;
 use super::draw::ConversationDraw;
 use super::step_result::ClientStepResult;
 
-/// The first identifier of raw requests, far from those that clients count up.
+/// The first identifier of raw requests, far from the identifiers that clients count up.
 const OWN_IDS: usize = 9_000;
 
 fn told(name: &str, deviation: &'static str, came: ClientStepResult) -> Option<ActionLogEntry> {
@@ -108,7 +108,7 @@ fn back(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
     told("reconnect", deviation, ClientStepResult::Result(Value::Null))
 }
 
-/// Makes a client stop reading while another one continues.
+/// Makes a client stop reading while another client continues.
 pub fn dawdle(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let by = draw.somebody()?;
     let others: Vec<String> = draw.present().into_iter().filter(|it| *it != by).collect();
@@ -151,7 +151,7 @@ fn is_there(draw: &ConversationDraw, name: &str) -> bool {
     uri.is_some_and(|uri| draw.stage().has_channel(uri))
 }
 
-/// Version offers of a handshake: the deviation, the versions, and the requirement.
+/// The version offers of a handshake: the deviation, the offered versions, and the requirement.
 const OFFERS: &[(&str, &[&str], &str)] = &[
     ("unknown-version", &["99.0.0"], "lifecycle.version.unsupported-error"),
     ("unknown-version", &["2.0.0", "0.0.1"], "lifecycle.version.unsupported-error"),
@@ -233,8 +233,8 @@ pub fn again(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     told("initialize", "again", came)
 }
 
-/// A raw frame: its name, a function that creates it, and the requirement about the response, or an empty text
-/// if no response is certain.
+/// A raw frame: its name, a function that creates it, and the requirement about the response. The requirement
+/// is an empty text if no response is certain.
 type RawFrameRow = (&'static str, fn(&mut ConversationDraw, usize) -> Value, &'static str);
 
 const RAW: &[RawFrameRow] = &[
@@ -468,7 +468,7 @@ fn answer(
     let mut members = json!({"at": by, "id": id.clone(), "proves": rule});
     match came {
         ClientStepResult::Result(_) => members["result"] = json!(true),
-        // If several errors apply, the host may choose which one it reports.
+        // If several errors apply, the host may choose the error that it reports.
         ClientStepResult::Error(-32008) => members["error"] = json!({"code": {"$type": "integer"}}),
         ClientStepResult::Error(code) if super::rules::FIXED_CODES.contains(code) => {
             members["error"] = json!({"code": code});

@@ -1,12 +1,12 @@
 //! The generators of fuzzers and property tests, and the judges of their results.
 //!
-//! Conversations: [`generate`] makes moves, of which [`talk`] starts turns, [`act`] dispatches, [`ask`]
-//! sends requests and [`lines`] comes, goes and sends what no client should. Those with an agent that is put to the test
-//! itself are drawn by [`agents`], without a stage. Each is played on a
-//! [`stage`] at once, [`draw`] writes down what has to come of it by the tables of [`rules`], and
-//! [`names`] keeps ids symbolic; a [`draft`] of it becomes a scenario. [`finding`] says what a play
-//! found, [`gauge`] what was put to the test, [`shrink`] makes it small, [`campaign`] keeps it; [`embedded`] does so in memory and
-//! [`planted`] for every planted fault.
+//! Conversations: [`generate`] chooses moves. [`talk`] starts turns, [`act`] dispatches actions, [`ask`] sends
+//! requests, and [`lines`] opens and drops connections and sends malformed frames. [`agents`] generates
+//! conversations with an agent under test. A [`stage`] plays each step at once, [`draw`] adds the expected
+//! outcome by the tables of [`rules`], and [`names`] keeps ids symbolic. A [`draft`] becomes a scenario.
+//! [`finding`] lists the findings of a play, [`gauge`] counts what was tested, [`shrink`] shrinks a draft, and
+//! [`campaign`] stores the results. [`embedded`] plays drafts in memory, [`planted`] plays them against every
+//! injected fault.
 //!
 //! Bytes: [`targets`] are functions that take any bytes and return nothing.
 //!

@@ -1,5 +1,5 @@
-//! Maps texts of the stage to names in the scenario. Identifiers are symbolic in the scenario, so that it has
-//! the same meaning on every host.
+//! Maps texts of the stage to names in the scenario. Identifiers are symbolic in the scenario, so that the
+//! scenario has the same meaning on every host.
 //!
 //! Knows: the bindings of the stage. Never knows: which step is generated.
 //!
@@ -12,7 +12,7 @@ use super::stage::is_made;
 
 /// The minimum length of a bound text that is also replaced inside other texts.
 const TELLING: usize = 16;
-/// Members whose identifiers clients never need.
+/// The members whose identifiers clients never need.
 const UNNAMED: [&str; 5] = ["partId", "startedAt", "commandId", "modifiedAt", "createdAt"];
 
 /// The texts that names are bound to, the longest first.
@@ -32,8 +32,8 @@ impl BoundNames {
         BoundNames { known }
     }
 
-    /// Returns a value with every bound text replaced by its name. Returns `None` if the value contains a text
-    /// of the stage's host that is not bound.
+    /// Returns a value with every bound text replaced by its name. Returns `None` if the value contains an
+    /// unbound text of the stage's host.
     pub fn symbolic(&self, value: &Value) -> Option<Value> {
         Some(match value {
             Value::String(text) => Value::from(self.text(text)?),

@@ -1,7 +1,8 @@
 //! Moves that observe channels: by a new client, through a limited view, or by reading the resources that a
 //! state refers to.
 //!
-//! Knows: which members of a state are the clients' own (`rules`). Never knows: when a conversation observes a channel.
+//! Knows: which members of a state clients decide (`rules`). Never knows: when a conversation observes a
+//! channel.
 //!
 //! Start at [`look`].
 
@@ -17,8 +18,8 @@ use super::rules;
 use super::stage::is_made;
 use super::step_result::ClientStepResult;
 
-/// Subscribes to a chat with only its latest turn, and then loads earlier turns or dispatches an action about
-/// one.
+/// Subscribes a client to a chat with only the latest turn, and then loads earlier turns or dispatches an
+/// action about an earlier turn.
 pub fn window(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let chats = draw.channels(ChannelKind::Chat);
     let long = chats.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| it.len() > 1));
@@ -27,7 +28,7 @@ pub fn window(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let (by, channel) = (draw.somebody()?, draw.named(&json!(uri))?);
     let listens = draw.stage().client(&by).is_some_and(|(client, _)| client.is_subscribed(&uri));
     if listens && draw.dice.chance(70) {
-        // A client with all turns has nothing to load.
+        // The client unsubscribes first, because a client with all turns has nothing to load.
         draw.put(json!({"unsubscribe": {"by": by, "channel": channel}}))?;
     }
     let step = json!({"subscribe": {
@@ -185,7 +186,7 @@ fn forget_endless(state: &Value, shown: &mut Value) {
     }
 }
 
-/// Returns a pattern for the parts of a value that `spec` selects; `None` if there are none.
+/// Returns a pattern for the parts of a value that `spec` selects; `None` if it selects none.
 fn project(names: &BoundNames, value: &Value, spec: &Value) -> Option<Value> {
     match spec {
         Value::Bool(true) => names.symbolic(value).filter(|value| !value.is_null()),

@@ -1,6 +1,6 @@
 //! The capabilities that generated steps need: a table from steps to capabilities, which a scenario lists as
-//! its `needs`. Steps whose capability the first look did not find are neither generated nor played; `run`
-//! would skip them, too.
+//! its `needs`. If the first look did not find a capability, no step that needs it is generated or played;
+//! `run` would skip such a step, too.
 //!
 //! Knows: the members of steps, the names of capabilities. Never knows: how a capability is detected.
 //!
@@ -97,7 +97,7 @@ fn of_step(step: &Value) -> impl Iterator<Item = &'static str> {
     NEEDS.iter().filter(move |row| looks(&row.0)).map(|row| row.1)
 }
 
-/// The capabilities that the first look found; a capability that is not listed counts as offered.
+/// The capabilities that the first look found. A capability that is not listed counts as present.
 #[derive(Clone, Debug)]
 pub struct HostOffers(Arc<[DetectedFeature]>);
 

@@ -69,11 +69,11 @@ pub const UNSEEN: &[(HostFault, &str)] = &[
 /// The result of one seed for one fault that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlantedHit {
-    /// The number of conversations up to and including the one that found it.
+    /// The number of conversations that were generated until the fault was found, including the last one.
     pub sequences: usize,
     /// The number of steps in these conversations.
     pub steps: usize,
-    /// The time until it was found, generation included.
+    /// The time until the fault was found, generation included.
     pub took: Duration,
     /// The rule of the finding.
     pub rule: String,
@@ -84,14 +84,14 @@ pub struct PlantedHit {
 pub struct PlantedRow<F> {
     /// The fault.
     pub fault: F,
-    /// The reason why the fault was not searched for; `None` if it was.
+    /// The reason why the fault was not searched for; `None` if the fault was searched for.
     pub unseen: Option<&'static str>,
     /// The result of each seed; `None` if the seed did not find the fault.
     pub hits: Vec<Option<PlantedHit>>,
     /// The number of steps of the shrunk scenario, from the first seed that found the fault.
     pub small: Option<usize>,
-    /// The id and the number of steps of the smallest hand-written scenario that the fault's row names and that
-    /// trips on it.
+    /// The smallest hand-written scenario that the fault's row names and that detects the fault: its id and its
+    /// number of steps.
     pub by_hand: Option<(String, usize)>,
 }
 
@@ -104,7 +104,8 @@ impl<F: SoughtFault> PlantedRow<F> {
         steps.get(steps.len() / 2).copied().filter(|steps| *steps < usize::MAX)
     }
 
-    /// Returns how many more steps the shrunk scenario has than the hand-written one.
+    /// Returns the number of steps that the shrunk scenario has more than the hand-written scenario; `None` if
+    /// one of them is missing.
     pub fn more(&self) -> Option<isize> {
         let (small, (_, by_hand)) = (self.small?, self.by_hand.as_ref()?);
         Some(small as isize - *by_hand as isize)
@@ -144,33 +145,34 @@ impl<F: SoughtFault> PlantedRow<F> {
     }
 }
 
-/// A kind of fault that drawn conversations look for.
+/// A kind of injected fault that generated conversations search for.
 pub trait SoughtFault: FaultKind {
-    /// Whether it is a fault of an agent that is put to the test itself.
+    /// Whether the fault is one of an agent under test.
     const IS_OF_AGENTS: bool;
 
-    /// Who plays the agent in the conversations that may show it.
+    /// Returns the mode of the agent in the conversations that may show the fault.
     fn mode(self) -> AgentMode;
 
-    /// The host or agent that has it.
+    /// Returns a host or agent with this fault.
     fn planted(self, version: Version) -> EmbeddedGround;
 
-    /// One without faults, whose agent is played in this way.
+    /// Returns a host or agent without faults. The mode states how the host's agent is played.
     fn honest(version: Version, mode: AgentMode) -> EmbeddedGround;
 
-    /// Who draws conversations for it.
+    /// Returns the generator of the conversations in which the fault is searched for.
     fn source(version: Version, mode: AgentMode, seed: u64) -> ConversationSource;
 
-    /// Why no drawn conversation shows it, said beforehand.
+    /// Returns why no generated conversation can show the fault; `None` if the fault is searched for. The
+    /// reasons are declared in advance.
     fn unseen(self) -> Option<&'static str>;
 
-    /// The checks and scenarios that it has to trip.
+    /// Returns the checks and scenarios that must detect the fault.
     fn trips(self) -> Vec<&'static str>;
 
-    /// The scenarios that were written by hand.
+    /// Returns the hand-written scenarios.
     fn entries(suite: &ScenarioSuite, version: Version) -> Vec<SuiteEntry>;
 
-    /// Plays one of them against the host or agent that has it.
+    /// Plays a hand-written scenario against the host or agent with this fault.
     fn play_by_hand(self, entry: &SuiteEntry, version: Version) -> ScenarioVerdict;
 }
 
@@ -265,11 +267,11 @@ pub struct PlantedEffort {
 
 /// The callbacks of a table.
 pub struct PlantedMeans<'a, F> {
-    /// Returns the CPU time of the calling thread.
+    /// A function that returns the CPU time of the calling thread.
     pub clock: &'a (dyn Fn() -> Duration + Sync),
-    /// Calls its argument on any number of threads.
+    /// A function that calls its argument on any number of threads.
     pub share: &'a dyn Fn(&(dyn Fn() + Sync)),
-    /// Saves a finished row.
+    /// A function that saves a finished row.
     pub keep: &'a (dyn Fn(&PlantedRow<F>) + Sync),
 }
 
@@ -438,7 +440,8 @@ fn hunt<F: SoughtFault>(
     row
 }
 
-/// Returns the smallest scenario that trips on the fault, among those whose id or area the fault's row names.
+/// Returns the smallest scenario that detects the fault, among the scenarios whose id or area the fault's row
+/// names.
 fn by_hand<F: SoughtFault>(
     fault: F,
     version: Version,
@@ -452,7 +455,7 @@ fn by_hand<F: SoughtFault>(
     };
     let mut candidates: Vec<&SuiteEntry> = entries.iter().filter(named).collect();
     if candidates.is_empty() {
-        // The row names only checks, which may trip under any scenario.
+        // The row names only checks, which may report a finding in any scenario.
         candidates = entries.iter().collect();
     }
     candidates.sort_by_key(|entry| entry.scenario.steps.len());

@@ -1,8 +1,8 @@
 //! Actions and states that are generated in advance, so that one byte of a fuzzer's input selects a whole
 //! action.
 //!
-//! Generating an action costs more than reducing it. Targets about the order of actions, not about their
-//! content, use a pool. A pool is generated once from the tables, and its content is always the same.
+//! Generating an action costs more than applying the action. Targets about the order of actions, not about
+//! their content, use a pool. A pool is generated once from the tables, and its content is always the same.
 //!
 //! Each action is stored with its reducer, so that the lookup happens only once.
 //!

@@ -11,7 +11,7 @@ use crate::wire::json::{Value, json};
 pub const FIXED_CODES: [i64; 10] =
     [-32700, -32601, -32001, -32003, -32005, -32007, -32008, -32009, -32010, -32011];
 
-/// The requirement for actions of the reference host that no other requirement covers.
+/// The requirement for those actions of the reference host that no other requirement covers.
 pub const LIVE: &str = "subscribe.live-after-response";
 
 /// The events of a turn that conversations wait for on every host.
@@ -24,7 +24,7 @@ pub const TURN_EVENTS: [&str; 6] = [
     "chat/inputRequested",
 ];
 
-/// Actions of the host that a conversation waits for, each with the requirement that demands it.
+/// The actions of the host that a conversation waits for, each with the requirement that demands the action.
 pub const EVENTS: &[(&str, &str)] = &[
     ("chat/turnStarted", "chat.queue.consume-after-turn"),
     ("chat/turnComplete", LIVE),

@@ -1,5 +1,5 @@
-//! Shrinks a conversation that shows something: removes steps, alone and in groups, then members and values,
-//! then clients. Each candidate has to show the same.
+//! Shrinks a conversation that shows a finding: removes steps, alone and in groups, then members and values,
+//! then clients. Each candidate has to show the same finding.
 //!
 //! Knows: drafts. Never knows: which property is preserved, and how it is tested.
 //!
@@ -21,22 +21,23 @@ const ENDS: [&str; 10] = [
     "accept", "refused", "reject", "ignored", "none", "closed", "error", "result", "snapshot",
     "replay",
 ];
-/// Steps that only wait, so that later steps come after the awaited events.
+/// The steps that only wait, so that later steps come after the awaited events.
 const LETS_COME: [&str; 6] = ["expect", "await", "answer", "disk", "barrier", "rest"];
 
-/// A test whether a draft still shows something.
+/// A test whether a draft still shows the finding.
 pub trait DraftTrial {
-    /// Returns whether premises have to stay as they are: the outcomes of steps, and the waits for their
-    /// effects. Otherwise a shrunk draft may accuse a host that legally did something else before.
+    /// Returns whether premises have to stay: the outcomes of steps, and the waits for their effects. If
+    /// premises could change, a shrunk draft could report a host that behaved differently, and legally, in an
+    /// earlier step.
     fn keeps_premises(&self) -> bool {
         false
     }
 
-    /// Tests one draft.
+    /// Tests whether one draft still shows the finding.
     fn shows(&mut self, draft: &ScenarioDraft) -> impl Future<Output = bool> + Send;
 }
 
-/// Returns the smallest draft that still shows it, as found within this number of candidates.
+/// Returns the smallest draft that still shows the finding, after at most this number of candidates.
 pub async fn shrink<S: DraftTrial>(
     draft: ScenarioDraft,
     shows: &mut S,
@@ -76,7 +77,7 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
         shows
     }
 
-    /// Returns whether these steps only ensure the premises of others and have to stay.
+    /// Returns whether these steps only ensure the premises of other steps and have to stay.
     fn are_premises(&self, steps: &[usize]) -> bool {
         let lets_come = |step: &Value| {
             rule_of(step).is_none() && LETS_COME.iter().any(|verb| step.get(verb).is_some())
@@ -95,7 +96,7 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
         candidate
     }
 
-    /// Removes runs of steps, the last ones first; halves come before single steps.
+    /// Removes runs of steps, the last runs first; halves come before single steps.
     async fn steps(&mut self) {
         let mut size = self.best.steps.len().div_ceil(2);
         while size > 0 {
@@ -131,7 +132,7 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
         }
     }
 
-    /// Removes optional members of steps, and members of what the steps send.
+    /// Removes optional members of steps, and members of the values that the steps send.
     async fn members(&mut self) {
         for index in 0..self.best.steps.len() {
             for path in paths(self.best.steps.get(index)) {
@@ -217,11 +218,11 @@ fn needs_client(verb: &str) -> bool {
     fields.any(|field| field.required)
 }
 
-/// The members that identify the message of a wait: without one of them, the step would wait for another
+/// The members that identify the message of a wait. Without such a member, the step would wait for another
 /// message.
 const WAITED: [&str; 3] = ["type", "method", "channel"];
 
-/// Returns the paths of optional members and of everything inside sent values, outer paths first.
+/// Returns the paths of optional members and of all values inside sent values, outer paths first.
 fn paths(step: Option<&Value>) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let Some((verb, members)) = step.and_then(verb_of) else { return found };
@@ -275,7 +276,7 @@ fn leave(step: &mut Value, gone: &str) {
     }
 }
 
-/// Replaces a client by another one in a step.
+/// Replaces a client by another client in a step.
 fn rename(step: &mut Value, gone: &str, other: &str) {
     let Some(members) = members_mut(step) else { return };
     for name in ["by", "at"] {

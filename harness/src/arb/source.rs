@@ -1,23 +1,23 @@
-//! Who draws the conversations of a campaign: the generator for hosts or the one for agents.
+//! The source of a campaign's conversations: the generator for hosts or the generator for agents.
 //!
-//! Knows: both generators. Never knows: what is played with what they draw.
+//! Knows: both generators. Never knows: the host or agent that plays a conversation.
 //!
 //! Start at [`ConversationSource::sequence`].
 
 use super::agents::AgentConversationGenerator;
 use super::generate::{ConversationGenerator, DrawnSequence};
 
-/// Who draws conversations.
+/// A generator of conversations.
 #[derive(Clone, Debug)]
 pub enum ConversationSource {
-    /// Conversations of clients with a host.
+    /// The generator of conversations of clients with a host.
     OfHosts(ConversationGenerator),
-    /// Conversations of a client with an agent.
+    /// The generator of conversations of a client with an agent.
     OfAgents(AgentConversationGenerator),
 }
 
 impl ConversationSource {
-    /// The conversation of that number: the same seed and number, the same conversation.
+    /// Returns the conversation with this number, which depends only on the generator's seed and the number.
     pub fn sequence(&self, number: u64) -> Option<DrawnSequence> {
         match self {
             ConversationSource::OfHosts(generator) => generator.sequence(number),
@@ -25,7 +25,7 @@ impl ConversationSource {
         }
     }
 
-    /// The conversation of a seed of its own.
+    /// Returns the conversation that is generated from this seed.
     pub fn of_seed(&self, seed: u64) -> Option<DrawnSequence> {
         match self {
             ConversationSource::OfHosts(generator) => generator.of_seed(seed),

@@ -1,5 +1,5 @@
 //! A stage: the reference host with clients that play steps one by one as they are generated. The stage shows
-//! what exists and what is legal, so that no separate model is needed.
+//! which channels exist and which steps are legal, so the generators need no separate model.
 //!
 //! Knows: the simulation. Never knows: which step comes next, and why.
 //!
@@ -27,8 +27,8 @@ use crate::wire::json::Value;
 use crate::wire::message::Message;
 use crate::wire::version::Version;
 
-/// The seed of the stage's host, which is a part of every identifier that the host creates. This distinguishes
-/// these identifiers from all other texts, and no target can know them.
+/// The seed of the stage's host. The seed is a part of every identifier that the host creates, so these
+/// identifiers differ from all other texts, and no target can know them.
 const SEED: u64 = 0x5ced_ab1e;
 /// The mark in the identifiers of the stage's host.
 const MARK: &str = "-5cedab1e-";
@@ -212,12 +212,12 @@ impl FuzzStage {
         self.play.case().bindings()
     }
 
-    /// Returns a client and its connection; the connection is `None` while there is none.
+    /// Returns a client and its connection; the connection is `None` while the client is not connected.
     pub fn client(&self, name: &str) -> Option<(&ClientEngine, Option<ConnId>)> {
         self.play.case().client(name)
     }
 
-    /// Returns why a step could not be played; empty if all could.
+    /// Returns why a step could not be played; empty if every step could be played.
     pub fn complaint(&self) -> String {
         self.play.case().failure().map(|failure| failure.message.clone()).unwrap_or_default()
     }
@@ -250,7 +250,7 @@ fn lift(
     }
 }
 
-/// Returns whether the stage's host created a text: another host creates another one.
+/// Returns whether the stage's host created a text; another host creates another text in its place.
 pub fn is_made(text: &str) -> bool {
     text.contains(MARK)
 }

@@ -17,17 +17,17 @@ pub enum ClientStepResult {
     Accepted,
     /// The action came back with a rejection reason.
     Rejected,
-    /// No response or envelope came.
+    /// The step got no response and no envelope.
     Nothing,
-    /// A result came.
+    /// The request got a result.
     Result(Value),
-    /// An error came, with its code.
+    /// The request got an error with this code.
     Error(i64),
     /// The host closed the connection.
     Closed,
 }
 
-/// Returns a result's name.
+/// Returns the name of a result.
 pub fn word(came: &ClientStepResult) -> &'static str {
     match came {
         ClientStepResult::Accepted => "accepted",

@@ -42,7 +42,7 @@ impl fmt::Debug for ActionStory {
 pub struct StoryChoice {
     /// The version of the tables.
     pub version: Version,
-    /// The channel kind; `None` for any.
+    /// The channel kind; `None` for any kind.
     pub kind: Option<ChannelKind>,
     /// The maximum number of actions.
     pub longest: usize,

@@ -1,5 +1,4 @@
-//! Moves about subscriptions: to visible and unknown channels, to removed channels, to telemetry; and
-//! unsubscribing.
+//! Moves that subscribe to visible, unknown, removed and telemetry channels, and moves that unsubscribe.
 //!
 //! Knows: the stage, the rules of `subscribe`. Never knows: other requests.
 //!
@@ -26,7 +25,7 @@ const TELEMETRY: &[&str] = &[
     "ahp-otlp://metrics",
 ];
 
-/// Subscribes to a telemetry channel, or unsubscribes from it.
+/// Subscribes to a telemetry channel, or unsubscribes from such a channel.
 pub fn listen(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     if !draw.taste.reference {
         return None;
@@ -48,7 +47,7 @@ pub fn listen(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     Some(("subscribe".to_owned(), "telemetry", came))
 }
 
-/// Subscribes a client to a channel, or unsubscribes it.
+/// Subscribes a client to a channel, or unsubscribes a client from a channel.
 pub fn subscribe(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let by = draw.somebody()?;
     let all: Vec<String> = draw.uris();
@@ -79,7 +78,7 @@ pub fn subscribe(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
         }
         _ => {}
     }
-    // The newest channel is preferred, because it was tested least.
+    // The newest channel is preferred, because fewer steps have tested it.
     let last = missing.last().filter(|_| draw.dice.clone().chance(40)).cloned();
     let uri = last.or_else(|| draw.dice.pick(&missing).cloned())?;
     subscription(draw, &by, &uri, "legal")

@@ -1,6 +1,6 @@
 //! Moves about turns: the message to the agent, and the script that the agent follows.
 //!
-//! Knows: the lines of the agent script. Never knows: how a host plays them.
+//! Knows: the lines of the agent script. Never knows: how a host plays a script.
 //!
 //! Start at [`turn`].
 
@@ -80,7 +80,7 @@ const ENDS: &[&str] = &[
 /// The maximum number of lines before the last one.
 const LONGEST: usize = 3;
 
-/// Starts a turn in a chat, usually in an idle one.
+/// Starts a turn in a chat, usually in an idle chat.
 pub fn turn(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     draw.taste.agent?;
     let chats = draw.channels(ChannelKind::Chat);
@@ -152,7 +152,7 @@ fn script(draw: &mut ConversationDraw) -> String {
     lines.extend(draw.dice.pick(ENDS).copied().filter(|line| !line.is_empty()));
     let mode = draw.taste.agent.unwrap_or_default();
     lines.retain(|line| can(mode, line));
-    // Words are unique to this conversation, and earlier words can be recalled.
+    // The words are unique to this conversation, and the script can recall earlier words.
     let lines: Vec<String> = lines
         .into_iter()
         .map(|line| match line.contains("WORD") {
@@ -175,10 +175,10 @@ fn can(mode: AgentMode, line: &str) -> bool {
     script.and_then(Result::ok).is_some_and(|script| mode.cannot(&script).is_none())
 }
 
-/// The content of a file that no client may read, as a quoted text in a script.
+/// The content of a file that no client may read, quoted as in a script.
 const SECRET: &str = "\"of ahp-harness\"";
 
-/// Sometimes adds a chat or a file as an attachment to a message.
+/// Adds a chat or a file as an attachment to a message, in some cases.
 fn attach(draw: &mut ConversationDraw, to: &str, members: &mut Value) {
     if !draw.dice.chance(if draw.focus == "WORD" { 50 } else { 15 }) {
         return;
@@ -203,7 +203,7 @@ fn attach(draw: &mut ConversationDraw, to: &str, members: &mut Value) {
     }
 }
 
-/// Returns a chat as an attachment: usually one with turns, either up to a turn or whole.
+/// Returns a chat as an attachment: usually a chat with turns, either up to a turn or whole.
 fn attached_chat(draw: &mut ConversationDraw, to: &str) -> Option<Value> {
     let all = draw.channels(ChannelKind::Chat);
     let told = all.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| !it.is_empty()));

@@ -28,12 +28,12 @@ use super::reading::{CaptureReading, FrameRole};
 
 /// The minimum number of lines: shorter conversations test almost nothing.
 const LEAST: usize = 12;
-/// The maximum number of lines: each mutant of a longer conversation takes long to judge.
+/// The maximum number of lines: the mutants of a longer conversation take long to judge.
 const MOST: usize = 1_500;
-/// When the clients of a conversation that was left open send requests again, in seconds after its last frame:
+/// The times at which the clients of an unfinished conversation send pings, in seconds after its last frame:
 /// first when the host is idle, then after every deadline.
 const HEARD: [u64; 2] = [2, 13];
-/// The identifier of the first of these requests.
+/// The identifier of the first ping.
 const FIRST_PING: i64 = 7_000_001;
 
 /// The requests and actions of a cleanup at the end of a conversation.
@@ -45,7 +45,7 @@ const LEAVING: [&str; 5] =
 pub struct BaseOptions {
     /// The protocol version.
     pub version: Version,
-    /// Every n-th scenario of the suite is played.
+    /// The step of the selection: a value of n plays every n-th scenario of the suite.
     pub part: usize,
     /// The number of generated conversations.
     pub drawn: u64,
@@ -57,7 +57,7 @@ pub struct BaseOptions {
 #[derive(Clone, Default)]
 pub(super) struct LineRecorder {
     lines: Arc<Mutex<Vec<TranscriptLine>>>,
-    /// Whether calls of the harness's own tools are kept, too.
+    /// Whether the recorder also keeps calls of the harness's own tools.
     tools: bool,
 }
 
@@ -86,8 +86,9 @@ impl LineRecorder {
     }
 }
 
-/// Returns captures in which the checks find nothing above a note: each conversation as it was played and, if
-/// nothing is pending at its end, a second form without cleanup in which the clients send requests again later.
+/// Returns captures in which the checks find nothing above a note. Each conversation gives the capture of its
+/// play. If nothing is pending at the end of a conversation, it also gives a second form without cleanup, in
+/// which the clients send requests again later.
 pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     let BaseOptions { version, part, drawn, seed } = options;
     let ground = EmbeddedGround::of(version, AgentMode::Host, &[]);

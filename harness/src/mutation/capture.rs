@@ -28,7 +28,7 @@ pub struct MutableCapture {
     pub lines: Vec<TranscriptLine>,
 }
 
-/// The judgement: the number of breaches by check and weight.
+/// The judgement of a capture: the number of breaches by check and weight.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CaptureJudgement {
     breaches: BTreeMap<(&'static str, Weight), u64>,
@@ -45,13 +45,13 @@ impl MutableCapture {
         let mut reader = TranscriptReader::new(input);
         let mut lines = Vec::new();
         while let Some((_, line)) = reader.next_event()? {
-            // With a scenario's number, `judge` would look for the scenario.
+            // The number of a scenario is removed, because `judge` would look for this scenario.
             lines.push(TranscriptLine { case: None, ..line });
         }
         Ok(MutableCapture { name: name.to_owned(), assume: None, lines })
     }
 
-    /// Returns the capture as the text of a file.
+    /// Returns the text of the capture, as a capture file contains it.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for one in &self.lines {

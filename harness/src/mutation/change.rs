@@ -1,6 +1,6 @@
-//! The mechanisms by which operators change a conversation. Everything else is data.
+//! The mechanisms by which operators change a conversation. Everything else about an operator is data.
 //!
-//! Knows: captures, readings. Never knows: rules.
+//! Knows: captures, the meaning of their frames. Never knows: rules.
 //!
 //! Start at [`WireChange`].
 
@@ -21,9 +21,9 @@ use super::value_change::{ListChange, TextChange, filled};
 /// Whether a fault is in one client's message or in the messages to all clients.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FaultAudience {
-    /// Only the copy of one connection.
+    /// The fault is only in the copy of one connection.
     One,
-    /// All copies, including those in replays: the host's own data is wrong.
+    /// The fault is in all copies, also those in replays: the host's own data is wrong.
     All,
 }
 
@@ -42,9 +42,9 @@ pub enum WireChange {
     Hasten(usize),
     /// The frame is sent before the request that it answers.
     BeforeRequest,
-    /// The frame goes to another connection instead, which did not ask for it.
+    /// The frame goes to another connection, which did not request it, in place of its own connection.
     Misdirect,
-    /// The frame also goes to another connection, which did not ask for it.
+    /// The frame also goes to another connection, which did not request it.
     Leak,
     /// A member gets this value.
     Set(FaultAudience, &'static str, &'static str),
@@ -62,7 +62,7 @@ pub enum WireChange {
     NumberOfEarlier(u64),
     /// The action is sent again as a new action, to the same connections.
     Again,
-    /// The last earlier action of this type on the channel is sent again as a new action, after this one.
+    /// The last earlier action of this type on the channel is sent again as a new action, after the frame.
     AgainAfter(&'static str),
     /// This action is sent as a new action after the envelope. Texts that begin with `$` stand for a member of
     /// the envelope's action, for the channel (`$channel`), or for an identifier that does not exist
@@ -84,13 +84,13 @@ pub enum WireChange {
     /// After an unsubscription and the answer to a later request, the connection still receives the next action
     /// on the channel.
     StillTold,
-    /// This action and the next one are exchanged; the numbers stay in place.
+    /// The action and the next action are exchanged; the numbers stay in place.
     SwapActions(FaultAudience),
-    /// The action gets an `origin`: the receiving client, with a `clientSeq` that it never used.
+    /// The action gets an `origin`: the receiving client, with a `clientSeq` that this client never used.
     Forge,
     /// The frame is sent before the dispatch that it answers.
     BeforeDispatch,
-    /// The last earlier notification of this method on the connection is sent again, after this one.
+    /// The last earlier notification of this method on the connection is sent again, after the frame.
     NoticeAgain(&'static str),
     /// This message follows the frame.
     Stray(&'static str),
@@ -110,7 +110,7 @@ pub struct ChangedCapture {
 }
 
 impl WireChange {
-    /// Applies the change at a place. Returns `None` if that is not possible there.
+    /// Applies the change at a place. Returns `None` if the change is not possible there.
     pub fn apply(
         self,
         reading: &CaptureReading<'_>,
@@ -345,7 +345,7 @@ pub(super) fn places(
     all
 }
 
-/// Returns the same notification on all connections.
+/// Returns the places of the same notification on all connections.
 fn same_notices(reading: &CaptureReading<'_>, line: usize) -> Vec<EnvelopeSpot> {
     let lines = reading
         .lines
@@ -366,7 +366,7 @@ fn take(lines: &mut Vec<TranscriptLine>, spot: &EnvelopeSpot) {
     }
 }
 
-/// Removes a member or an item. Returns whether it existed.
+/// Removes a member or an item. Returns whether the member or item existed.
 fn remove(value: &mut Value, place: &str) -> bool {
     let Some((above, last)) = pointer::split(place) else { return false };
     match value.pointer_mut(above) {
@@ -543,7 +543,7 @@ fn secret(reading: &CaptureReading<'_>, line: usize) -> Option<String> {
     tokens.rfind(|token| token.len() >= 8).map(str::to_owned)
 }
 
-/// Returns the envelopes that settle a dispatch, in order of their places.
+/// Returns the envelopes that settle a dispatch, in the order of their places.
 fn echoes(reading: &CaptureReading<'_>, spot: &EnvelopeSpot) -> Option<Vec<EnvelopeSpot>> {
     let seq = reading.value(spot)?.pointer("/params/clientSeq")?;
     let life = reading.facts[spot.line].life;

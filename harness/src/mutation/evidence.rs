@@ -1,7 +1,7 @@
-//! Decides whether a capture contains evidence that a mutant's host is at fault. If it does not, a check that
-//! reports nothing is right.
+//! Decides whether a capture contains evidence that a mutant's host is at fault. If a capture contains no
+//! evidence, a check that reports nothing is right.
 //!
-//! Knows: readings, reducers. Never knows: what the always-on checks report.
+//! Knows: the meaning of frames, reducers. Never knows: what the always-on checks report.
 //!
 //! Start at [`FaultEvidence`].
 
@@ -21,17 +21,17 @@ use super::reading::{
     CaptureReading, EnvelopeSpot, FrameRole, envelopes, key_of, kind_of, snapshots, text,
 };
 
-/// How long a host may take to answer. The specification states no limit, so this is generous.
+/// The time that a host may take to answer. The specification states no limit, so this value is generous.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// The members of a session summary whose changes a host need not announce each time.
 const LAGGING: &[&str] = &["modifiedAt", "changes", "activity", "_meta"];
-/// How long a host may delay summary notifications.
+/// The time by which a host may delay summary notifications.
 const REST: Duration = Duration::from_millis(1_500);
 
 /// The evidence of a fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FaultEvidence {
-    /// The frame itself, or what came before it.
+    /// The frame itself, or an earlier frame, shows the fault.
     Itself,
     /// Another connection received the unchanged envelope.
     Twin,
@@ -145,8 +145,8 @@ impl FaultEvidence {
     }
 }
 
-/// Returns whether the change of a summary need not be announced by itself: a later change contains the same
-/// members, or its members may lag.
+/// Returns whether the host need not announce the change of a summary by itself: a later change contains the
+/// same members, or the members may lag.
 fn is_made_up_for(original: &CaptureReading<'_>, line: usize) -> bool {
     let changes = |line: usize| {
         let params = message_of(&original.lines[line])?.get("params")?;
@@ -196,7 +196,7 @@ fn overtaken(reading: &CaptureReading<'_>, line: usize) -> bool {
     })
 }
 
-/// Returns whether a later action of the same life of the host has a lower number than the changed one.
+/// Returns whether a later action of the same life of the host has a lower number than the changed action.
 fn later_is_lower(
     original: &CaptureReading<'_>,
     changed: &[TranscriptLine],
@@ -220,8 +220,8 @@ fn later_is_lower(
     })
 }
 
-/// Returns whether the changed list lacks a session as it was, although a connection is subscribed to the
-/// session and it was ready when the list was requested.
+/// Returns whether the changed list lacks a session in its original form, although a connection is subscribed
+/// to the session and the session was ready when the list was requested.
 fn listed(original: &CaptureReading<'_>, changed: &[TranscriptLine], spot: &EnvelopeSpot) -> bool {
     let items = |lines: &[TranscriptLine]| -> Vec<Value> {
         let value = message_of(&lines[spot.line]);
@@ -255,7 +255,8 @@ fn is_ready(original: &CaptureReading<'_>, session: &str, line: usize) -> bool {
     })
 }
 
-/// Returns whether a snapshot that matched the history no longer does.
+/// Returns whether a snapshot that matches the history in the original capture does not match it in the changed
+/// capture.
 fn disagrees(original: &[TranscriptLine], changed: &[TranscriptLine]) -> bool {
     let (before, after) = (agreements(original), agreements(changed));
     before.len() == after.len()
@@ -265,8 +266,8 @@ fn disagrees(original: &[TranscriptLine], changed: &[TranscriptLine]) -> bool {
             .any(|((channel, agreed), (other, agrees))| channel == other && *agreed && !agrees)
 }
 
-/// Returns, for each snapshot with an earlier one of its channel, whether it matches that one and the actions
-/// in between.
+/// Returns the channel of each snapshot that follows an earlier snapshot of its channel, and whether the later
+/// snapshot equals the earlier one with the actions in between.
 fn agreements(lines: &[TranscriptLine]) -> Vec<(String, bool)> {
     let mut agreements = Vec::new();
     let lives = lines.split(|line| line.event == ConnectionEvent::Restarted);

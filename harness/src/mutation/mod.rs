@@ -3,9 +3,9 @@
 //!
 //! A correct [`capture`] is read ([`reading`]) and changed by an [`operator`], a row of [`operators`]: a
 //! target, a [`change`], and the [`evidence`] that shows the fault in the capture. A [`rewrite`], a row of
-//! [`rewrites`], is the opposite: its result is as legal as the capture before. [`bases`] creates the captures,
-//! [`trial`] runs the checks on the changed captures, [`table`] shows the results. [`acp`] contains the
-//! additions for conversations with agents.
+//! [`rewrites`], is the opposite: the rewritten capture is as legal as the original. [`bases`] creates the
+//! captures, [`trial`] runs the checks on the changed captures, [`table`] shows the results. [`acp`] contains
+//! the additions for conversations with agents.
 //!
 //! Knows: captures, reducers, the judgement of files. Never knows: how a check works; files, the terminal.
 //!

@@ -1,6 +1,6 @@
 //! Changes that involve two or more frames of a conversation.
 //!
-//! Knows: readings. Never knows: which rules the changes break.
+//! Knows: the meaning of frames. Never knows: which rules the changes break.
 
 use crate::dice::Dice;
 use crate::transcript::line::TranscriptLine;
@@ -42,7 +42,7 @@ pub(super) fn old_action(
     Some(format!("after it line {} again", chosen + 1))
 }
 
-/// Sends the next action on a channel to a connection that has unsubscribed from it.
+/// Sends the next action on a channel to a connection that has unsubscribed from the channel.
 pub(super) fn still_told(
     reading: &CaptureReading<'_>,
     line: usize,
@@ -71,7 +71,7 @@ pub(super) fn still_told(
     Some(format!("line {} comes here too", next + 1))
 }
 
-/// Exchanges the content of an action and the next one on the connection.
+/// Exchanges the content of an action and the content of the next action on the connection.
 pub(super) fn swap_actions(
     reading: &CaptureReading<'_>,
     spot: &EnvelopeSpot,
@@ -100,7 +100,7 @@ pub(super) fn swap_actions(
     Some(format!("changed places with line {}", next.line + 1))
 }
 
-/// Moves the echo on a line before the dispatch that it answers.
+/// Moves the echo on a line before the dispatch that the echo answers.
 pub(super) fn before_dispatch(
     reading: &CaptureReading<'_>,
     line: usize,

@@ -1,7 +1,7 @@
-//! Operators: rows that state where a conversation is changed, how, and what evidence shows that the host is at
-//! fault.
+//! Operators: rows that state the place and the kind of a change in a conversation, and the evidence that the
+//! host is at fault.
 //!
-//! Knows: readings. Never knows: what the always-on checks report.
+//! Knows: the meaning of frames. Never knows: what the always-on checks report.
 //!
 //! Start at [`WireOperator`].
 
@@ -20,7 +20,7 @@ use super::reading::{
     CaptureReading, EnvelopeSpot, FrameRole, envelopes, key_of, kind_of, snapshots,
 };
 
-/// Defines the classes: each with its variant, its name and its description.
+/// Defines the classes: each class with its variant, its name and its description.
 macro_rules! fault_classes {
     ($($class:ident $name:literal $doc:literal,)*) => {
         /// The subject of a host's fault.
@@ -83,7 +83,7 @@ impl FaultClass {
 /// One kind of fault of a host, as it appears on the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct WireOperator {
-    /// Its name.
+    /// The name of the operator.
     pub name: &'static str,
     /// The class of the fault.
     pub class: FaultClass,
@@ -97,8 +97,8 @@ pub struct WireOperator {
     pub shown: &'static [FaultEvidence],
     /// The condition under which a host may behave like the mutant, with the reason.
     pub legal: Option<(PlaceCondition, &'static str)>,
-    /// The requirement that the fault breaks if the specification only recommends it: it is a note in the
-    /// ledger. A mutant that is only noted counts as legal then.
+    /// If the specification only recommends what this fault violates: the requirement in question, which is a
+    /// note in the ledger. A mutant that only causes a note then counts as legal.
     pub advice: Option<&'static str>,
 }
 
@@ -108,7 +108,7 @@ pub struct OperatorTarget {
     /// The kind of frame or place.
     pub kind: TargetKind,
     /// The types of actions, the methods or the kinds of channels. A name that ends with `*` is a prefix. An
-    /// empty list allows all.
+    /// empty list permits all names.
     pub names: &'static [&'static str],
     /// The conditions, all of which have to hold.
     pub when: &'static [PlaceCondition],
@@ -138,7 +138,7 @@ pub enum PlaceCondition {
     Own,
     /// The client that receives the envelope dispatched the action.
     Echo,
-    /// Another client than the receiving one dispatched the action.
+    /// A client other than the receiving one dispatched the action.
     OthersOwn,
     /// The action has no `origin`: the host created it.
     HostMade,
@@ -175,9 +175,10 @@ pub enum PlaceCondition {
     RootSubscribed,
     /// The pattern matches a list that is not empty.
     HasMany(&'static str),
-    /// The channel of the request was disposed of before, and the host answered that with a result.
+    /// The channel of the request was disposed of before, and the host answered the disposal with a result.
     Disposed,
-    /// The version does not know the request's method, and the method's name marks no extension.
+    /// The version does not know the request's method, and the method's name does not have the form of an
+    /// extension.
     UnknownMethod,
     /// The host's answer does not call the request malformed.
     Sound,
@@ -188,8 +189,9 @@ pub enum PlaceCondition {
 }
 
 impl WireOperator {
-    /// Returns the places that the operator applies to. Nothing is said about the order and the states of the reports
-    /// by which an agent replays a loaded session, so operators of these classes leave them alone.
+    /// Returns the places that the operator applies to. The specification does not state the order and the
+    /// statuses of the reports with which an agent replays a loaded session, so operators of these classes skip
+    /// replays.
     pub fn spots(&self, reading: &CaptureReading<'_>) -> Vec<EnvelopeSpot> {
         let mut spots = self.target.spots(reading);
         if matches!(self.class, FaultClass::UpdateDelivery | FaultClass::CallStates) {

@@ -76,7 +76,7 @@ pub struct ConnectionFact {
 pub struct EnvelopeSpot {
     /// The line.
     pub line: usize,
-    /// A JSON pointer.
+    /// The pointer into the message, a JSON pointer.
     pub base: String,
 }
 
@@ -93,7 +93,7 @@ pub struct CaptureReading<'a> {
     pub facts: Vec<FrameFact>,
     /// The connections.
     pub lives: Vec<ConnectionFact>,
-    /// The line of the answer, by the line of the request.
+    /// The line of each answer, by the line of the request.
     pub answered: HashMap<usize, usize>,
     copies: HashMap<EnvelopeKey, Vec<EnvelopeSpot>>,
     keys: HashMap<EnvelopeSpot, EnvelopeKey>,
@@ -248,8 +248,8 @@ impl<'a> CaptureReading<'a> {
         }
     }
 
-    /// Returns whether a connection is subscribed to a channel on a line. A subscription counts from the line
-    /// of its answer.
+    /// Returns whether a connection is subscribed to a channel on a line. A subscription begins on the line of
+    /// its answer.
     pub fn is_subscribed(&self, life: usize, channel: &str, line: usize) -> bool {
         self.subscriptions.iter().any(|(whose, of, from, to)| {
             *whose == life && of == channel && (*from..*to).contains(&line)
@@ -337,8 +337,7 @@ impl<'a> CaptureReading<'a> {
         self.lives.iter().find_map(|life| life.version)
     }
 
-    /// Returns the clients that are responsible for something on the host: a session's tools, a terminal, a
-    /// watch.
+    /// Returns the clients that own something on the host: a session's tools, a terminal, a watch.
     pub fn answerable(&self) -> BTreeSet<&str> {
         const DUTIES: [&str; 3] = ["session/activeClientSet", "terminal/claimed", "createTerminal"];
         let mut clients = BTreeSet::new();

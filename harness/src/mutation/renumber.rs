@@ -1,4 +1,4 @@
-//! Changes the `serverSeq` numbers of a host in every place that contains one.
+//! Changes the `serverSeq` numbers of a host in every place that contains such a number.
 //!
 //! Knows: captures. Never knows: which numbers are right.
 
@@ -14,21 +14,21 @@ const PLACES: [&str; 4] = [
     "/params/lastSeenServerSeq",
     "/result/snapshot/fromSeq",
 ];
-/// The lists whose items contain numbers, each with the member.
+/// The lists whose items contain numbers, each with the member that holds the number.
 const LISTS: [(&str, &str); 2] =
     [("/result/actions", "serverSeq"), ("/result/snapshots", "fromSeq")];
 
-/// The place and the list of envelopes. A number there is the number of an action; a number in any other place
-/// states up to which action something goes.
+/// The place and the list of envelopes. A number there is the number of an action. A number in any other place
+/// states the last action of a snapshot, or the last action that a client has seen.
 const ENVELOPES: (&str, &str) = (PLACES[0], LISTS[0].0);
 
-/// Replaces all numbers of the host by the function's results.
+/// Replaces every number of the host by the result of the function.
 pub(super) fn renumber(lines: &mut [TranscriptLine], to: &dyn Fn(u64) -> u64) {
     respell(lines, &|number, _| json!(to(number)));
 }
 
-/// Replaces all numbers of the host by other JSON values. The function's second argument says whether the
-/// number is that of an action.
+/// Replaces every number of the host by another JSON value. The function's second argument states whether the
+/// number is the number of an action.
 pub(super) fn respell(lines: &mut [TranscriptLine], to: &dyn Fn(u64, bool) -> Value) {
     let change = |value: &mut Value, is_action: bool| {
         if let Some(number) = value.as_u64() {

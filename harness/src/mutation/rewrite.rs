@@ -1,6 +1,6 @@
 //! Legal rewrites: rows with a change of a capture, and the reason why a host or a recorder may behave so.
 //!
-//! Knows: captures, readings. Never knows: rules.
+//! Knows: captures, the meaning of their frames. Never knows: rules.
 //!
 //! Start at [`LegalRewrite`].
 
@@ -10,7 +10,7 @@ use super::acp::rewrite::AcpRewrite;
 use super::capture::MutableCapture;
 use super::rewrites::{arrivals, company, names, spelling, texts};
 
-/// A change of a capture after which it is as legal as before.
+/// A change of a capture that keeps the capture legal.
 #[derive(Clone, Copy, Debug)]
 pub struct LegalRewrite {
     /// The name, unique among all rewrites.
@@ -21,10 +21,10 @@ pub struct LegalRewrite {
     pub kind: RewriteKind,
 }
 
-/// Frames of the host that a rewrite changes.
+/// The frames of the host that a rewrite changes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FramePortion {
-    /// All of them.
+    /// All frames.
     All,
     /// Actions, live and replayed.
     Actions,
@@ -34,7 +34,7 @@ pub enum FramePortion {
     Results,
     /// Notifications without a `serverSeq`.
     Notices,
-    /// Errors.
+    /// Error responses.
     Refusals,
     /// About half of the frames, at random.
     Half,
@@ -42,7 +42,7 @@ pub enum FramePortion {
     OneConnection,
 }
 
-/// What a rewrite changes.
+/// The change that a rewrite makes.
 #[derive(Clone, Copy, Debug)]
 pub enum RewriteKind {
     /// Replaces the values of these members, wherever they occur.
@@ -51,11 +51,11 @@ pub enum RewriteKind {
     RenameConnections,
     /// Writes the identifiers of requests in another form.
     RequestIds(spelling::IdForm),
-    /// Replaces the host's numbers by others in the same order.
+    /// Replaces the host's numbers by other numbers in the same order.
     Renumber(names::NumberForm),
     /// Increases the clients' own numbers by this amount.
     ClientNumbers(i64),
-    /// Adds unknown members to objects: those in this member, or all objects.
+    /// Adds unknown members to objects: to the objects in this member, or to all objects.
     Extend(FramePortion, Option<&'static str>),
     /// Writes timestamps in another form.
     Instants(FramePortion, spelling::RewriteInstantForm),
@@ -65,7 +65,7 @@ pub enum RewriteKind {
     Json(FramePortion, spelling::JsonForm),
     /// Splits the text in this member of an action of this type into two actions.
     Split(&'static str, &'static str),
-    /// Merges two consecutive actions of this type, with a text in this member, into one.
+    /// Merges two consecutive actions of this type, each with a text in this member, into one action.
     Merge(&'static str, &'static str),
     /// Replaces the texts for people in these members everywhere.
     Wording(&'static [&'static str]),

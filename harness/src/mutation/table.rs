@@ -42,7 +42,7 @@ impl WireScore {
         self.undecidable += result.of(MutantFate::Undecidable);
     }
 
-    /// Returns the killed mutants per thousand of those that count; `None` if none counts.
+    /// Returns how many mutants per thousand were killed, of those that count; `None` if no mutant counts.
     pub fn per_mille(&self) -> Option<usize> {
         let counted = self.killed + self.noted + self.survived;
         (self.killed * 1000).checked_div(counted)

@@ -15,8 +15,8 @@ use crate::verdict::Weight;
 use crate::wire::json::Value;
 use crate::wire::version::ProtocolStandard;
 
-/// Two clients on one chat. A gets its snapshot first and dispatches a draft; A and B receive its envelope.
-/// Then B subscribes to the chat again, and both ping.
+/// A conversation of two clients on one chat. Client A gets its snapshot first and dispatches a draft; A and B
+/// receive the envelope. Then B subscribes to the chat again, and both clients ping.
 const TALK: &str = r#"
 {"t":0.001,"conn":"A","dir":"open"}
 {"t":0.002,"conn":"B","dir":"open"}
@@ -165,7 +165,7 @@ fn evidence_of_a_mutation_is_recognised() {
     assert!(shown(FaultEvidence::TwinAndFence, drop, &at(ECHO, "/params")));
     assert!(!shown(FaultEvidence::TwinAndFence, drop, &copy));
     assert!(shown(FaultEvidence::Wait, drop, &copy));
-    // The last snapshot contains the second draft, but not the first.
+    // The last snapshot contains the second draft, but not the first draft.
     let reword = WireChange::Reword(FaultAudience::All, "/action/draft/text", TextChange::More);
     assert!(shown(FaultEvidence::State, reword, &copy));
     assert!(!shown(FaultEvidence::State, reword, &at(ECHO, "/params")));

@@ -18,7 +18,7 @@ use super::rewrite::LegalRewrite;
 
 /// The maximum number of places that are tried for each mutant that has to count.
 const TRIES: usize = 6;
-/// The maximum number of rewrites of one capture by one rewrite, if there are too few captures.
+/// The maximum number of times that one rewrite is applied to one capture, if there are too few captures.
 const AGAIN: usize = 14;
 
 /// The outcome of a mutant.
@@ -41,7 +41,7 @@ pub enum MutantFate {
 pub struct WireMutant {
     /// The name of the base capture.
     pub capture: String,
-    /// The line of the base capture that was changed, from 1.
+    /// The changed line of the base capture, counted from 1.
     pub line: usize,
     /// The change.
     pub what: String,
@@ -71,13 +71,14 @@ pub struct RewriteResult {
     pub accused: Vec<WireMutant>,
 }
 
-/// A trial: correct captures, with the judgement of each unchanged capture.
+/// The correct captures to mutate, each with the judgement before any change.
 pub struct WireTrial {
     captures: Vec<MutableCapture>,
     judgements: Vec<CaptureJudgement>,
     /// The seed of all random choices.
     pub seed: u64,
-    /// The number of mutants that have to count, or of rewrites, for each operator or rewrite.
+    /// The minimum number of counting mutants for each operator, and the number of rewritten captures for each
+    /// rewrite.
     pub count: usize,
 }
 
@@ -93,14 +94,14 @@ impl OperatorResult {
     }
 }
 
-/// A function that saves the file of a mutant: its name and its capture.
+/// A function that saves a mutant to a file; the arguments are the mutant's name and its capture.
 pub type KeepMutant<'a> = &'a (dyn Fn(&str, &MutableCapture) + Sync);
 
 /// A function that runs the same work on every core.
 pub type ShareWork<'a> = &'a dyn Fn(&(dyn Fn() + Sync));
 
 impl WireTrial {
-    /// Creates a trial from the captures without a finding above a note; others are left out.
+    /// Creates a trial from the captures without a finding above a note. Other captures are left out.
     pub fn new(captures: Vec<MutableCapture>, seed: u64, count: usize) -> WireTrial {
         let mut judged: Vec<_> = captures
             .into_iter()
@@ -114,12 +115,12 @@ impl WireTrial {
         WireTrial { captures, judgements, seed, count }
     }
 
-    /// The captures.
+    /// Returns the captures of the trial.
     pub fn captures(&self) -> &[MutableCapture] {
         &self.captures
     }
 
-    /// Returns the results of each operator's mutants.
+    /// Mutates the captures with each operator and returns the results.
     pub fn mutate(
         &self,
         operators: &[&'static WireOperator],
@@ -185,7 +186,7 @@ impl WireTrial {
         result
     }
 
-    /// Returns the results of each rewrite.
+    /// Rewrites the captures with each rewrite and returns the results.
     pub fn rewrite(
         &self,
         rewrites: &[&'static LegalRewrite],

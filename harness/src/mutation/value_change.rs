@@ -95,7 +95,8 @@ fn strange(map: &Map) -> Map {
     map
 }
 
-/// Fills in a template's placeholders from the preceding envelope. Returns `None` if one of them has no value.
+/// Fills in a template's placeholders from the preceding envelope. Returns `None` if a placeholder has no
+/// value.
 pub(super) fn filled(template: &str, envelope: &Value) -> Option<Value> {
     let mut action = Value::read(template).ok()?;
     fill(&mut action, envelope).then_some(action)

@@ -29,17 +29,18 @@ pub enum ProxyFault {
     Drop,
     /// After the message, both sides get a close frame with this code.
     Close(u16),
-    /// Only this many bytes of the message's frames pass, by default half of them; then both sides are cut off.
+    /// Only this many bytes of the message's frames pass, by default half of the bytes; then both sides are cut
+    /// off.
     Cut(Option<usize>),
-    /// The message is lost.
+    /// The message is not forwarded.
     Lose,
-    /// The message is delayed, and so is everything after it in its direction.
+    /// The message is delayed, and so is every later message in the same direction.
     Delay(Duration),
     /// The message arrives twice.
     Duplicate,
-    /// The next message of its direction overtakes the message.
+    /// The next message in the same direction overtakes the message.
     Swap,
-    /// The message waits until another client has sent or received the next message in this direction.
+    /// The message waits until another client has sent or received the next message in the same direction.
     Behind(String),
 }
 
@@ -58,9 +59,9 @@ pub enum EventKind {
     Response,
     /// A notification from the host that is not an action.
     Notification,
-    /// The message from the host with this number.
+    /// The message from the host with this number, counted from 1.
     Received,
-    /// The message from the client with this number.
+    /// The message from the client with this number, counted from 1.
     Sent,
 }
 
@@ -94,7 +95,7 @@ pub struct FaultWord<T: 'static> {
     pub doc: &'static str,
 }
 
-/// Makes a fault from the argument of its word.
+/// A function that creates a fault from the argument of its word.
 type MakeFault = fn(&WordArgument) -> ProxyFault;
 
 /// Every fault.
@@ -221,7 +222,7 @@ pub struct TransportFault {
     pub text: String,
     /// The fault.
     pub fault: ProxyFault,
-    /// Whether every matching message triggers the fault, and not only the first.
+    /// Whether every matching message triggers the fault, instead of only the first one.
     pub every: bool,
     /// The connection's name or the client's identifier; `None` for any client.
     pub client: Option<String>,
@@ -292,7 +293,7 @@ impl FromStr for TransportFault {
             Some((&second, others)) if !is_event(first) && is_event(second) => {
                 (Some(first.to_owned()), second, others)
             }
-            // Two words more than an event takes: the first may be the name of a client.
+            // The text has two words more than an event takes: the first word may be the name of a client.
             Some((&second, others)) if !is_event(first) && others.len() == 1 => {
                 (Some(first.to_owned()), second, others)
             }

@@ -1,8 +1,8 @@
-//! The HTTP handshake of a recorded connection: the client's request as it is forwarded to the host, and the
-//! answer.
+//! The HTTP handshake of a recorded connection: the client's request in the form that is forwarded to the host,
+//! and the answer.
 //!
 //! Everything is forwarded unchanged, with four exceptions. `Host` names the host instead of the proxy. The
-//! path and query are those of `--url` if the client gives none. The client's offer of extensions is removed,
+//! path and query come from `--url` if the client gives none. The client's offer of extensions is removed,
 //! because compressed frames cannot be recorded. Headers of the command line replace the client's headers of
 //! the same name.
 //!
@@ -34,7 +34,7 @@ pub struct UpstreamHost {
     headers: Vec<(String, String)>,
 }
 
-/// A request as it is forwarded to the host.
+/// A request in the form that is forwarded to the host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RelayedRequest {
     /// The bytes of the head, including the empty line.
@@ -66,7 +66,7 @@ impl UpstreamHost {
     /// Parses a URL, `ws://` or `wss://`.
     ///
     /// # Errors
-    /// The reason why the URL is invalid.
+    /// Returns the reason why the URL is invalid.
     pub fn new(url: &str, headers: Vec<(String, String)>) -> Result<UpstreamHost, String> {
         let wrong =
             || format!("expected a URL that begins with `ws://` or `wss://`, found `{url}`");
@@ -90,10 +90,10 @@ impl UpstreamHost {
         })
     }
 
-    /// Returns the client's request as it is forwarded to the host.
+    /// Returns the client's request in the form that is forwarded to the host.
     ///
     /// # Errors
-    /// The head is not an HTTP request.
+    /// Returns an error if the head is not an HTTP request.
     pub fn request(&self, head: &[u8]) -> Result<RelayedRequest, String> {
         let lines = lines_of(head);
         let (first, headers) = lines.split_first().ok_or("an empty request")?;
@@ -143,7 +143,7 @@ impl UpstreamHost {
 /// Parses the host's answer.
 ///
 /// # Errors
-/// The head is not an HTTP response.
+/// Returns an error if the head is not an HTTP response.
 pub fn response(head: &[u8]) -> Result<RelayedResponse, String> {
     let lines = texts(&lines_of(head));
     let first = lines.first().map_or("", String::as_str);

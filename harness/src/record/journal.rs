@@ -26,20 +26,20 @@ pub struct RecordJournal {
 /// The number of recorded events of each kind.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, serde::Serialize)]
 pub struct RecordCounts {
-    /// Connections that were opened.
+    /// The number of connections that were opened.
     pub connections: u64,
-    /// Messages from clients.
+    /// The number of messages from clients.
     pub sent: u64,
-    /// Messages from the host.
+    /// The number of messages from the host.
     pub received: u64,
-    /// Injected faults.
+    /// The number of injected faults.
     pub faults: u64,
-    /// Findings of the always-on checks.
+    /// The number of findings of the always-on checks.
     pub findings: u64,
 }
 
 impl RecordJournal {
-    /// Makes an empty journal.
+    /// Creates an empty journal.
     pub fn new(recorder: Box<dyn TranscriptRecorder>, redactor: SecretRedactor) -> RecordJournal {
         let options = OracleOptions { foreign: true, ..OracleOptions::default() };
         RecordJournal {
@@ -50,7 +50,7 @@ impl RecordJournal {
         }
     }
 
-    /// Records an event and returns the findings that it causes.
+    /// Records an event and returns the findings that the event causes.
     pub fn take(&mut self, at: Duration, note: RelayNote) -> Vec<Finding> {
         let name = ConnectionRelay::name(note.conn);
         let event = match note.what {

@@ -2,8 +2,8 @@
 //! request, and converts conversations to scenarios.
 //!
 //! [`relay`] decides what passes between the two sides and applies faults, [`fault`] is the language of those
-//! faults, [`convert`] makes scenarios, [`handshake`] handles the HTTP before the first frame; all of these are
-//! pure. [`proxy`] moves the bytes, [`journal`] records and judges them.
+//! faults, [`convert`] creates scenarios, [`handshake`] handles the HTTP before the first frame; all of these
+//! are pure. [`proxy`] moves the bytes, [`journal`] records and judges the messages.
 //!
 //! Knows: `wire`, `transcript`, `oracle`, `transport`, `report`. Never knows: arguments, files.
 //!

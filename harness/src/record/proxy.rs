@@ -33,9 +33,9 @@ use super::relay::{ConnectionRelay, LaneFollowUp, RecordedItem, RelayNote};
 
 /// The size of a read, in bytes.
 const CHUNK: usize = 64 << 10;
-/// The backlog of the journal, in bytes of messages, at which reading stops.
+/// The limit of the journal's backlog, in bytes of messages. Above the limit, the proxy stops reading.
 const MAX_BACKLOG: usize = 64 << 20;
-/// The fixed weight of a note in the backlog, added to the length of its message.
+/// The fixed weight of a note in the backlog, in bytes, which is added to the length of the note's message.
 const NOTE: usize = 64;
 /// The timeout of a handshake, for both sides together.
 const SHAKING: Duration = Duration::from_secs(10);
@@ -60,7 +60,8 @@ pub struct RecordProxy {
     redactor: SecretRedactor,
     relay: Mutex<ConnectionRelay>,
     wakes: Mutex<HashMap<ConnId, Arc<[Notify; 2]>>>,
-    /// The sender of notes. It is removed at the end, which tells the journal that no more notes follow.
+    /// The sender of notes. The proxy removes the sender at the end; the journal then knows that no more notes
+    /// follow.
     notes: Mutex<Option<mpsc::UnboundedSender<TimedNote>>>,
     backlog: JournalBacklog,
     began: Instant,
@@ -76,10 +77,10 @@ struct JournalBacklog {
 type ProxyHost = MaybeTlsStream<TcpStream>;
 
 impl RecordProxy {
-    /// Makes a proxy for a host, and the receiver of its notes.
+    /// Creates a proxy for a host, and the receiver of its notes.
     ///
     /// # Errors
-    /// The host needs TLS, and the system has no trusted certificates.
+    /// Returns an error if the host needs TLS, and the system has no trusted certificates.
     pub fn new(
         upstream: UpstreamHost,
         relay: ConnectionRelay,
@@ -100,7 +101,7 @@ impl RecordProxy {
         Ok((Arc::new(proxy), noted))
     }
 
-    /// Serves until the future is dropped. The caller must then call [`end`](Self::end).
+    /// Serves clients until the future is dropped. The caller must then call [`end`](Self::end).
     pub async fn serve(self: &Arc<RecordProxy>, listener: TcpListener) {
         let mut tasks = JoinSet::new();
         let mut next = 0;
@@ -112,7 +113,7 @@ impl RecordProxy {
                         next += 1;
                         tasks.spawn(async move { proxy.connection(conn, client).await });
                     }
-                    // For example, no file descriptors are left: wait until some are free again.
+                    // The process may have no free file descriptor, for example: wait until one is free again.
                     Err(_) => sleep(Duration::from_millis(20)).await,
                 },
                 Some(_) = tasks.join_next() => {}
@@ -279,8 +280,8 @@ impl RecordProxy {
                     writer.flush().await
                 };
                 if written.await.is_err() {
-                    // A failed write means that the receiver is gone. The other pump still reads what the
-                    // receiver sent last.
+                    // A failed write means that the receiver is gone. The other pump still reads the last data
+                    // of the receiver.
                     return LaneFollowUp::End;
                 }
             }
@@ -386,7 +387,7 @@ async fn refusal(host: &mut ProxyHost, client: &mut TcpStream) {
     }
 }
 
-/// Makes a TLS connector that trusts the certificates of the system.
+/// Creates a TLS connector that trusts the certificates of the system.
 fn connector() -> Result<TlsConnector, String> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();

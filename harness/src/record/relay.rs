@@ -1,13 +1,13 @@
 //! Decides what passes between the two sides of a connection, and applies faults, without sockets or a clock.
 //!
 //! A connection has two lanes, one for each direction. Data from one side is queued in the lane until it may go
-//! out on the other side: immediately, unless a fault holds it back. Without faults, bytes are forwarded as
-//! they arrive; with faults, a message is forwarded when it is complete, because only then it is known whether
-//! a fault applies.
+//! out on the other side: immediately, unless a fault delays the data. Without faults, bytes are forwarded as
+//! they arrive; with faults, a message is forwarded when it is complete, because only a complete message shows
+//! whether a fault applies.
 //!
 //! The record contains the view of the *host*: messages from the host when they arrive, and messages to the
-//! host when they are forwarded. A fault towards the client is therefore never blamed on the host, and a fault
-//! towards the host is recorded as the host sees it.
+//! host when they are forwarded. The harness therefore never blames the host for a fault in the direction of
+//! the client, and a fault in the direction of the host is recorded as the host sees it.
 //!
 //! Knows: taps, faults. Never knows: sockets, files, rules of the protocol.
 //!
@@ -26,9 +26,9 @@ use crate::wire::message::{Message, MessageKind};
 
 use super::fault::{ProxyFault, TransportFault};
 
-/// The time for which `swap` and `behind` wait for another message.
+/// The maximum time for which `swap` and `behind` wait for another message.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// The number of bytes in a lane at which reading into it stops.
+/// The limit of the bytes in a lane. At the limit, the relay accepts no more data for the lane.
 const MAX_HELD: usize = 8 << 20;
 /// The maximal number of open requests whose methods are remembered.
 const MAX_REQUESTS: usize = 1_024;
@@ -38,7 +38,7 @@ const MAX_REQUESTS: usize = 1_024;
 pub enum RecordedItem {
     /// A message from this side.
     Message(ClosingSide, Frame),
-    /// Anything else.
+    /// An event other than a message.
     Event(ConnectionEvent),
 }
 
@@ -92,7 +92,7 @@ struct RelayedConnection {
     /// The methods of the open requests, by identifier.
     requests: HashMap<String, String>,
     lanes: [RelayLane; 2],
-    /// Whether the end of the connection is recorded, so that nothing more is.
+    /// Whether the end of the connection is recorded; no item is recorded after the end.
     closed: bool,
 }
 
@@ -104,9 +104,9 @@ struct RelayLane {
     begun: Vec<u8>,
     queue: VecDeque<HeldBytes>,
     held: usize,
-    /// Messages that the next message overtakes, each with the time at which it stops waiting.
+    /// The messages that the next message overtakes, each with the time at which it stops waiting.
     aside: Vec<(HeldBytes, Duration)>,
-    /// The number of messages that have arrived, and that have passed.
+    /// The number of messages that have arrived, and the number of messages that have passed.
     came: u64,
     passed: u64,
 }
@@ -128,7 +128,7 @@ struct HeldBytes {
 enum HoldUntil {
     Now,
     At(Duration),
-    /// The lane of another connection has passed this many messages, or this time is reached.
+    /// The bytes pass when the lane of another connection has passed this many messages, or at this time.
     Passed(ConnId, u64, Duration),
 }
 
@@ -162,7 +162,7 @@ fn name_of(conn: ConnId) -> String {
 }
 
 impl ConnectionRelay {
-    /// Makes a relay with these rules for faults.
+    /// Creates a relay with these rules for faults.
     pub fn new(rules: Vec<TransportFault>) -> ConnectionRelay {
         ConnectionRelay {
             rules: rules.into_iter().map(|rule| (rule, false)).collect(),
@@ -257,7 +257,7 @@ impl ConnectionRelay {
         self.notes.push(RelayNote { conn, what: RecordedItem::Event(event) });
     }
 
-    /// Closes a connection. Nothing more is taken from its lanes.
+    /// Closes a connection. Data that is still in its lanes is discarded.
     pub fn close(&mut self, conn: ConnId, by: ClosingSide, reason: &str) {
         self.note(
             conn,
@@ -276,7 +276,7 @@ impl ConnectionRelay {
         self.wires.keys().copied().collect()
     }
 
-    /// Takes the data that may now go out to the other side of `from`.
+    /// Removes and returns the data that may now go out to the other side of `from`.
     pub fn take(&mut self, now: Duration, conn: ConnId, from: ClosingSide) -> LaneOutput {
         let mut taken = LaneOutput::default();
         while taken.then == LaneFollowUp::More {
@@ -313,12 +313,12 @@ impl ConnectionRelay {
     }
 
     /// Returns whether a message has passed since the last call and lanes may wait for other connections. If
-    /// so, the caller must check all lanes.
+    /// this is true, the caller must check all lanes.
     pub fn has_stirred(&mut self) -> bool {
         std::mem::take(&mut self.passed) && self.behind
     }
 
-    /// Takes the items to record since the last call, in order.
+    /// Removes and returns the items to record since the last call, in order.
     pub fn notes(&mut self) -> Vec<RelayNote> {
         std::mem::take(&mut self.notes)
     }
@@ -458,8 +458,8 @@ impl ConnectionRelay {
                 }
             }
             ProxyFault::Cut(bytes) => {
-                // A cut message from the host was sent completely; one from the client does not reach the host
-                // completely.
+                // The host has sent a cut message completely, so it is recorded. A cut message of the client
+                // does not reach the host completely.
                 if from == ClosingSide::Client {
                     held.notes.clear();
                 }
@@ -492,8 +492,8 @@ impl ConnectionRelay {
             }
             ProxyFault::Swap => {
                 if let Some(lane) = self.take_in(conn, from, &mut held) {
-                    // A message that was set aside earlier goes out behind this one, although this one is also
-                    // set aside.
+                    // A message that was set aside earlier goes out behind this message, although this message
+                    // is also set aside.
                     lane.aside.push((held, now.saturating_add(MAX_WAIT)));
                 }
             }
@@ -542,7 +542,7 @@ impl ConnectionRelay {
         let held = if ready {
             lane.queue.pop_front()?
         } else {
-            // No message has arrived in time to overtake this one.
+            // No message has arrived in time to overtake this message.
             let late = lane.aside.iter().position(|(_, until)| *until <= now)?;
             lane.aside.remove(late).0
         };
@@ -554,8 +554,8 @@ impl ConnectionRelay {
 }
 
 impl RelayedConnection {
-    /// Remembers the client's identifier and its open requests. Returns the method of the request that a
-    /// response answers.
+    /// Stores the client's identifier and its open requests. Returns the method of the request that a response
+    /// answers.
     fn learn(&mut self, from: ClosingSide, message: &Message) -> Option<String> {
         let id = message.id().map(Value::to_string);
         match (from, message.kind()) {
@@ -609,8 +609,8 @@ fn what_of(from: ClosingSide, found: FrameEnd) -> Option<RecordedItem> {
     }
 }
 
-/// Returns a close frame from the side `from`. Frames from clients must be masked (RFC 6455, 5.3); this one
-/// uses a mask of zeros.
+/// Returns a close frame from the side `from`. Frames from clients must be masked (RFC 6455, 5.3); this
+/// function uses a mask of zeros.
 fn close_frame(code: u16, from: ClosingSide) -> Vec<u8> {
     let [high, low] = code.to_be_bytes();
     match from {

@@ -1,4 +1,4 @@
-//! Tests of which bytes the relay forwards, when, and what it records.
+//! Tests of the relay: which bytes it forwards, when it forwards them, and which items it records.
 
 use super::*;
 

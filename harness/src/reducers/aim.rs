@@ -10,7 +10,7 @@ use litemap::LiteMap;
 use crate::dice::Dice;
 use crate::wire::json::{Map, Value, json};
 
-/// Members of actions that refer to a state member with another name.
+/// The members of actions that refer to a state member with another name.
 const ALIASES: &[(&str, &str)] = &[
     ("turnId", "id"),
     ("partId", "id"),
@@ -30,11 +30,11 @@ const ALIASES: &[(&str, &str)] = &[
     ("workingDirectory", "workingDirectories"),
 ];
 
-/// Members that set the order of a list in the state.
+/// The members that set the order of a list in the state.
 const ORDERS: &[(&str, &str)] =
     &[("order", "queuedMessages"), ("chats", "chats"), ("fileIds", "files"), ("files", "files")];
 
-/// Returns whether a member of this name refers to something by its identifier.
+/// Returns whether a member of this name contains an identifier of something in the state.
 pub(crate) fn is_reference(name: &str) -> bool {
     const NAMES: &[&str] =
         &["id", "resource", "uri", "chat", "defaultChat", "directory", "workingDirectory"];
@@ -45,7 +45,7 @@ pub(crate) fn is_reference(name: &str) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct StateTargets {
     active_turn: Option<String>,
-    /// Texts by the name of their member, and elements of text lists by the name of the list.
+    /// The texts by the name of their member, and elements of text lists by the name of the list.
     by_name: LiteMap<String, Vec<String>>,
     /// The identifiers of the entries of each list, in order.
     lists: LiteMap<String, Vec<String>>,
@@ -106,7 +106,8 @@ impl StateTargets {
                         *member = order;
                     }
                 }
-                // A nested object is the value to set or add; its identifier decides which entry it replaces.
+                // A nested object is the value to set or add; the identifier of the object decides which entry
+                // is replaced.
                 Value::Object(inner) => self.aim_inner(dice, inner),
                 _ => {}
             }
@@ -144,7 +145,7 @@ impl StateTargets {
         if dice.chance(92) { dice.pick(pool).cloned() } else { None }
     }
 
-    /// Returns a shuffled list of identifiers for a member that sets an order, usually a complete one.
+    /// Returns a shuffled list of identifiers for a member that sets an order. The list is usually complete.
     fn order(&self, dice: &mut Dice, name: &str) -> Option<Value> {
         let (_, source) = ORDERS.iter().find(|(member, _)| *member == name)?;
         let mut ids = self.lists.get(*source)?.clone();

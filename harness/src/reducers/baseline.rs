@@ -1,10 +1,7 @@
 //! The known differences of a subject, with reasons.
 //!
 //! ```yaml
-//! seed: 7          # the run that wrote the file; in an equal run, all its entries must occur again
-//! cases: 300
-//! known:
-//!   - disagreement: state chat/queuedMessagesReordered /queuedMessages/*/id
+//! seed: 7          # the run that wrote the file; in an equal run, all entries must occur again cases: 300 known:   - disagreement: state chat/queuedMessagesReordered /queuedMessages/*/id
 //!     reason: "#1234, fixed in the next release"
 //! ```
 //!
@@ -43,7 +40,7 @@ impl DifferenceBaseline {
     /// Parses a baseline.
     ///
     /// # Errors
-    /// All mistakes in the file, one per line with their place.
+    /// Returns all mistakes in the file, one per line with their place.
     pub fn parse(name: &str, text: &str) -> Result<DifferenceBaseline, String> {
         let mut baseline = DifferenceBaseline::default();
         let root = read_list(name, text, &FORM, &mut |entry| baseline.entry(entry))?;

@@ -1,5 +1,5 @@
-//! A case for a comparison: a state and actions, the result of the harness's reducer, and how a subject's
-//! result differs from it.
+//! A case for a comparison: a state and actions, the result of the harness's reducer, and the difference of a
+//! subject's result.
 //!
 //! Knows: the harness's reducers, the protocol tables. Never knows: where a case comes from.
 //!
@@ -19,9 +19,9 @@ use crate::wire::version::Version;
 pub struct ReducerCase {
     /// The channel whose reducer is used.
     pub channel: ChannelKind,
-    /// The state before.
+    /// The state before the actions.
     pub state: Value,
-    /// The actions, in order. If there are none, the case tests decoding and encoding of the state.
+    /// The actions, in order. A case without actions tests decoding and encoding of the state.
     pub actions: Vec<Value>,
     /// The clock, in milliseconds since 1970.
     pub now: u64,
@@ -30,7 +30,7 @@ pub struct ReducerCase {
 /// The result of the harness's reducer for a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoldedCase {
-    /// The state after.
+    /// The state after the actions.
     pub state: Value,
     /// The outcome of each action.
     pub outcomes: Vec<ActionOutcome>,
@@ -44,7 +44,7 @@ pub struct CaseDisagreement {
     /// The type of the action that causes the difference; for example `(chat state)` if the case has no action,
     /// [`SEQUENCE`] if it has several.
     pub action: String,
-    /// The place, with `*` for indices. Together with the action, it identifies the disagreement.
+    /// The place, with `*` for indices. Action and place together identify the disagreement.
     pub path: String,
     /// The harness's value or outcome.
     pub ours: String,
@@ -154,7 +154,7 @@ impl ReducerCase {
 }
 
 impl CaseDisagreement {
-    /// Returns whether another disagreement is the same one, possibly at a deeper place.
+    /// Returns whether another disagreement equals this disagreement, possibly at a deeper place.
     pub fn holds_in(&self, other: &CaseDisagreement) -> bool {
         let deeper = other.path.strip_prefix(&self.path).is_some_and(|rest| rest.starts_with('/'));
         let alike = self.kind == other.kind && self.action == other.action;
@@ -178,7 +178,7 @@ pub fn action_type(action: &Value) -> String {
     named.map_or_else(|| "(no type)".to_owned(), |name| cut(name, SHOWN))
 }
 
-/// Returns how an answer differs from the harness's result; `None` if it agrees.
+/// Returns how an answer differs from the harness's result; `None` if the answer agrees.
 pub fn judge(
     version: Version,
     clock: SubjectClock,
@@ -194,7 +194,7 @@ pub fn judge(
         open: None,
     };
     // The state may already contain the time of an earlier step. With another time, a stamp always changes the
-    // state, so the comparison sees which reducer stamps.
+    // state, so the comparison shows which reducer stamps.
     let folded = match clock {
         SubjectClock::Given => case.fold(version),
         SubjectClock::Own => {
@@ -245,8 +245,8 @@ pub fn judge(
     }
 }
 
-/// Returns the longest common path of all differences, ignoring indices. If they have nothing in common,
-/// returns the path of the first one.
+/// Returns the longest common path of all differences, ignoring indices. Returns the path of the first
+/// difference if the paths have nothing in common.
 pub fn common(differences: &[StateDifference]) -> String {
     let Some(first) = differences.first() else { return String::new() };
     let class = place_class(&first.path);
@@ -262,7 +262,7 @@ pub fn common(differences: &[StateDifference]) -> String {
     first.path.split('/').take(shared).collect::<Vec<_>>().join("/")
 }
 
-/// Returns the first outcome that differs. For some actions it is a matter of wording whether they were
+/// Returns the first outcome that differs. For some actions the sources do not define whether they were
 /// applied, for example setting a title to its current value. Outcomes are therefore compared only if the
 /// subject reports them, and a difference has a low weight.
 fn outcome_differs(

@@ -4,8 +4,8 @@
 //! equal, so `1` equals `1.0`. An element of an array is never absent, so a null element equals only null.
 //!
 //! Reducers up to 0.8.0 read a clock and stamp it into the state. If a subject reads its own clock, the stamped
-//! time is unpredictable. With [`SubjectClock::Own`], the comparison only checks whether both reducers stamped
-//! or neither did.
+//! time is unpredictable. With [`SubjectClock::Own`], the comparison only checks that both reducers stamped the
+//! state, or that neither did.
 //!
 //! Knows: JSON, the members that old reducers stamp. Never knows: subjects, vectors.
 //!
@@ -30,16 +30,16 @@ pub enum SubjectClock {
 pub struct StateDifference {
     /// The place, as a JSON Pointer.
     pub path: String,
-    /// The harness's value; `None` if there is none.
+    /// The harness's value; `None` if the harness's state has no value there.
     pub ours: Option<Value>,
-    /// The other value; `None` if there is none.
+    /// The other value; `None` if the other state has no value there.
     pub theirs: Option<Value>,
 }
 
 /// The maximal number of differences to collect.
 pub const MAX_DIFFERENCES: usize = 64;
 
-/// The places where reducers up to 0.8.0 stamp the clock. The first place is that of states up to 0.4.x, in
+/// The places where reducers up to 0.8.0 stamp the clock. The first place belongs to states up to 0.4.x, in
 /// which the summary is a member.
 pub const STAMPED: &[&str] = &["/summary/modifiedAt", "/modifiedAt"];
 

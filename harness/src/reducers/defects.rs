@@ -1,9 +1,7 @@
 //! Descriptions of the defects that cause a subject's disagreements, for its maintainer.
 //!
 //! ```yaml
-//! subject: The crate `ahp` that speaks {spec}
-//! defects:
-//!   - id: queue-order
+//! subject: The crate `ahp` that speaks {spec} defects:   - id: queue-order
 //!     title: Reordering the queue sorts what is not mentioned
 //!     what: Messages whose ids are not in `order` are appended sorted by id.
 //!     decides: "The action's definition: all others in their original order."
@@ -15,7 +13,7 @@
 //! A disagreement belongs to the defect whose identifier is the prefix of its reason in the baseline (`reason:
 //! "queue-order: .."`), or else to the first defect that lists its key in `keys`.
 //!
-//! Knows: findings. Never knows: files, how they are shown.
+//! Knows: findings. Never knows: files, how defects are shown.
 //!
 //! Start at [`SubjectDefects::behind`].
 
@@ -41,7 +39,7 @@ pub struct SubjectDefect {
     pub title: String,
     /// The description of the defect.
     pub what: String,
-    /// The source that shows that it is a defect.
+    /// The source that shows that the behaviour is a defect.
     pub decides: String,
     /// The consequence for users.
     pub means: String,
@@ -63,7 +61,7 @@ impl SubjectDefects {
     /// Parses a file of defects.
     ///
     /// # Errors
-    /// All mistakes in the file, one per line with their place.
+    /// Returns all mistakes in the file, one per line with their place.
     pub fn parse(name: &str, source: &str) -> Result<SubjectDefects, String> {
         let mut all: Vec<SubjectDefect> = Vec::new();
         let root = read_list(name, source, &FORM, &mut |entry| {

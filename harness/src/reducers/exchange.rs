@@ -17,20 +17,20 @@ use crate::wire::channel::ChannelKind;
 /// A question to a subject.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SubjectQuestion {
-    /// Apply actions to a state.
+    /// A request to apply actions to a state.
     Reduce {
         /// The channel whose reducer is used.
         channel: ChannelKind,
-        /// The state before.
+        /// The state before the actions.
         state: Value,
         /// The actions, in order.
         actions: Vec<Value>,
         /// The clock, in milliseconds since 1970.
         now: u64,
     },
-    /// Decode and encode a value.
+    /// A request to decode and encode a value.
     RoundTrip {
-        /// The name of its type, such as `ChatState`.
+        /// The name of the value's type, such as `ChatState`.
         name: String,
         /// The value.
         value: Value,
@@ -47,7 +47,7 @@ pub enum SubjectAnswer {
         /// The outcome of each action, if the subject reports outcomes.
         outcomes: Option<Vec<ActionResult>>,
     },
-    /// The subject could not answer the question; its reason.
+    /// The reason why the subject could not answer the question.
     Error(String),
 }
 
@@ -64,7 +64,7 @@ pub enum ActionResult {
     Invalid,
 }
 
-/// A violation of the line protocol. After any of them, the process is ended.
+/// A violation of the line protocol. After any violation, the process is ended.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ExchangeError {
     /// The subject ended.
@@ -90,7 +90,7 @@ pub enum ExchangeError {
     Garbage {
         /// The beginning of the line.
         found: String,
-        /// The reason why it is not an answer.
+        /// The reason why the line is not an answer.
         why: String,
     },
     /// The answer belongs to another question.
@@ -112,7 +112,7 @@ pub enum ExchangeError {
 /// A reducer under test.
 pub trait ReducerSubject {
     /// Asks questions and returns one answer per question, in order. After a violation of the protocol, the
-    /// subject starts afresh.
+    /// subject restarts.
     fn ask(&mut self, questions: Vec<SubjectQuestion>)
     -> Vec<Result<SubjectAnswer, ExchangeError>>;
 
@@ -200,7 +200,7 @@ impl SubjectQuestion {
 /// answered question.
 ///
 /// # Errors
-/// The line is not an answer to this question.
+/// Returns an error if the line is not an answer to this question.
 pub fn read(
     question: &SubjectQuestion,
     id: u64,

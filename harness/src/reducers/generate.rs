@@ -1,10 +1,10 @@
 //! Generates sequences of actions. Most of them change the state; a few deviate on purpose.
 //!
 //! The generator draws a valid action of a type and replaces its identifiers by identifiers of the current
-//! state. It repeats this a few times until the harness's reducer changes the state. The generator therefore
-//! needs no knowledge about single actions, and it generates new actions as soon as the protocol tables contain
-//! them. Deviations (wrong identifiers, unknown actions and members, payloads that violate the schema) are
-//! rare; [`DeviantAction`] lists them.
+//! state. The generator repeats these draws a few times until the harness's reducer changes the state. The
+//! generator therefore needs no knowledge about single actions, and it generates new actions as soon as the
+//! protocol tables contain them. Deviations (wrong identifiers, unknown actions and members, payloads that
+//! violate the schema) are rare; [`DeviantAction`] lists them.
 //!
 //! Knows: the protocol tables, the harness's reducers, the random generator. Never knows: subjects.
 //!
@@ -46,13 +46,13 @@ pub struct ReducerSequence {
 /// A way in which an action deviates.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum DeviantAction {
-    /// Its identifiers may refer to nothing.
+    /// The identifiers of the action may refer to nothing.
     Anywhere,
-    /// One of its members violates the schema.
+    /// A member of the action violates the schema.
     Malformed,
-    /// Its type is unknown.
+    /// The type of the action is unknown.
     UnknownType,
-    /// It belongs to another channel.
+    /// The action belongs to another channel.
     OtherChannel,
 }
 
@@ -82,7 +82,7 @@ const LONGER: usize = 12;
 const CLOCKS: &[u64] = &[9_999, 1_798_761_599_999, 0];
 
 impl SequenceGenerator {
-    /// Makes a generator for a version and the channels that `wanted` accepts. Returns `None` if there is
+    /// Creates a generator for a version and the channels that `wanted` accepts. Returns `None` if there is
     /// nothing to generate.
     pub fn new(
         version: Version,
@@ -111,7 +111,7 @@ impl SequenceGenerator {
         self.channels.iter().filter_map(plain).collect()
     }
 
-    /// Returns the sequence with this number. It depends only on the seed and the number.
+    /// Returns the sequence with this number. The sequence depends only on the seed and the number.
     pub fn sequence(&self, number: u64) -> ReducerSequence {
         let mut dice = Dice::new(self.seed, number);
         // Each type of action is preferred in turn, so that rare types occur. The share of a channel is
@@ -143,7 +143,7 @@ impl SequenceGenerator {
         walk.walk(state)
     }
 
-    /// Draws an initial state: sometimes the simplest one, otherwise a random one.
+    /// Draws an initial state: in some cases the simplest state, in all others a random state.
     fn state(&self, channel: ChannelKind, sampling: SamplingOptions, dice: &mut Dice) -> Value {
         let plain = dice.chance(30);
         let mut choose = |count| if plain { 0 } else { dice.below(count) };
@@ -238,7 +238,7 @@ struct SequenceWalk<'a> {
 }
 
 impl SequenceWalk<'_> {
-    /// Returns an initial state in which the preferred action has an effect, if a few draws find one.
+    /// Returns an initial state in which the preferred action has an effect, if a few draws find such a state.
     fn first(&mut self) -> Value {
         let mut state = json!({});
         for _ in 0..STATES {
@@ -326,7 +326,8 @@ impl SequenceWalk<'_> {
         }
     }
 
-    /// Draws an action that changes the state; if a few draws find none, returns the last one.
+    /// Draws an action that changes the state. If a few draws find no such action, returns the last drawn
+    /// action.
     fn hit(&mut self, state: &Value) -> Value {
         let targets = StateTargets::of(state);
         let mut last = json!({"type": "x"});
@@ -351,7 +352,8 @@ impl SequenceWalk<'_> {
     }
 
     fn draw_type(&mut self, name: &str) -> Value {
-        // Normally, each optional member is drawn with a chance of one half; some actions have none.
+        // In most cases, each optional member is drawn with a chance of one half; for the other actions, no
+        // optional member is drawn.
         let plain = self.dice.chance(20);
         let dice = &mut self.dice;
         let mut choose = |count| if plain { 0 } else { dice.below(count) };

@@ -2,9 +2,9 @@
 //!
 //! The vectors come first. Then each step of each generated sequence is asked separately, from the state that
 //! the harness's reducer computed, so that one disagreement never hides another. Each sequence is also asked as
-//! a whole, to detect a subject that keeps state between actions. What decoding alone loses of a state is asked
-//! first and reported once; the steps start from the decoded state. Finally, each disagreement is shrunk to its
-//! smallest case.
+//! a whole, to detect a subject that keeps state between actions. A question about decoding comes first, so
+//! that a loss in decoding is reported once; the steps start from the decoded state. Finally, each disagreement
+//! is shrunk to its smallest case.
 //!
 //! Knows: all other modules of this layer. Never knows: processes, files, clocks.
 //!
@@ -48,14 +48,14 @@ pub struct HoldOptions {
     pub said: LiteMap<String, Vec<Value>>,
 }
 
-/// The progress of a run: finished items and the number of all items.
+/// The progress of a run: the number of finished items and the number of all items.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum HoldProgress {
-    /// Vectors.
+    /// The progress with the vectors.
     Vectors(usize, usize),
-    /// Sequences.
+    /// The progress with the sequences.
     Sequences(u64, u64),
-    /// Shrunk disagreements.
+    /// The progress with shrinking disagreements.
     Shrunk(usize, usize),
 }
 
@@ -63,9 +63,10 @@ pub enum HoldProgress {
 const CHUNK: u64 = 16;
 /// The number of vectors per batch.
 const VECTORS: usize = 64;
-/// The maximal number of disagreements that are shrunk. With more, the subject agrees on hardly anything.
+/// The maximum number of disagreements that are shrunk. A subject with more disagreements agrees on hardly
+/// anything.
 const MAX_FINDINGS: usize = 200;
-/// One in this many sequences is asked twice.
+/// One of this many sequences is asked twice.
 const TWICE_IN: u64 = 8;
 
 /// Compares a subject with the harness's reducers.
@@ -134,7 +135,7 @@ impl HoldRun<'_> {
         answers
     }
 
-    /// Asks a question that every reducer can answer. Returns the reason if the subject does not answer it.
+    /// Asks a question that every reducer can answer. Returns the reason if the subject gives no answer.
     fn greet(&mut self) -> Option<String> {
         match self.subject.ask(vec![SubjectQuestion::hello()]).pop() {
             Some(Ok(SubjectAnswer::Value { .. } | SubjectAnswer::Error(_))) => None,
@@ -147,7 +148,8 @@ impl HoldRun<'_> {
         self.options.channels.is_empty() || self.options.channels.contains(&channel)
     }
 
-    /// Returns whether a channel is compared: it is selected, and the subject does not refuse it.
+    /// Returns whether the run compares a channel: the user selected the channel, and the subject does not
+    /// refuse it.
     fn holds(&self, channel: ChannelKind) -> bool {
         self.wanted(channel) && !self.refused.contains(&channel)
     }
@@ -179,7 +181,7 @@ impl HoldRun<'_> {
         case::judge(self.options.version, self.options.clock, case, answer)
     }
 
-    /// Records a disagreement. Of disagreements with the same key, only the smallest case is kept.
+    /// Records a disagreement. If several disagreements have the same key, keeps only the smallest case.
     fn file(&mut self, what: CaseDisagreement, case: &ReducerCase, vector: Option<&ReducerVector>) {
         if what.kind == DisagreementKind::Broken && what.path == "given up" {
             return;
@@ -281,7 +283,7 @@ impl HoldRun<'_> {
         (if notes { Status::Note } else { Status::Fail }, reason)
     }
 
-    /// Records a difference in a vector that itself says that the specification is open.
+    /// Records a difference in a vector that names an open point of the specification.
     fn file_open(&mut self, vector: &ReducerVector, case: &ReducerCase, reason: &str) {
         let what = CaseDisagreement {
             kind: DisagreementKind::State,
@@ -330,7 +332,7 @@ impl HoldRun<'_> {
                 return open;
             }
         }
-        // A vector in a user's file may expect a result that differs from the harness's.
+        // A vector in a user's file may expect a result that differs from the harness's result.
         let found = whole.filter(|found| found.kind != DisagreementKind::Outcome).unwrap_or(
             CaseDisagreement {
                 kind: DisagreementKind::State,

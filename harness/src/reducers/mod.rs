@@ -3,9 +3,9 @@
 //! The service reads one request per line and writes one answer per line ([`serve`], [`mod@line`]). The
 //! comparison sends [`vector`] files and generated cases ([`generate`]) to an [`exchange::ReducerSubject`] and
 //! judges each answer against the harness's result ([`case`]). Each difference is shrunk ([`shrink`]) and
-//! reported once ([`report`]), unless it is a point that the specification leaves [`open`]. [`hold`] runs the
-//! whole comparison; a [`baseline`] lists the known differences, [`defects`] describes their causes. The values
-//! in a transcript ([`said`]) can replace the generated ones.
+//! reported once ([`report`]), unless the specification leaves the point [`open`]. [`hold`] runs the whole
+//! comparison; a [`baseline`] lists the known differences, [`defects`] describes their causes. The values in a
+//! transcript ([`said`]) can replace the generated ones.
 //!
 //! Knows: the model, the protocol tables, and the line protocol of `REDUCERS.md`. Never knows: where the lines
 //! come from, processes, clocks.
@@ -41,7 +41,7 @@ pub const MAX_LINE: usize = 64 * 1024 * 1024;
 ///
 /// # Errors
 ///
-/// An error of reading or writing.
+/// Returns an error of reading or writing.
 pub fn serve(version: Version, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<()> {
     let mut line = Vec::new();
     while let Some(complete) = read_line(input, MAX_LINE, &mut line)? {

@@ -1,7 +1,7 @@
 //! The points that the specification leaves open, as data. If such a point explains a difference, the report
-//! lists the possible readings and does not blame the subject.
+//! lists the possible interpretations and does not blame the subject.
 //!
-//! Knows: cases, the protocol tables. Never knows: which subject it is.
+//! Knows: cases, the protocol tables. Never knows: the subject under test.
 //!
 //! Start at [`POINTS`].
 
@@ -17,15 +17,15 @@ use crate::wire::timestamp;
 use crate::wire::validate::ShapeError;
 use crate::wire::version::Version;
 
-/// A point with more than one defensible reading.
+/// A point of the specification with more than one defensible interpretation.
 pub struct OpenPoint {
     /// The identifier, which is never reused.
     pub id: &'static str,
     /// The open question, in one sentence.
     pub title: &'static str,
-    /// The possible readings.
+    /// The possible interpretations.
     pub readings: &'static [&'static str],
-    /// Returns whether the point explains a difference.
+    /// A function that returns whether the point explains a difference.
     matches: fn(&SeenDifference<'_>) -> bool,
 }
 
@@ -46,7 +46,7 @@ pub struct SeenDifference<'a> {
 /// The prefix of unknown members that the generator adds, to test how a subject treats them.
 pub const STRANGER: &str = "x-";
 
-/// Every open point. The first one that explains a difference applies.
+/// All open points. The first point that explains a difference applies.
 pub const POINTS: &[OpenPoint] = &[
     OpenPoint {
         id: "malformed-action",
@@ -244,7 +244,8 @@ fn ids_twice(seen: &SeenDifference<'_>) -> bool {
     })
 }
 
-/// Collects the lists of a value that contain an identifier twice, with their places and those identifiers.
+/// Collects the lists of a value that contain an identifier twice, with the places of the lists and the
+/// repeated identifiers.
 fn repeated(value: &Value, path: &mut String, lists: &mut Vec<(String, Vec<Value>)>) {
     let length = path.len();
     match value {
@@ -369,8 +370,9 @@ fn time_spelling(seen: &SeenDifference<'_>) -> bool {
     !seen.differences.is_empty() && seen.differences.iter().all(alike)
 }
 
-/// Returns whether a duration added to the start of the turn gives no valid time. An invalid start is a
-/// different case: such a turn must still be able to end (requirement reducer.chat.endTurn-bad-startedAt).
+/// Returns whether a duration added to the start of the turn gives no valid time. An invalid start is another
+/// case: a turn with an invalid start must still be able to end (requirement
+/// reducer.chat.endTurn-bad-startedAt).
 fn time_beyond(seen: &SeenDifference<'_>) -> bool {
     let Some((_, action)) = only_action(seen) else { return false };
     let Some(duration) = action.get("duration").and_then(Value::as_i64) else { return false };

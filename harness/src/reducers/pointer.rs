@@ -24,7 +24,7 @@ pub enum PointerError {
 /// replaces the element.
 ///
 /// # Errors
-/// The place does not exist. The value is then unchanged.
+/// Returns an error if the place does not exist. The value is then unchanged.
 pub fn set(root: &mut Value, pointer: &str, value: Value) -> Result<(), PointerError> {
     let (parent, last) = match pointer.rsplit_once('/') {
         Some((parent, last)) if parent.is_empty() || parent.starts_with('/') => (parent, last),

@@ -21,7 +21,7 @@ pub const FORMAT: u32 = 1;
 pub struct SubjectReport {
     /// The protocol version.
     pub version: Version,
-    /// The name of the subject: its command.
+    /// The name of the subject, which is its command.
     pub subject: String,
     /// The seed of the generated sequences.
     pub seed: u64,
@@ -29,11 +29,11 @@ pub struct SubjectReport {
     pub sequences: u64,
     /// The vectors of this version, in the order of their files.
     pub vectors: Vec<VectorResult>,
-    /// Agreement over the generated steps, by type of action.
+    /// The agreement in the generated steps, by type of action.
     pub actions: LiteMap<String, AgreementTally>,
-    /// Agreement over round trips, by type.
+    /// The agreement in round trips, by type.
     pub round_trips: LiteMap<String, AgreementTally>,
-    /// Types of which the subject decodes no value.
+    /// The types of which the subject decodes no value.
     pub unserved: Vec<String>,
     /// The findings without duplicates, the heaviest first.
     pub findings: Vec<SubjectFinding>,
@@ -54,18 +54,18 @@ pub struct VectorResult {
     pub file: String,
     /// The status.
     pub status: Status,
-    /// The reason, if it did not pass.
+    /// The reason, if the vector did not pass.
     pub reason: String,
 }
 
 /// The number of agreements of a subject.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct AgreementTally {
-    /// Answers equal to the harness's.
+    /// The number of answers that equal the harness's answer.
     pub agreed: u64,
-    /// Answers that differ where the specification is open.
+    /// The number of answers that differ where the specification is open.
     pub open: u64,
-    /// All answers.
+    /// The number of all answers.
     pub total: u64,
 }
 
@@ -80,11 +80,11 @@ pub struct SubjectFinding {
     pub what: CaseDisagreement,
     /// The smallest case.
     pub case: ReducerCase,
-    /// The number of times that it was seen.
+    /// The number of times that the difference occurred.
     pub seen: u64,
-    /// The vectors that show it.
+    /// The vectors that show the difference.
     pub vectors: Vec<String>,
-    /// The possible readings, if the specification is open.
+    /// The possible interpretations, if the specification is open.
     pub readings: Vec<String>,
     /// The reason from the baseline, if the finding is known.
     pub known: Option<String>,
@@ -113,7 +113,7 @@ impl SubjectFinding {
         }
     }
 
-    /// Describes in one sentence what differs, and where.
+    /// Returns a sentence that describes the difference and its place.
     pub fn title(&self) -> String {
         let CaseDisagreement { action, path, open, .. } = &self.what;
         match (open, self.what.kind) {

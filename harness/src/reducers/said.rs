@@ -1,7 +1,7 @@
 //! Collects the values in a transcript by type: valid params, results, actions and states.
 //!
-//! Equal values are collected once. Invalid values are skipped: they are sent on purpose, or they are mistakes
-//! that the judgement of the transcript reports.
+//! Equal values are collected once. Invalid values are skipped: a peer sent them on purpose, or the judgement
+//! of the transcript reports them.
 //!
 //! Knows: transcripts, the protocol tables. Never knows: subjects.
 //!
@@ -28,11 +28,11 @@ const MAX_OPEN: usize = 100_000;
 /// The values in a transcript, by type.
 #[derive(Clone, Debug, Default)]
 pub struct TranscriptTypes {
-    /// Values by type; actions are listed under the type of the action.
+    /// The values by type; an action is listed under the type of the action.
     pub values: LiteMap<String, Vec<Value>>,
     /// The number of valid messages.
     pub messages: u64,
-    /// The number of invalid messages, including those of methods that the version does not have.
+    /// The number of invalid messages, including messages of methods that the version does not have.
     pub misshapen: u64,
 }
 
@@ -47,7 +47,7 @@ struct TypeReading {
 /// Reads a transcript of a version.
 ///
 /// # Errors
-/// A line is invalid.
+/// Returns an error if a line is invalid.
 pub fn read(
     protocol: &Protocol,
     input: impl BufRead,

@@ -1,15 +1,15 @@
 //! Shrinks a case as far as possible while the disagreement stays the same.
 //!
 //! The shrinker asks no questions itself. [`CaseShrinker::candidates`] returns smaller cases; the caller asks a
-//! subject about all of them and reports with [`CaseShrinker::take`] which ones still disagree in the same way.
-//! This repeats until no candidate is left. The shrinker first drops actions, then members and elements of the
-//! state and of the actions, large ones first. Then it simplifies texts and numbers, and makes the entries of a
-//! list alike.
+//! subject about all of them and reports with [`CaseShrinker::take`] which candidates still show the
+//! disagreement. These two steps repeat until no candidate is left. The shrinker first drops actions, then
+//! members and elements of the state and of the actions, large ones first. At the end the shrinker simplifies
+//! texts and numbers, and makes the entries of a list alike.
 //!
-//! If the original case is valid by the schema, so are all candidates. Otherwise, the shrunk case might show a
-//! different problem.
+//! If the original case is valid by the schema, all candidates are valid, too, because an invalid case might
+//! show a different problem.
 //!
-//! Knows: cases, the protocol tables. Never knows: subjects, what the disagreement is.
+//! Knows: cases, the protocol tables. Never knows: subjects, the kind of the disagreement.
 //!
 //! Start at [`CaseShrinker`].
 
@@ -56,7 +56,7 @@ enum ShrinkPhase {
 /// An edit that makes the case smaller.
 #[derive(Clone, Debug, PartialEq)]
 enum CaseEdit {
-    /// Drops actions: the index of the first, and the number.
+    /// Drops actions. Holds the index of the first action, and the number of actions.
     Drop(usize, usize),
     /// Removes a place from the state (`None`) or from the action with this index.
     Remove(Option<usize>, String),
@@ -65,7 +65,7 @@ enum CaseEdit {
 }
 
 impl CaseShrinker {
-    /// Starts with a case that disagrees.
+    /// Creates a shrinker for a case in which the subject and the harness disagree.
     pub fn new(version: Version, case: ReducerCase) -> CaseShrinker {
         let valid = (state_is_valid(version, &case), actions_are_valid(version, &case));
         let mut shrinker = CaseShrinker {
@@ -87,7 +87,7 @@ impl CaseShrinker {
         &self.best
     }
 
-    /// Returns smaller cases to try; an empty list if there are none left. The caller must call
+    /// Returns smaller cases to try; an empty list if no edits are left. The caller must call
     /// [`CaseShrinker::take`] before the next call.
     pub fn candidates(&mut self) -> Vec<ReducerCase> {
         self.tried.clear();
@@ -110,12 +110,13 @@ impl CaseShrinker {
         self.tried.iter().map(|(_, case)| case.clone()).collect()
     }
 
-    /// Takes the first candidate that still disagrees; `holds` says for each candidate whether it does.
+    /// Accepts the first candidate that still shows the disagreement; `holds` states for each candidate whether
+    /// it does.
     pub fn take(&mut self, holds: &[bool]) {
         let tried = std::mem::take(&mut self.tried);
         let first = tried.iter().zip(holds).position(|(_, holds)| *holds);
         let Some(first) = first else { return };
-        // Edits before the successful one have failed and are not retried in this round. Edits after it are
+        // Edits before the successful edit have failed and are not retried in this round. Edits after it are
         // kept: their places may have moved, and an edit that no longer fits is discarded later.
         let mut rest: Vec<CaseEdit> = Vec::new();
         for (index, (edit, case)) in tried.into_iter().enumerate() {
@@ -151,8 +152,8 @@ impl CaseShrinker {
         };
     }
 
-    /// Returns an edit for removing each place of the state and the actions, the largest first. Within a list,
-    /// later elements come first, so that the places of the earlier ones stay valid.
+    /// Returns an edit for removing each place of the state and the actions, the largest place first. Within a
+    /// list, later elements come first, so that the places of the earlier elements stay valid.
     fn removals(&self) -> VecDeque<CaseEdit> {
         let mut places = Vec::new();
         walk(&self.best.state, &mut String::new(), &mut |path, value| {
@@ -199,7 +200,7 @@ impl CaseShrinker {
         edits
     }
 
-    /// Applies an edit; `None` if it does not fit or makes a valid case invalid.
+    /// Applies an edit. Returns `None` if the edit does not fit or makes a valid case invalid.
     fn edited(&self, case: &ReducerCase, edit: &CaseEdit) -> Option<ReducerCase> {
         let mut case = case.clone();
         match edit {
@@ -235,7 +236,7 @@ fn first_alike<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
     let mut segments: Vec<&str> = path.split('/').collect();
     let index = |segment: &&str| segment.parse().is_ok_and(|index: usize| index > 0);
     let last = segments.iter().rposition(index)?;
-    // The entry itself, such as an identifier in a list of identifiers, is not one of its members.
+    // The entry itself, such as an identifier in a list of identifiers, is not a member of the entry.
     let inside = last + 1 < segments.len();
     *segments.get_mut(last).filter(|_| inside)? = "0";
     root.pointer(&segments.join("/")).filter(|first| first.is_string())

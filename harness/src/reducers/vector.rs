@@ -36,7 +36,7 @@ pub struct ReducerVector {
     pub channel: ChannelKind,
     /// The versions that the vector applies to.
     pub spec: SpecRange,
-    /// The state before.
+    /// The state before the actions.
     pub state: Value,
     /// The actions, in order.
     pub actions: Vec<Value>,
@@ -46,13 +46,14 @@ pub struct ReducerVector {
     pub expected: Value,
     /// The expected outcome of each action; empty if the vector does not specify outcomes.
     pub outcomes: Vec<ExpectedResult>,
-    /// The possible readings if the specification is open; a subject that differs is then not at fault.
+    /// The possible interpretations if the specification is open; a subject with a different result is then not
+    /// at fault.
     pub open: Vec<String>,
     /// The requirements that the vector tests.
     pub proves: Vec<String>,
     /// For a vector with an unchanged state: the name of the vector in which the same action has an effect.
     pub twin: Option<String>,
-    /// The place of its name.
+    /// The place of the vector's name in the file.
     pub span: SourceSpan,
 }
 
@@ -65,14 +66,14 @@ pub enum ExpectedResult {
     NoOp(String),
     /// The action does not belong to this channel or version.
     OutOfScope,
-    /// The action is invalid; the path of the member at fault.
+    /// The action is invalid. Holds the path of the member at fault.
     Invalid(String),
 }
 
 /// A file of vectors after reading, with all mistakes in it.
 #[derive(Debug)]
 pub struct VectorFile {
-    /// The name and the text.
+    /// The name and the text of the file.
     pub source: SourceFile,
     /// The vectors without mistakes.
     pub vectors: Vec<ReducerVector>,
@@ -115,7 +116,7 @@ pub const FILE: &[FormField] = &[
     needed("vectors", MemberForm::Template, "the vectors"),
 ];
 
-/// The members of a state that is derived from another one.
+/// The members of a state that is derived from another state.
 const DERIVED: &[FormField] = &[
     needed("from", MemberForm::Text, "the state it is made from"),
     needed("set", MemberForm::Template, "the changes to that state: pointers and values"),
@@ -451,7 +452,7 @@ impl VectorParser {
     }
 
     /// Checks that each vector with an unchanged state has a twin, that is, a vector in which the same action
-    /// has an effect. Otherwise, a reducer that does nothing would pass.
+    /// has an effect. Without a twin, a reducer that does nothing would pass.
     fn twins(&mut self, items: &[SourceNode]) {
         let stays = |vector: &ReducerVector| compare::same(&vector.state, &vector.expected);
         let last = |vector: &ReducerVector| {

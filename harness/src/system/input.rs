@@ -17,7 +17,7 @@ const WAITING: usize = 4;
 pub enum InputFile {
     /// A regular file.
     File(File),
-    /// A pipe. A separate thread reads it, because a read may block forever.
+    /// A pipe. A separate thread reads the pipe, because a read may block forever.
     Pipe(PipeInput),
 }
 
@@ -33,8 +33,8 @@ impl InputFile {
     /// Opens a file.
     ///
     /// # Errors
-    /// The error of the operating system; or the path is neither a regular file nor a pipe. A device is refused
-    /// because it may never end.
+    /// Returns the error of the operating system, or an error if the path is neither a regular file nor a pipe.
+    /// A device is refused because a read from it may never end.
     pub fn open(path: &Path) -> io::Result<InputFile> {
         let about = std::fs::metadata(path)?;
         match about.file_type() {

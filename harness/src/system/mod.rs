@@ -25,16 +25,16 @@ pub use unix::{
 /// The way in which a process is ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProcessEnding {
-    /// The process is asked to end.
+    /// A request to end, which the process may handle.
     Asked,
-    /// The process is killed.
+    /// A kill, which the process cannot prevent.
     Forced,
 }
 
 /// The access for which a file is opened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FileAccess {
-    /// To be read.
+    /// Reading.
     Read,
     /// Writing; a missing file is created.
     Write,

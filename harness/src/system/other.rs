@@ -44,16 +44,16 @@ impl SystemFolder {
     /// Opens a folder.
     ///
     /// # Errors
-    /// The error of the operating system.
+    /// Returns the error of the operating system.
     pub fn open(path: &Path) -> io::Result<SystemFolder> {
         Ok(SystemFolder(path.canonicalize()?))
     }
 
-    /// Opens a file below the folder without following links. A link that appears at the same moment is still
-    /// followed.
+    /// Opens a file below the folder without following links. A link that another process creates at the same
+    /// moment is still followed.
     ///
     /// # Errors
-    /// The path does not consist of plain names, or the error of the operating system.
+    /// Returns an error if the path does not consist of plain names, or the error of the operating system.
     pub fn file(&self, path: &Path, access: FileAccess) -> io::Result<File> {
         let mut whole = self.0.clone();
         for part in path.components() {
@@ -78,17 +78,21 @@ impl SystemFolder {
     }
 }
 
-/// Does nothing, because folders are not closed to their owner here.
+/// Does nothing: on this system no folder is closed to its owner.
 pub fn let_in(_: &Path) {}
 
+/// Fails.
+///
 /// # Errors
-/// Always: not every user may make links.
+/// Always returns an error, because not every user may create links.
 pub fn link(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "no links can be made on this system"))
 }
 
+/// Fails.
+///
 /// # Errors
-/// Always: there are no named pipes in the file system.
+/// Always returns an error, because the file system has no named pipes.
 pub fn pipe(_: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "no pipes can be made on this system"))
 }
@@ -108,8 +112,10 @@ pub struct SystemShell {
 }
 
 impl SystemShell {
+    /// Fails.
+    ///
     /// # Errors
-    /// Always.
+    /// Always returns an error, because shells are not supported on this system.
     pub fn start(
         _: &str,
         _: &Path,

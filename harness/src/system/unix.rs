@@ -49,7 +49,7 @@ pub fn lead_group(command: &mut Command) -> &mut Command {
     command.process_group(0)
 }
 
-/// An open folder. It stays the same folder if its path later names another one.
+/// An open folder. The value stays the same folder if the path later names another folder.
 #[derive(Debug)]
 pub struct SystemFolder(OwnedFd);
 
@@ -57,7 +57,7 @@ impl SystemFolder {
     /// Opens a folder.
     ///
     /// # Errors
-    /// The error of the operating system.
+    /// Returns the error of the operating system.
     pub fn open(path: &Path) -> io::Result<SystemFolder> {
         Ok(SystemFolder(File::open(path)?.into()))
     }
@@ -66,7 +66,7 @@ impl SystemFolder {
     /// opened; a read from a pipe or a device might never end.
     ///
     /// # Errors
-    /// The path does not consist of plain names, or the error of the operating system.
+    /// Returns an error if the path does not consist of plain names, or the error of the operating system.
     pub fn file(&self, path: &Path, access: FileAccess) -> io::Result<File> {
         let mut names = path.components().map(|part| match part {
             Component::Normal(name) => Ok(name),
@@ -98,18 +98,18 @@ pub fn let_in(folder: &Path) {
     let _ = std::fs::set_permissions(folder, std::fs::Permissions::from_mode(PRIVATE));
 }
 
-/// Makes a symbolic link at `at` to a file or folder.
+/// Creates a symbolic link at `at` to a file or folder.
 ///
 /// # Errors
-/// The error of the operating system.
+/// Returns the error of the `symlink` system call.
 pub fn link(to: &Path, at: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(to, at)
 }
 
-/// Makes a named pipe with the program `mkfifo`, because not every system has a suitable call.
+/// Creates a named pipe with the program `mkfifo`, because not every system has a suitable call.
 ///
 /// # Errors
-/// The error of the operating system.
+/// Returns the error of the operating system.
 pub fn pipe(at: &Path) -> io::Result<()> {
     match std::process::Command::new("mkfifo").arg(at).status()?.success() {
         true => Ok(()),
@@ -123,7 +123,7 @@ pub fn thread_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// A process on its own pseudo-terminal, whose session and process group it leads.
+/// A process on its own pseudo-terminal. The process leads its session and its process group.
 #[derive(Debug)]
 pub struct SystemShell {
     /// The output of the process; a read fails when no process has the terminal open any more.
@@ -136,7 +136,7 @@ impl SystemShell {
     /// Starts a command line with these environment variables.
     ///
     /// # Errors
-    /// The system provides no pseudo-terminal, or the command could not be started.
+    /// Returns an error if the system provides no pseudo-terminal, or if the command could not be started.
     pub fn start(
         line: &str,
         folder: &Path,

@@ -1,5 +1,5 @@
-//! Runs the ACP agent as a process: it speaks lines on standard input and output, or frames of a WebSocket. Its
-//! tools perform real actions, and it logs all messages.
+//! Runs the ACP agent as a process: the process exchanges lines on standard input and output, or frames on a
+//! WebSocket. The agent's tools perform real actions, and the process logs all messages.
 //!
 //! Start at [`serve`] and [`listen`].
 
@@ -40,7 +40,8 @@ const OUTBOX: usize = 100_000;
 const MAX_CLIENTS: usize = 1_000;
 /// The pause before the next attempt to accept a connection.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The timeout for connecting to the run. If the run does not answer, the agent plays without it.
+/// The timeout for connecting to the run. If the run does not answer, the agent works without a connection to
+/// the run.
 const CONNECTING: Duration = Duration::from_secs(2);
 /// The timeout of a tool.
 const RUNNING: Duration = Duration::from_secs(120);
@@ -49,19 +50,20 @@ const KEPT: u64 = 1 << 20;
 /// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Keeps a session for other processes of the agent.
+/// A function that stores a session for other processes of the agent: the id, and the session or null if it was
+/// deleted.
 pub type KeepSession = Box<dyn FnMut(&str, &Value) + Send>;
 
 /// The options of the agent's process.
 #[derive(Default)]
 pub struct AcpProcessOptions {
-    /// The log of all messages, one line of a capture each.
+    /// The log of all messages; each line has the format of a capture.
     pub log: Option<Box<dyn Write + Send>>,
     /// The address of the run that receives all messages and releases holds.
     pub run: Option<SocketAddr>,
-    /// Whether tools only describe their actions instead of performing them.
+    /// Whether tools only describe their actions and perform none.
     pub pretend: bool,
-    /// Keeps a session, by its id; null where it was deleted.
+    /// The function that stores changed sessions; `None` if no session is stored.
     pub keep: Option<KeepSession>,
 }
 
@@ -88,7 +90,8 @@ pub async fn listen(
                 Ok((stream, _)) if clients.len() < MAX_CLIENTS => {
                     clients.spawn(connection(stream, agent(), options()));
                 }
-                // Too many clients, or, for example, no file descriptors left: wait until some are free again.
+                // The process has too many clients or, for example, no free file descriptor: wait until one is
+                // free again.
                 _ => tokio::time::sleep(PAUSE).await,
             },
             Some(_) = clients.join_next() => {}
@@ -164,7 +167,8 @@ async fn converse(
             Some((case, name)) = commands.recv() => agent.release(began.elapsed(), &case, &name),
             () = sleep_until(began + due) => agent.handle_timeout(began.elapsed()),
         }
-        // What a client has been told of can be loaded from then on.
+        // Store sessions before the output is sent: a client may load a session as soon as it knows the
+        // session.
         let changed = agent.take_changed(false);
         keep.iter_mut().for_each(|keep| changed.iter().for_each(|(id, kept)| keep(id, kept)));
         while let Some(output) = agent.poll_output() {
@@ -253,7 +257,7 @@ async fn connect(
 ) -> (Option<mpsc::UnboundedSender<String>>, mpsc::Receiver<(String, String)>) {
     let (releases, commands) = mpsc::channel(INBOX);
     let Some(address) = run else {
-        // The sender is kept so that the receiver waits instead of ending.
+        // Keep the sender, so that the receiver waits and does not end.
         tokio::spawn(async move { releases.closed().await });
         return (None, commands);
     };

@@ -24,17 +24,17 @@ pub struct AgentProcess {
 struct StartedAgent {
     lines: mpsc::Sender<String>,
     said: mpsc::Receiver<String>,
-    /// The process ends when this value is dropped.
+    /// The process, which ends when this value is dropped.
     _process: ChildProcess,
 }
 
 impl AgentProcess {
-    /// Makes an agent that this command line starts.
+    /// Creates an agent that this command line starts.
     pub fn new(command: String) -> AgentProcess {
         AgentProcess { command, started: None }
     }
 
-    /// Writes a line. An agent that cannot be started or does not read counts as ended.
+    /// Writes a line. An agent that cannot be started, or that does not read, is treated as ended.
     pub fn say(&mut self, line: String) {
         if self.started.is_none() {
             self.started = start(&self.command).ok();

@@ -1,7 +1,7 @@
 //! Collects the messages between the host and its agents, and delivers them to the scenarios being played.
 //!
 //! Agents that the host has started connect to the run (`agent acp --run ADDRESS`) and report each line that
-//! they read or write, as a line of a capture. The model stand-in reports its log. Each message goes to the
+//! they read or write, in the format of a capture. The model stand-in reports its log. Each message goes to the
 //! scenario of its conversation; a message of no scenario is dropped. In the other direction, the run sends
 //! releases of holds: `{"release":NAME,"case":CASE}`.
 //!

@@ -1,11 +1,11 @@
 //! A child process of the harness that ends together with all its descendants.
 //!
-//! A process group ends together, but a process that has left it (`setsid`, a daemon) does not. On Linux, such
-//! strays are found by [`MARK`], an environment variable that they inherit. A stray that has also cleared its
-//! environment is adopted by [`OrphanReaper`] when its parent ends, and ends with the run. If a child process
-//! of the harness starts further processes through this module (the agent of a reference host that runs as a
-//! command), these carry the marks of both, so they end with either. On other systems, only the process group
-//! ends.
+//! A process group ends together, but a process that has left the group (`setsid`, a daemon) goes on. On Linux,
+//! such strays are found by [`MARK`], an environment variable that they inherit. A stray that has also cleared
+//! its environment is adopted by [`OrphanReaper`] when its parent ends, and ends with the run. If a child
+//! process of the harness starts further processes through this module (the agent of a reference host that runs
+//! as a command), these processes carry the marks of both harness processes, so they end with either of them.
+//! On other systems, only the process group ends.
 //!
 //! Start at [`ChildProcess::start`].
 
@@ -27,7 +27,7 @@ const LOOKS: u32 = 200;
 const BETWEEN: Duration = Duration::from_millis(2);
 /// The interval at which ended orphans are reaped.
 const REAPING: Duration = Duration::from_millis(250);
-/// The maximal number of strays listed by name; the others are counted.
+/// The maximal number of strays that are listed by name; further strays are only counted.
 const NAMED: usize = 8;
 
 /// The counter that makes the marks of this process unique.
@@ -51,7 +51,7 @@ impl ChildProcess {
     /// Starts a command in its own process group.
     ///
     /// # Errors
-    /// The process could not be started.
+    /// Returns an error if the process could not be started.
     pub fn start(command: &mut Command) -> std::io::Result<ChildProcess> {
         let (process, ()) = ChildProcess::with(|mark| {
             Ok((lead_group(command.env(MARK, mark)).kill_on_drop(true).spawn()?, ()))
@@ -63,7 +63,7 @@ impl ChildProcess {
     /// returns the second result of `start`.
     ///
     /// # Errors
-    /// The process could not be started.
+    /// Returns an error if the process could not be started.
     pub fn with<T>(
         start: impl FnOnce(&str) -> std::io::Result<(Child, T)>,
     ) -> std::io::Result<(ChildProcess, T)> {
@@ -140,7 +140,7 @@ pub fn end_adopted() {
     end(|| strays::adopted(None));
 }
 
-/// Returns the names of processes, and the number of further ones.
+/// Returns the names of the first [`NAMED`] processes, and the number of further processes.
 fn shown(found: &[strays::StrayProcess]) -> Vec<String> {
     let mut names: Vec<String> =
         found.iter().take(NAMED).map(|stray| format!("{} ({})", stray.name, stray.id)).collect();
@@ -150,8 +150,8 @@ fn shown(found: &[strays::StrayProcess]) -> Vec<String> {
     names
 }
 
-/// Kills the processes that `find` returns, until it returns none. They are stopped first, so that they cannot
-/// start further processes.
+/// Kills the processes that `find` returns, until it returns none. Stops the processes first, so that they
+/// cannot start further processes.
 fn end(find: impl Fn() -> Vec<strays::StrayProcess>) {
     for _ in 0..LOOKS {
         let found = find();
@@ -165,13 +165,14 @@ fn end(find: impl Fn() -> Vec<strays::StrayProcess>) {
     }
 }
 
-/// The adoption of orphans: descendants whose parents have ended. On drop, the adopted processes end.
+/// The adoption of orphans: descendants whose parents have ended. When the reaper is dropped, the adopted
+/// processes are killed.
 #[derive(Debug)]
 pub struct OrphanReaper(AbortHandle);
 
 impl OrphanReaper {
-    /// Starts to adopt orphans, and to reap those that end. While the reaper exists, processes must only be
-    /// started as [`ChildProcess`].
+    /// Starts to adopt orphans, and to reap orphans that have ended. While the reaper exists, processes must
+    /// only be started as [`ChildProcess`].
     pub fn adopt() -> OrphanReaper {
         strays::adopt();
         let burying = tokio::spawn(async {
@@ -228,7 +229,7 @@ mod strays {
 
     fn stray(id: i32) -> Option<StrayProcess> {
         let line = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // The name is in parentheses and may itself contain parentheses.
+        // The process name stands in parentheses and may itself contain parentheses.
         let (head, tail) = line.rsplit_once(')')?;
         let name = head.split_once('(')?.1.to_owned();
         let mut words = tail.split_whitespace();
@@ -236,7 +237,8 @@ mod strays {
         Some(StrayProcess { id, name, parent: words.next()?.parse().ok()?, ended })
     }
 
-    /// Returns the processes with this mark or a mark below it, except for the process `but`.
+    /// Returns the processes with the mark `mark` or a mark that begins with `mark/`, except for the process
+    /// `but`.
     pub(super) fn marked(mark: &str, but: Option<i32>) -> Vec<StrayProcess> {
         let below = |rest: &[u8]| matches!(rest.first(), None | Some(b'/'));
         let others = all().filter(|stray| Some(stray.id) != but);
@@ -299,7 +301,7 @@ mod strays {
     }
 }
 
-/// On other systems, other processes are unknown.
+/// On other systems, the harness cannot list other processes.
 #[cfg(not(target_os = "linux"))]
 mod strays {
     use std::collections::HashSet;

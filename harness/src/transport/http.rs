@@ -1,9 +1,9 @@
-//! Serves the model stand-in on a port: it answers requests with a stream of beats and logs all exchanges.
+//! Serves the model stand-in on a port: answers requests with a stream of beats and logs all exchanges.
 //!
-//! The paths below `/ahp/` control the stand-in: `POST /ahp/release/NAME` releases one answer that holds at
-//! NAME, `GET /ahp/log?after=N` returns the exchanges with numbers above N, one JSON object per line.
+//! The paths below `/ahp/` control the stand-in: `POST /ahp/release/NAME` releases one answer that waits at the
+//! hold NAME, `GET /ahp/log?after=N` returns the exchanges with numbers above N, one JSON object per line.
 //!
-//! The agent that asks is as hostile as any peer: the log has bounds, as requests have ([`http_server`]).
+//! The agent is not trusted: the log has bounds, and so have requests ([`http_server`]).
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -33,7 +33,7 @@ use super::http_server::{self, HttpBody, HttpService, whole};
 
 /// The number of exchanges that `GET /ahp/log` can return.
 const REMEMBERED: usize = 10_000;
-/// The number of stored releases for which no answer holds yet.
+/// The maximum number of stored releases for which no answer waits yet.
 const MAX_RELEASES: usize = 1_000;
 
 /// A stand-in that is being served.
@@ -52,8 +52,8 @@ struct HttpState {
     releases: VecDeque<(String, String)>,
     /// The answers in progress.
     open: LiteMap<u64, HttpExchange>,
-    /// The holds that were passed. If an agent repeats a request for a lost answer, the answer does not hold
-    /// again.
+    /// The holds that an answer has passed. If an agent repeats the request for a lost answer, the new answer
+    /// does not wait again.
     passed: VecDeque<(u64, String)>,
     log: VecDeque<(u64, String)>,
     file: Option<Box<dyn Write + Send>>,
@@ -79,7 +79,7 @@ impl HttpExchange {
 }
 
 impl ServedStandIn {
-    /// Makes a stand-in for one family of agents, reachable at `base`. Exchanges are delivered to their
+    /// Creates a stand-in for one family of agents, reachable at `base`. Exchanges are delivered to their
     /// scenarios and written to `file`.
     pub fn new(
         flavor: ModelFlavor,
@@ -149,7 +149,7 @@ impl ServedStandIn {
         state.log.push_back((serial, line));
     }
 
-    /// Waits until the name is released, at most for [`MAX_HOLD`].
+    /// Waits until the hold with this name is released, at most for [`MAX_HOLD`].
     async fn hold(&self, serial: u64, name: &str) {
         let HttpExchange { case, place } =
             self.state().open.get(&serial).cloned().unwrap_or_default();
@@ -165,8 +165,8 @@ impl ServedStandIn {
         let _ = timeout(MAX_HOLD, released).await;
     }
 
-    /// Returns whether an answer may pass a hold, and uses up one release. A hold that was already passed needs
-    /// no further release.
+    /// Returns whether an answer may pass a hold, and consumes one release. An answer that has already passed
+    /// the hold needs no further release.
     fn take(&self, case: &str, place: u64, name: &str) -> bool {
         let mut state = self.state();
         if state.passed.iter().any(|(passed, what)| *passed == place && what == name) {
@@ -185,8 +185,8 @@ impl ServedStandIn {
         passes
     }
 
-    /// Releases one answer that holds at the name, now or later. If `case` is not empty, only an answer of that
-    /// scenario.
+    /// Releases one answer that waits at this hold, now or later. If `case` is not empty, releases only an
+    /// answer of that scenario.
     pub fn release(&self, case: &str, name: &str) {
         let mut state = self.state();
         if state.releases.len() == MAX_RELEASES {
@@ -197,7 +197,7 @@ impl ServedStandIn {
         self.released.notify_waiters();
     }
 
-    /// What steers the stand-in.
+    /// Handles a control request (`POST /ahp/release/NAME`, `GET /ahp/log`).
     fn command(&self, method: &str, command: &str, query: &str) -> hyper::Response<HttpBody> {
         match (method, command.split_once('/')) {
             ("POST", Some(("release", name))) => {
@@ -249,7 +249,7 @@ impl HttpService for ServedStandIn {
     }
 }
 
-/// A guard for an answer in progress. It logs the end of the answer, even if the answer is dropped.
+/// A guard for an answer in progress. The guard logs the end of the answer, even if the answer is dropped.
 struct AnswerGuard {
     stand: Arc<ServedStandIn>,
     serial: u64,

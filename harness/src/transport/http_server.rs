@@ -1,4 +1,4 @@
-//! HTTP on a loopback port, for what agents ask: connections, heads and bodies have bounds.
+//! An HTTP server on a loopback port, for the requests of agents: connections, heads and bodies have bounds.
 //!
 //! Start at [`serve`].
 
@@ -16,28 +16,28 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Longest body, in bytes: a conversation with all the files in it.
+/// The maximum length of a body, in bytes: a body holds a conversation with all its files.
 const MAX_BODY: usize = 64 * 1024 * 1024;
-/// Connections at the same time; further ones wait.
+/// The maximum number of concurrent connections; further ones wait.
 const MAX_CONNECTIONS: usize = 1024;
-/// How long the head of a request may take.
+/// The timeout for the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
-/// How long a body may take.
+/// The timeout for the body of a request.
 const BODY: Duration = Duration::from_secs(60);
 
 /// The body of an answer.
 pub type HttpBody = UnsyncBoxBody<Bytes, Infallible>;
 
-/// What answers requests.
+/// A service that answers HTTP requests.
 pub trait HttpService: Send + Sync + 'static {
-    /// Answers one.
+    /// Answers a request.
     fn answer(
         self: Arc<Self>,
         request: hyper::Request<Incoming>,
     ) -> impl Future<Output = hyper::Response<HttpBody>> + Send;
 }
 
-/// Serves until the future is dropped.
+/// Serves connections until the future is dropped.
 pub async fn serve<S: HttpService>(listener: TcpListener, service: Arc<S>) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut tasks = tokio::task::JoinSet::new();
@@ -66,7 +66,7 @@ async fn connection<S: HttpService>(stream: TcpStream, service: Arc<S>) {
         let service = Arc::clone(&service);
         async move { Ok::<_, Infallible>(service.answer(request).await) }
     });
-    // An agent that goes away in the middle is what a cancellation looks like from here.
+    // An agent that cancels a request closes the connection, so an error here is no failure.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
@@ -74,10 +74,10 @@ async fn connection<S: HttpService>(stream: TcpStream, service: Arc<S>) {
         .await;
 }
 
-/// The body of a request, whole.
+/// Returns the whole body of a request.
 ///
 /// # Errors
-/// It is too long or takes too long; the answer to give.
+/// Returns the answer to send if the body is too long or takes too long.
 pub async fn body(body: Incoming) -> Result<Bytes, hyper::Response<HttpBody>> {
     match timeout(BODY, Limited::new(body, MAX_BODY).collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
@@ -86,7 +86,7 @@ pub async fn body(body: Incoming) -> Result<Bytes, hyper::Response<HttpBody>> {
     }
 }
 
-/// An answer of one piece.
+/// Returns an answer with this status and text.
 pub fn whole(status: u16, text: &str) -> hyper::Response<HttpBody> {
     let mut response = hyper::Response::new(Full::from(text.to_owned()).boxed_unsync());
     *response.status_mut() = hyper::StatusCode::from_u16(status).unwrap_or_default();

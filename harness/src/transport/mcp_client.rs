@@ -1,7 +1,7 @@
-//! Calls our tool at an MCP server, as a client of MCP: on standard input and output, by streamable HTTP, by HTTP with
-//! server-sent events.
+//! Calls our tool at an MCP server, as a client of MCP: on standard input and output, by streamable HTTP, or by
+//! HTTP with server-sent events.
 //!
-//! A server is connected to for one call. Only `http:` URLs are known: our server is on this machine.
+//! Each connection serves one call. Only `http:` URLs are supported, because our server is on this machine.
 //!
 //! Start at [`call`]. Source: modelcontextprotocol.io, transports of revisions 2025-06-18 and 2024-11-05.
 
@@ -27,7 +27,7 @@ use crate::wire::message::Message;
 use super::below::MAX_LINE;
 use super::child::ChildProcess;
 
-/// Longest answer by HTTP, in bytes.
+/// The maximum length of an answer by HTTP, in bytes.
 const MAX_ANSWER: usize = 16 << 20;
 /// The id of the request that calls the tool.
 const CALL: u64 = 2;
@@ -35,7 +35,7 @@ const CALL: u64 = 2;
 /// Calls our tool.
 ///
 /// # Errors
-/// The server cannot be reached, or ends before it has answered.
+/// Returns an error if the server cannot be reached, or ends before it has answered.
 pub async fn call(server: &McpServerAddress, arguments: Value) -> std::io::Result<EffectResult> {
     let answer = match server {
         McpServerAddress::Command { words, variables } => {
@@ -47,7 +47,7 @@ pub async fn call(server: &McpServerAddress, arguments: Value) -> std::io::Resul
     answer.map(|answer| ended(&answer))
 }
 
-/// What a client says: it introduces itself, and calls the tool.
+/// Returns the messages of the client: the handshake, and the call of the tool.
 fn messages(arguments: Value) -> [Message; 3] {
     let client = json!({"name": "ahp-harness", "version": (env!("CARGO_PKG_VERSION"))});
     let begins =
@@ -60,7 +60,7 @@ fn messages(arguments: Value) -> [Message; 3] {
     ]
 }
 
-/// How the call ended, by its answer.
+/// Returns the result of the call, from its answer.
 fn ended(answer: &Value) -> EffectResult {
     let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
     let text = text.unwrap_or("it has nothing to say").to_owned();
@@ -146,7 +146,7 @@ async fn by_events(
     Err(gone())
 }
 
-/// The answer to the call, where it is that.
+/// Parses a message and returns it if it is the answer to the call.
 fn answer_in(data: &str) -> Option<Value> {
     Value::read(data).ok().filter(|answer| answer["id"] == CALL)
 }
@@ -159,7 +159,7 @@ fn read_url(url: &str) -> std::io::Result<Uri> {
     }
 }
 
-/// The URL of a path at the same server, or another one.
+/// Resolves an endpoint against the URL of the server; the endpoint may be a path or a whole URL.
 fn joined(url: &Uri, endpoint: &str) -> std::io::Result<Uri> {
     match (endpoint.strip_prefix('/'), url.authority()) {
         (Some(path), Some(authority)) => read_url(&format!("http://{authority}/{path}")),
@@ -167,10 +167,10 @@ fn joined(url: &Uri, endpoint: &str) -> std::io::Result<Uri> {
     }
 }
 
-/// Sends a request, a POST where it has a body, and gives what is answered.
+/// Sends a request and returns the answer. The request is a POST if it has a body, else a GET.
 ///
 /// # Errors
-/// The server cannot be reached, or refuses.
+/// Returns an error if the server cannot be reached or refuses the request.
 async fn ask(
     url: &Uri,
     headers: &[(String, String)],
@@ -181,7 +181,7 @@ async fn ask(
     let stream = TcpStream::connect(address).await?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(Error::other)?;
-    // It ends with the sender and the answer.
+    // The task ends when the sender and the answer are dropped.
     tokio::spawn(connection);
     let path = url.path_and_query().map_or("/", |path| path.as_str());
     let method = if body.is_some() { "POST" } else { "GET" };
@@ -203,10 +203,10 @@ async fn ask(
     }
 }
 
-/// What an answer holds: events, or one text that counts as the data of an event.
+/// The content of an answer: events, or one text that is treated as the data of an event.
 struct AnswerEvents {
     body: Limited<Incoming>,
-    /// Keeps the connection open.
+    /// The sender, which keeps the connection open.
     _sender: http1::SendRequest<Full<Bytes>>,
     streams: bool,
     ended: bool,
@@ -222,7 +222,7 @@ impl AnswerEvents {
         AnswerEvents { body, _sender: sender, streams, ended: false, text: String::new() }
     }
 
-    /// The next event: its name and its data.
+    /// Returns the name and the data of the next event; `None` at the end.
     async fn next(&mut self) -> std::io::Result<Option<(String, String)>> {
         loop {
             if self.streams
@@ -247,7 +247,8 @@ impl AnswerEvents {
     }
 }
 
-/// Takes the first whole event off a text: its name and its data.
+/// Removes the first complete event from a text, and returns its name and its data; `None` if no event is
+/// complete.
 fn first_event(text: &mut String) -> Option<(String, String)> {
     let end = text.find("\n\n")?;
     let rest = text.split_off(end + 2);

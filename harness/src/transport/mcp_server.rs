@@ -1,10 +1,12 @@
 //! Our MCP server on a port, by streamable HTTP and by HTTP with server-sent events.
 //!
-//! Each scenario has addresses of its own, so that a call is told to the scenario whose agent made it: below
-//! `/NUMBER` stand `/http`, where a POST is answered with one JSON body, and `/sse`, which gives an `endpoint` for POSTs whose
-//! answers come as events. Neither wants a session id, and nothing else is served.
+//! Each scenario has its own addresses, so that the server reports a call to the scenario whose agent made it.
+//! Below `/NUMBER`, the server offers `/http`, where it answers a POST with one JSON body, and `/sse`, which
+//! names an `endpoint` for POSTs whose answers are sent as events. Neither needs a session id. Other paths are
+//! not served.
 //!
-//! Start at [`McpHttpServer`]. Source: modelcontextprotocol.io, transports of revisions 2025-06-18 and 2024-11-05.
+//! Start at [`McpHttpServer`]. Source: modelcontextprotocol.io, transports of revisions 2025-06-18 and
+//! 2024-11-05.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -26,14 +28,14 @@ use crate::wire::json::json;
 use super::below::{AgentHub, HeardBelow};
 use super::http_server::{self, HttpBody, HttpService, whole};
 
-/// Scenarios whose addresses are known; those of older ones are forgotten.
+/// The maximum number of scenarios whose addresses are stored; the oldest ones are removed first.
 const MAX_CASES: usize = 10_000;
-/// Event streams that are open at the same time.
+/// The maximum number of open event streams.
 const MAX_STREAMS: usize = 1_000;
-/// Answers that wait for one event stream.
+/// The number of answers queued for one event stream.
 const MAX_WAITING: usize = 1_000;
 
-/// The server, for all scenarios of a run.
+/// The MCP server for all scenarios of a run.
 pub struct McpHttpServer {
     address: SocketAddr,
     hub: Arc<AgentHub>,
@@ -47,14 +49,14 @@ struct McpServerState {
     streams: LiteMap<u64, mpsc::Sender<String>>,
 }
 
-/// What is asked for.
+/// The resource that a request path names.
 #[derive(Debug, PartialEq)]
 enum McpServerPath {
     /// `/CASE/http`.
     Http { case: u64 },
     /// `/CASE/sse`.
     Events { case: u64 },
-    /// `/CASE/messages/STREAM`, where the messages for an event stream go.
+    /// `/CASE/messages/STREAM`, to which a client posts the messages for an event stream.
     Messages { case: u64, stream: u64 },
 }
 
@@ -75,12 +77,12 @@ impl McpServerPath {
 }
 
 impl McpHttpServer {
-    /// A server at this address, which tells calls to this hub.
+    /// Creates a server at this address, which reports calls to this hub.
     pub fn new(address: SocketAddr, hub: Arc<AgentHub>) -> Arc<McpHttpServer> {
         Arc::new(McpHttpServer { address, hub, state: Mutex::default() })
     }
 
-    /// The URL for a scenario, without `/http` or `/sse`.
+    /// Returns the URL for a scenario, without `/http` or `/sse`.
     pub fn url(&self, case: &str) -> String {
         let mut state = self.state();
         state.serial += 1;
@@ -97,7 +99,7 @@ impl McpHttpServer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a message of a scenario's agent, and tells the scenario of a call.
+    /// Answers a message of a scenario's agent, and reports a call to the scenario.
     fn answered(&self, case: u64, headers: &HeaderMap, body: &[u8]) -> mcp::McpLineResult {
         let answered = mcp::answer(String::from_utf8_lossy(body).trim());
         let name = self.state().cases.get(&case).cloned();
@@ -112,7 +114,7 @@ impl McpHttpServer {
         answered
     }
 
-    /// Answers a POST of streamable HTTP: a request with its answer, anything else with nothing.
+    /// Answers a POST of streamable HTTP: a request with its answer, any other message without a body.
     async fn posted(
         &self,
         case: u64,
@@ -122,13 +124,13 @@ impl McpHttpServer {
         let answered = self.answered(case, headers, body);
         match (answered.line, answered.called) {
             (Some(line), _) => typed(whole(200, &line), "application/json"),
-            // The tool does not come back; the client goes away.
+            // The tool never returns; the client disconnects after its timeout.
             (None, Some(_)) => std::future::pending().await,
             (None, None) => whole(202, ""),
         }
     }
 
-    /// A stream of events, the first of which says where messages are to be sent.
+    /// Opens an event stream. The first event states the URL to which messages are to be sent.
     fn events(&self, case: u64) -> hyper::Response<HttpBody> {
         let (sender, receiver) = mpsc::channel(MAX_WAITING);
         let mut state = self.state();
@@ -148,7 +150,7 @@ impl McpHttpServer {
         typed(hyper::Response::new(StreamBody::new(frames).boxed_unsync()), "text/event-stream")
     }
 
-    /// Takes a message whose answer goes to an event stream.
+    /// Accepts a message whose answer is sent to an event stream.
     fn taken(
         &self,
         (case, stream): (u64, u64),
@@ -159,7 +161,7 @@ impl McpHttpServer {
             return whole(404, "there is no such event stream");
         };
         if let Some(line) = self.answered(case, headers, body).line {
-            // A client that reads no events has given its answers up.
+            // A client that does not read its events loses the answers.
             let _ = sender.try_send(event("message", &line));
         }
         whole(202, "Accepted")
@@ -204,7 +206,7 @@ fn typed(
     response
 }
 
-/// A server-sent event; our data has no line breaks.
+/// Returns a server-sent event. The data must not contain line breaks.
 fn event(name: &str, data: &str) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }

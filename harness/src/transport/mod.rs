@@ -1,10 +1,15 @@
 //! Transports bytes between peers.
 //!
-//! [`websocket`] is a client's connection, [`serve`] puts a host engine on a port, [`tap`] listens to
-//! a connection of others, [`http`] puts the model stand-in on a port, [`mcp_server`] our MCP server (both by [`http_server`]), [`mcp_client`] calls such servers, [`acp`] the agent on standard input and
-//! output, [`agent`] starts such an agent, [`shells`] the shells of terminals; [`below`] brings what passes there to the scenarios. [`process`] is the way to an
-//! agent that is put to the test, [`link`] either way, [`scratch`] the folder that such an agent is given. [`child`] is any process
-//! of ours, which ends with everything that it has started.
+//! Clients: [`websocket`] is a connection to a host, [`process`] the connection to an agent under test, and
+//! [`link`] either of them. [`scratch`] is the folder of an agent under test. [`tap`] parses the traffic of a
+//! foreign connection.
+//!
+//! Servers: [`serve`] serves a host engine, [`http`] the model stand-in and [`mcp_server`] our MCP server, the
+//! last two by [`http_server`]. [`acp`] runs the scripted agent on standard input and output.
+//!
+//! Others: [`mcp_client`] calls MCP servers, [`agent`] starts the scripted agent, [`shells`] starts the shells
+//! of terminals. [`below`] delivers the messages between a host and its agents to the scenarios. [`child`] is a
+//! subprocess that ends together with its descendants.
 //!
 //! Knows: `wire`, `transcript`, `peer`, `agent`, the `SansIoHost` trait. Never knows: scenarios, rules, what a
 //! frame means.

@@ -1,8 +1,8 @@
 //! An agent under test as a child process: one message per line on standard input and output.
 //!
 //! The process is not trusted: the length of lines is limited, standard error beyond a limit is discarded, and
-//! all descendants of the process are killed when the link ends. The end of the process is reported to the
-//! scenario outside the conversation: `{"ended": HOW, "left": [PROCESS ..]}`.
+//! all descendants of the process are killed when the link ends. The scenario receives the end of the process
+//! as a report outside the conversation: `{"ended": HOW, "left": [PROCESS ..]}`.
 //!
 //! Start at [`ProcessLink`].
 
@@ -29,7 +29,7 @@ use super::below::{AgentHub, HeardBelow};
 use super::child::ChildProcess;
 use super::websocket::{LinkEvent, MAX_MESSAGE};
 
-/// The number of lines queued for the case. If the queue is full, the agent has to wait.
+/// The number of lines queued for the scenario. If the queue is full, the agent has to wait.
 const WAITING: usize = 256;
 /// The number of lines of standard error that are kept; the rest is discarded.
 const MAX_STDERR: usize = 1_000;
@@ -57,11 +57,11 @@ pub struct ProcessStart {
     pub command: Vec<String>,
     /// The working directory.
     pub folder: PathBuf,
-    /// Environment variables, in addition to those of this process.
+    /// The environment variables that are set in addition to those of this process.
     pub env: Vec<(String, String)>,
     /// The hub that receives standard error and the end of the process.
     pub hub: Arc<AgentHub>,
-    /// The scenario that receives them.
+    /// The scenario that receives standard error and the end of the process.
     pub case: String,
 }
 
@@ -123,7 +123,8 @@ impl ProcessLink {
             let (lines, mut queue) = mpsc::unbounded_channel::<String>();
             self.lines = Some(lines);
             tokio::spawn(async move {
-                // Only the case writes to this channel, and the messages of a case are limited.
+                // Only the scenario writes to this channel, and the number of messages of a scenario is
+                // limited.
                 while let Some(line) = queue.recv().await {
                     if input.write_all(line.as_bytes()).await.is_err()
                         || input.flush().await.is_err()
@@ -196,7 +197,7 @@ async fn read(
         let most = u64::try_from(MAX_MESSAGE).unwrap_or(u64::MAX);
         match (&mut output).take(most).read_until(b'\n', &mut bytes).await {
             Ok(0) => {
-                // The agent's last error messages arrive through another pipe.
+                // Wait because the agent's last error messages arrive through another pipe.
                 sleep(BETWEEN).await;
                 let words = words.borrow();
                 break match words.is_empty() {
@@ -227,7 +228,7 @@ async fn read(
     let _ = told.send(LinkEvent::Ended { code: None, reason }).await;
 }
 
-/// Reads standard error until it ends, reports the first lines and discards the others.
+/// Reads standard error until the stream ends, reports the first lines and discards the others.
 async fn complain(
     errors: impl AsyncRead + Unpin,
     hub: Arc<AgentHub>,
@@ -262,7 +263,7 @@ async fn complain(
     }
 }
 
-/// Reports something to the scenario outside its conversation.
+/// Reports a frame to the scenario outside the conversation.
 fn tell(hub: &AgentHub, case: &str, way: BelowEvent, frame: Frame) {
     let seen = Arc::new(SeenFrame::new(frame));
     hub.tell(case, HeardBelow { peer: way.peer().to_owned(), way, seen });

@@ -45,7 +45,8 @@ const DEEP: u32 = 64;
 #[derive(Debug)]
 pub struct ScratchFolder {
     root: PathBuf,
-    /// The open folder of the session, even if its path now names another folder.
+    /// The open folder of the session. The value stays the same folder even if its path later names another
+    /// folder.
     folder: SystemFolder,
     running: Mutex<LiteMap<String, AbortHandle>>,
     hub: Arc<AgentHub>,
@@ -53,12 +54,13 @@ pub struct ScratchFolder {
 }
 
 impl ScratchFolder {
-    /// Makes the folder.
+    /// Creates the folder.
     ///
     /// # Errors
-    /// The folder could not be made.
+    /// Returns an error if the folder could not be created.
     pub fn new(hub: Arc<AgentHub>, case: &str) -> std::io::Result<ScratchFolder> {
-        // `Drop` removes the folder: agents leave folders there that even their owner cannot enter.
+        // `keep` turns the removal by `tempfile` off: `Drop` below also removes folders that even their owner
+        // cannot enter.
         let root =
             tempfile::Builder::new().prefix("ahp-harness-").tempdir()?.keep().canonicalize()?;
         let_in(&root);
@@ -84,7 +86,7 @@ impl ScratchFolder {
     /// Writes a file into the home folder.
     ///
     /// # Errors
-    /// The path is outside the home folder, or the file could not be written.
+    /// Returns an error if the path is outside the home folder, or the file could not be written.
     pub fn put(&self, name: &str, text: &str) -> std::io::Result<()> {
         let plain = |part: &str| !part.is_empty() && part != "..";
         if !name.split('/').all(plain) {
@@ -123,7 +125,7 @@ impl ScratchFolder {
             }
             ClientErrand::Kill { terminal } => {
                 if let Some(task) = self.running().remove(&terminal) {
-                    // Dropping the task's values ends the process group.
+                    // Abort the task, which drops its values and so ends the process group.
                     task.abort();
                     self.tell(ClientErrand::exit(&terminal, None, Some("SIGKILL")));
                 }
@@ -141,8 +143,8 @@ impl ScratchFolder {
         self.hub.tell(&self.case, HeardBelow { peer: way.peer().to_owned(), way, seen });
     }
 
-    /// Returns a path relative to the session's folder. Fails if the path leads outside after all symbolic
-    /// links are resolved.
+    /// Returns a path relative to the session's folder. Returns an error if the path leads outside after all
+    /// symbolic links are resolved.
     fn inside(&self, path: &str) -> std::io::Result<PathBuf> {
         let path = Path::new(path);
         let folder = path.parent().unwrap_or(path).canonicalize()?;
@@ -156,7 +158,8 @@ impl ScratchFolder {
         }
     }
 
-    /// Opens a file of the folder. Permitted links are already resolved here; others are not followed.
+    /// Opens a file of the folder. Permitted links are already resolved in the path; other links are not
+    /// followed.
     fn open(&self, path: &str, access: FileAccess) -> std::io::Result<File> {
         self.folder.file(&self.inside(path)?, access)
     }

@@ -26,8 +26,8 @@ use super::websocket::config;
 
 /// The number of frames queued for the engine; further ones wait in their sockets.
 const INBOX: usize = 1024;
-/// The number of frames, and of their bytes, queued for a client. If a client does not read and a limit is
-/// reached, its connection ends.
+/// The maximum number of frames, and of their bytes, queued for a client. If a client does not read and a limit
+/// is reached, its connection ends.
 const OUTBOX: usize = 100_000;
 const OUTBOX_BYTES: usize = 64 << 20;
 /// The duration of a wait without a deadline.
@@ -139,7 +139,7 @@ async fn accept(listener: TcpListener, inward: mpsc::Sender<EngineInput>) {
                     next += 1;
                     tasks.spawn(connection(conn, stream, inward.clone()));
                 }
-                // For example, no file descriptors are left: wait until some are free again.
+                // The process may have no free file descriptor, for example: wait until one is free again.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             },
             Some(_) = tasks.join_next() => {}
@@ -189,7 +189,8 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Engine
 }
 
 /// Performs the handshake if the engine admits the client. The engine decides before any answer is sent.
-/// Therefore, the head of the request is read here and then passed to the WebSocket library again.
+/// Therefore, this function reads the head of the request, and the WebSocket library then reads the same bytes
+/// again.
 async fn admitted(
     conn: ConnId,
     stream: TcpStream,
@@ -308,7 +309,7 @@ async fn engine(
                     shells.take(terminal, deed);
                     continue;
                 }
-                // A reference agent only runs in memory.
+                // A reference agent calls tools only when it runs in memory, never when it is served.
                 HostOutput::Called(_) => continue,
             };
             let full = clients.get(&conn).is_some_and(|client| !client.send(outward));

@@ -1,5 +1,5 @@
-//! Real shells for the terminals of a served host: each has its own pseudo-terminal and ends together with its
-//! descendants.
+//! Real shells for the terminals of a served host: each shell has its own pseudo-terminal and ends together
+//! with its descendants.
 //!
 //! Environment variables ask a shell to mark the beginning and end of each command, the command line and the
 //! working directory. `bash` supports these marks; other shells have no command detection.
@@ -20,8 +20,8 @@ use crate::system::{SystemShell, resize};
 
 use super::child::{ChildProcess, MARK};
 
-/// The environment of a shell: it enables the marks of `OSC 133`, `633` and `7`, and disables the user's
-/// history.
+/// The environment of a shell. The variables enable the marks of `OSC 133`, `633` and `7`, and disable the
+/// user's history.
 const VARIABLES: &[(&str, &str)] = &[
     ("TERM", "xterm-256color"),
     ("PS1", "$ "),
@@ -50,7 +50,7 @@ pub struct HostShells {
 struct RunningShell {
     serial: u64,
     deeds: mpsc::Sender<ShellDeed>,
-    /// Aborting the task drops its values, which ends the shell.
+    /// The task of the shell. Aborting the task drops its values, which ends the shell.
     task: AbortHandle,
 }
 
@@ -61,7 +61,7 @@ impl Drop for RunningShell {
 }
 
 impl HostShells {
-    /// Makes a set of shells that this command line starts.
+    /// Creates a set of shells that this command line starts.
     pub fn new(line: String) -> HostShells {
         let (tell, said) = mpsc::channel(SAID);
         HostShells { line, serial: 0, running: LiteMap::new(), tell, said }
@@ -101,7 +101,7 @@ impl HostShells {
         }
     }
 
-    /// Waits for the next event of any shell, and returns it with its terminal. Waits forever if there is no
+    /// Waits for the next event of any shell, and returns it with its terminal. Never returns if there is no
     /// shell.
     pub async fn hear(&mut self) -> (String, ShellEvent) {
         loop {
@@ -124,7 +124,8 @@ fn start(
     folder: Option<&str>,
     size: TerminalSize,
 ) -> std::io::Result<(ChildProcess, SystemShell)> {
-    // If the folder does not exist, the shell starts in the harness's folder and reports that.
+    // If the folder does not exist, the shell starts in the harness's folder; the shell's marks then report
+    // that folder.
     let wanted = folder.and_then(|uri| uri.strip_prefix("file://")).map(PathBuf::from);
     let here = wanted.filter(|path| path.is_dir()).unwrap_or_else(|| PathBuf::from("."));
     ChildProcess::with(|mark| {

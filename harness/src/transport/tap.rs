@@ -1,8 +1,8 @@
 //! Finds the messages in a byte stream, without taking part in the connection.
 //!
-//! A tap gets the bytes of one direction of a connection, in pieces of any size. It returns the bytes
-//! unchanged, frame by frame, and says for each frame what it ends: a message, the connection, or nothing.
-//! Masks, fragments and control frames stay as the sender wrote them. It uses no clock and no socket.
+//! A tap gets the bytes of one direction of a connection, in pieces of any size. The tap returns the bytes
+//! unchanged, frame by frame, and states what each frame ends: a message, the connection, or nothing. Masks,
+//! fragments and control frames stay as the sender wrote them. The tap uses no clock and no socket.
 //!
 //! Knows: RFC 6455. Never knows: what a message means, where the bytes go.
 
@@ -15,7 +15,7 @@ use crate::wire::frame::Frame;
 
 use super::websocket::MAX_MESSAGE;
 
-/// What a WebSocket frame ends.
+/// The item that a WebSocket frame ends.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FrameEnd {
     /// Nothing: a ping, a pong, or bytes that are no longer parsed.
@@ -59,7 +59,8 @@ struct FrameFragments {
 }
 
 impl DirectionTap {
-    /// Accepts the next bytes and passes each complete frame to `out`: its bytes, and what it ends.
+    /// Accepts the next bytes. For each complete frame, calls `out` with the bytes of the frame and what the
+    /// frame ends.
     pub fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(&[u8], FrameEnd)) {
         if self.over {
             return out(bytes, FrameEnd::Part);
@@ -77,8 +78,8 @@ impl DirectionTap {
         }
     }
 
-    /// Ends the direction. Returns the bytes of the incomplete frame, and the incomplete message that they and
-    /// the earlier fragments belong to.
+    /// Ends the direction. Returns the bytes of the incomplete frame, and the incomplete message from these
+    /// bytes and the earlier fragments.
     pub fn rest(&mut self) -> (Vec<u8>, Option<Frame>) {
         let buffer = std::mem::take(&mut self.buffer);
         if self.over {
@@ -176,8 +177,8 @@ impl FrameFragments {
     }
 }
 
-/// Parses the header of the first frame. Returns it with its own length and that of the payload; `None` if the
-/// header is incomplete.
+/// Parses the header of the first frame. Returns the header, its length and the length of the payload; `None`
+/// if the header is incomplete.
 fn header(bytes: &[u8]) -> Result<Option<(FrameHeader, usize, u64)>, String> {
     let mut cursor = Cursor::new(bytes);
     let found = FrameHeader::parse(&mut cursor).map_err(|error| error.to_string())?;

@@ -1,5 +1,5 @@
-//! A client's WebSocket connection. It is polled manually, so that one task can serve many connections without
-//! queues between tasks.
+//! A client's WebSocket connection. The connection is polled manually, so that one task can serve many
+//! connections without queues between tasks.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -46,9 +46,10 @@ impl WebSocketEndpoint {
 
 /// The maximal length of a message from a host, in bytes.
 pub const MAX_MESSAGE: usize = 8 << 20;
-/// The size of the read buffer. With it, a connection costs 5 KiB; with the library's default, 129 KiB.
+/// The size of the read buffer, in bytes. With this size, a connection costs 5 KiB; with the library's default,
+/// 129 KiB.
 const READ_BUFFER: usize = 4096;
-/// The size of the write buffer. With 0, each frame is written immediately.
+/// The size of the write buffer, in bytes. With 0, each frame is written immediately.
 const WRITE_BUFFER: usize = 0;
 
 /// The maximal number of control frames processed per poll.
@@ -59,7 +60,7 @@ const SHARE: u32 = 64;
 pub enum LinkEvent {
     /// The connection is open.
     Opened,
-    /// The host refused the handshake: the lines of the answer's head.
+    /// The host refused the handshake. Holds the lines of the head of the answer.
     Refused(Vec<String>),
     /// A frame arrived.
     Frame(Frame),
@@ -67,7 +68,7 @@ pub enum LinkEvent {
     Ended {
         /// The close code, if the other side sent one.
         code: Option<u16>,
-        /// The reason.
+        /// The reason for the end.
         reason: String,
     },
 }
@@ -176,8 +177,8 @@ impl WebSocketLink {
             return Poll::Pending;
         };
         let mut socket = Pin::new(socket.as_mut());
-        // A failed write is not yet the end: the host's last messages must still be read, and reading shows how
-        // the connection was closed.
+        // A failed write does not end the link: the host's last messages must still be read, and reading shows
+        // how the connection was closed.
         while !self.queue.is_empty()
             && matches!(socket.as_mut().poll_ready(cx), Poll::Ready(Ok(())))
         {

@@ -82,7 +82,7 @@ fn lines(input: &str) -> [&str; 3] {
 /// `edit` is the path, the old text and the new text, a line each.
 ///
 /// # Errors
-/// The file is not below the session's folder.
+/// Returns an error if the file is not below the session's folder.
 pub(super) fn effect(step: &ToolStep, cwd: &str) -> Result<AgentEffect, String> {
     let [path, old, new] = lines(&step.input);
     let file =
@@ -153,7 +153,7 @@ impl AcpAgent {
         self.sessions.get(session).map(|session| session.cwd.clone()).unwrap_or_default()
     }
 
-    /// Reports a new call. Returns its index in the turn.
+    /// Reports a new call. Returns the index of the call in the turn.
     pub(super) fn tell(&mut self, session: &str, turn: &mut AgentTurn, step: ToolStep) -> usize {
         let id = format!("call-{}", self.fresh());
         let (name, kind) = names(&step.class);

@@ -1,7 +1,7 @@
 //! Requests of the agent to its client, and the handling of the responses.
 //!
-//! Only the selection of an offered option that allows gives permission. After any other response, such as an
-//! error or an unknown option, the tool does not run.
+//! The user gives permission only by selecting an offered option that allows the call. After any other
+//! response, such as an error or an unknown option, the tool does not run.
 //!
 //! Knows: calls. Never knows: scripts.
 //!
@@ -60,7 +60,7 @@ pub(super) enum RequestPurpose {
     Exit,
     /// The output of a terminal, and whether its process succeeded.
     Printed(bool),
-    /// None; the response has no effect.
+    /// No purpose; the response has no effect.
     Nothing,
 }
 
@@ -76,11 +76,11 @@ pub(super) struct ClientRequest {
 /// The position of a call.
 #[derive(Clone, Copy)]
 pub(super) struct CallPlace<'a> {
-    /// The id of its session.
+    /// The id of the call's session.
     pub(super) session: &'a str,
-    /// The index of the track that executes it.
+    /// The index of the track that executes the call.
     pub(super) track: usize,
-    /// The index among the calls of the turn.
+    /// The index of the call among the calls of the turn.
     pub(super) call: usize,
 }
 
@@ -228,7 +228,7 @@ impl AcpAgent {
                 );
                 let params = terminal_of(turn, at);
                 if self.has(Fault::NeverReleases) {
-                    // Send another request instead, so that the track continues as usual.
+                    // The track waits for the response to this second request, so it continues as usual.
                     self.ask(turn, at, RequestPurpose::Nothing, "terminal/output", params);
                     return;
                 }

@@ -53,11 +53,11 @@ pub enum AgentEffect {
 /// The result of an effect or of a whole call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EffectResult {
-    /// Whether it succeeded.
+    /// Whether the effect or call succeeded.
     pub ok: bool,
     /// The output, or the reason of the failure.
     pub text: String,
-    /// Additional content blocks.
+    /// The content blocks in addition to the text.
     pub blocks: Vec<Value>,
 }
 

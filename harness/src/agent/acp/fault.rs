@@ -1,5 +1,5 @@
-//! The injected faults of the reference agent. Each is a small row in a table, with a name by which a run
-//! enables it.
+//! The injected faults of the reference agent. Each fault is a row in a table, with a name by which a run
+//! enables the fault.
 //!
 //! [`spoil`] implements the faults that only change outgoing messages. A fault that changes the agent's
 //! behaviour is one `if` at the rule that it breaks. The kill matrix says which checks must detect a fault.

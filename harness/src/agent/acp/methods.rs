@@ -23,7 +23,7 @@ pub const AUTH_METHOD: &str = "scripted";
 /// An error response: the code and the message.
 pub(super) struct MethodRefusal(pub(super) i64, pub(super) String);
 
-/// A response; `None` if it follows later.
+/// The answer to a request; `None` if the response follows later.
 pub(super) type MethodAnswer = Result<Option<Value>, MethodRefusal>;
 
 /// A method of the protocol.
@@ -115,7 +115,7 @@ impl AcpAgent {
         errors.iter().find(|error| !error.soft).map(ToString::to_string)
     }
 
-    /// Handles a notification; ignores unknown ones.
+    /// Handles a notification. Ignores unknown notifications.
     pub(super) fn notification(&mut self, method: &str, params: &Value) {
         if let Some(row) = NOTIFICATIONS.iter().find(|row| row.name == method) {
             (row.serve)(self, params);

@@ -1,9 +1,9 @@
 //! An agent of the Agent Client Protocol (ACP, version 1) that plays the script in its prompt.
 //!
-//! A host starts it and speaks to it by lines of JSON-RPC. [`AcpAgent`] takes the client's lines and returns
-//! its own. [`methods`] serves requests, [`turn`] plays prompts, [`call`] reports tool calls, [`client`] sends
-//! requests to the client. The agent supports many sessions at the same time. No input makes it stop: it
-//! answers or ignores every line.
+//! A host starts the agent and exchanges lines of JSON-RPC with it. [`AcpAgent`] takes the client's lines and
+//! returns the agent's lines. [`methods`] serves requests, [`turn`] plays prompts, [`call`] reports tool calls,
+//! [`client`] sends requests to the client. The agent supports many sessions at the same time. No input makes
+//! the agent stop: it answers or ignores every line.
 //!
 //! Pure: the caller passes in the time. The effect of a tool outside of the conversation is an [`AgentEffect`],
 //! which the caller performs.
@@ -65,7 +65,7 @@ pub struct AgentConfig {
     pub always_asks: bool,
     /// Whether the agent stores its sessions, so that clients can list, load, resume, close and delete them.
     pub keeps: bool,
-    /// Sessions on a page of their list; two unless given.
+    /// The number of sessions on one page of `session/list`; two if `None`.
     pub page: Option<usize>,
     /// The injected faults.
     pub faults: AgentFaults,
@@ -78,7 +78,7 @@ pub enum AgentOutput {
     Line(String),
     /// Perform an effect and pass its result to [`AcpAgent::handle_ran`].
     Run {
-        /// Identifies the effect.
+        /// The token that identifies the effect.
         token: u64,
         /// The effect.
         effect: AgentEffect,
@@ -93,16 +93,16 @@ pub enum AgentOutput {
 #[derive(Debug, Default)]
 struct AgentSession {
     cwd: String,
-    /// The first MCP server that it was given.
+    /// The first MCP server that the client named for the session.
     server: Option<McpServerAddress>,
     /// The scenario that the session belongs to, from its last scripted prompt.
     case: String,
     /// The permanent decisions, by class of tool.
     remembered: LiteMap<&'static str, bool>,
-    /// The texts of its prompts.
+    /// The texts of the session's prompts.
     given: Vec<String>,
-    /// Whether the session can be used: it was created, loaded or resumed by this process, and not closed
-    /// since.
+    /// Whether the session can be used: this process has created, loaded or resumed the session, and not closed
+    /// it since.
     open: bool,
     settings: SessionSettings,
     /// The conversation so far, as updates.
@@ -120,21 +120,23 @@ pub struct AcpAgent {
     /// Whether the client has logged out.
     logged_out: bool,
     sessions: HashMap<String, AgentSession>,
-    /// Sessions in which something has changed that is kept.
+    /// The sessions whose stored state has changed since the last [`AcpAgent::take_changed`].
     changed: BTreeSet<String>,
     /// The active turns, by session.
     turns: LiteMap<String, AgentTurn>,
     /// The open requests to the client, by id.
     asked: LiteMap<u64, ClientRequest>,
-    /// The running effects by token, with their sessions.
+    /// The running effects by token, each with the session that it belongs to.
     effects: LiteMap<u64, String>,
     releases: VecDeque<(String, String)>,
     serial: u64,
     /// The folder of the first session.
     first_folder: String,
-    /// Prompts are not answered any more, of an agent that stops at params that are not valid.
+    /// Whether the agent leaves all prompts without an answer; an injected fault sets this after invalid
+    /// params.
     stopped: bool,
-    /// Whether a cancellation came without a turn; an injected fault applies it to the next turn.
+    /// Whether a cancellation arrived outside of a turn. An injected fault then applies this cancellation to
+    /// the next turn.
     kept: bool,
 }
 

@@ -3,7 +3,7 @@
 //! The comment in a prompt's script names the scenario (see [`script::case_of`]). From then on the scenario
 //! owns the prompt's session, with its updates, requests and responses.
 //!
-//! Knows: sessions, ids. Never knows: what a line means beyond that.
+//! Knows: sessions, ids. Never knows: the other content of a line.
 //!
 //! Start at [`LineRouter::case_of`].
 

@@ -1,32 +1,33 @@
-//! An MCP server as a client names it to the agent.
+//! The address of an MCP server, as a client passes it to the agent.
 //!
 //! Knows: the members of an entry of `mcpServers`. Never knows: processes, sockets.
 //!
-//! Start at [`McpServerAddress::read`]. Source: agentclientprotocol.com, protocol v1 › session setup, MCP servers.
+//! Start at [`McpServerAddress::read`]. Source: agentclientprotocol.com, protocol v1 › session setup, MCP
+//! servers.
 
 use crate::agent::mcp;
 use crate::wire::json::Value;
 
-/// How an MCP server is reached.
+/// The way to reach an MCP server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum McpServerAddress {
-    /// On the standard input and output of a process.
+    /// A process, reached through its standard input and output.
     Command {
         /// The program and its arguments.
         words: Vec<String>,
-        /// The variables of its environment.
+        /// The environment variables of the process.
         variables: Vec<(String, String)>,
     },
-    /// By streamable HTTP.
+    /// A server that is reached by streamable HTTP.
     Http {
-        /// Where requests are sent.
+        /// The URL that requests are sent to.
         url: String,
         /// The headers of each request.
         headers: Vec<(String, String)>,
     },
-    /// By HTTP with server-sent events, as in revision 2024-11-05 of MCP.
+    /// A server that is reached by HTTP with server-sent events, as in revision 2024-11-05 of MCP.
     Sse {
-        /// Where the events come from.
+        /// The URL of the event stream.
         url: String,
         /// The headers of each request.
         headers: Vec<(String, String)>,
@@ -34,7 +35,7 @@ pub enum McpServerAddress {
 }
 
 impl McpServerAddress {
-    /// Reads an entry of `mcpServers`; `None` where there is none, or of another kind.
+    /// Reads an entry of `mcpServers`; `None` if the entry is malformed or of an unknown kind.
     pub fn read(server: &Value) -> Option<McpServerAddress> {
         let url = || server["url"].as_str().map(str::to_owned);
         match server["type"].as_str() {
@@ -55,7 +56,7 @@ impl McpServerAddress {
         }
     }
 
-    /// The same without variables and headers.
+    /// Returns the address without environment variables and headers.
     pub(super) fn bare(mut self) -> McpServerAddress {
         self.settings_mut().clear();
         self
@@ -70,7 +71,8 @@ impl McpServerAddress {
         }
     }
 
-    /// The value of the variable or the header by which our own server knows that it was named to the agent.
+    /// Returns the value of [`mcp::MARK_VARIABLE`] or [`mcp::MARK_HEADER`], which shows that the client named
+    /// this server to the agent; `None` if it is absent.
     pub fn mark(&self) -> Option<&str> {
         let (name, settings) = match self {
             McpServerAddress::Command { variables, .. } => (mcp::MARK_VARIABLE, variables),
@@ -83,7 +85,7 @@ impl McpServerAddress {
     }
 }
 
-/// A list of names and values.
+/// Returns the names and values in a list of objects.
 fn pairs(list: &Value) -> Vec<(String, String)> {
     let pair = |one: &Value| Some((one["name"].as_str()?.into(), one["value"].as_str()?.into()));
     list.as_array().into_iter().flatten().filter_map(pair).collect()

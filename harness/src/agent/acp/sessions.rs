@@ -1,9 +1,9 @@
 //! Sessions of the agent: creation, storage, loading, closing, deletion, and settings.
 //!
-//! An agent that stores sessions replays the conversation of a session when a client loads it, but not when a
-//! client resumes it. A closed session stays stored; a deleted one does not.
+//! An agent that stores sessions replays the conversation of a session when a client loads the session, but not
+//! when a client resumes it. A closed session stays stored; a deleted session does not.
 //!
-//! Knows: sessions. Never knows: what a prompt makes the agent do, where sessions are kept.
+//! Knows: sessions. Never knows: what a prompt makes the agent do, where sessions are stored.
 //!
 //! Start at [`AcpAgent::new_session`].
 
@@ -20,11 +20,11 @@ use super::{AcpAgent, AgentSession, MAX_GIVEN, MAX_SESSIONS};
 const MAX_KEPT: usize = 10_000;
 /// The error code for an unknown session.
 const NOT_FOUND: i64 = -32002;
-/// Sessions on one page of their list.
+/// The number of sessions on one page of `session/list`.
 const PAGE: usize = 2;
-/// Letters of each message that are left by a fault.
+/// The number of characters of each message that the fault `AnswersShortened` keeps.
 const SHORTENED: usize = 4;
-/// What a cursor begins with, before the number of sessions that came before.
+/// The prefix of a cursor; the number of sessions on the earlier pages follows.
 const CURSOR: &str = "after-";
 /// The kinds of updates that belong to the conversation.
 const CONVERSATION: [&str; 6] = [
@@ -44,7 +44,7 @@ const MODES: [(&str, &str, &str); 2] = [
 pub(super) const CAREFUL: &str = "careful";
 /// The models: the id, the name.
 const MODELS: [(&str, &str); 2] = [("small", "Small"), ("large", "Large")];
-/// The name of the only command, which makes the agent say the rest of the prompt.
+/// The name of the only command, with which the agent echoes the rest of the prompt.
 pub(super) const ECHO: &str = "echo";
 
 /// The settings of a session.
@@ -69,7 +69,7 @@ impl SessionSettings {
         json!({"currentModeId": (self.mode.as_str()), "availableModes": modes})
     }
 
-    /// Returns the configuration options; includes a boolean one if the client shows such options.
+    /// Returns the configuration options. Includes a boolean option if the client shows such options.
     fn options(&self, booleans: bool) -> Value {
         let mode = |(id, name, description): &(&str, &str, &str)| json!({"value": (*id), "name": (*name), "description": (*description)});
         let model = |(id, name): &(&str, &str)| json!({"value": (*id), "name": (*name)});
@@ -117,7 +117,7 @@ impl AcpAgent {
             return Err(MethodRefusal(-32603, "too many sessions".to_owned()));
         }
         let mut id = self.session_id();
-        // Sessions that another process has stored keep their ids.
+        // A new session must not get the id of a session that another process has stored.
         while self.sessions.contains_key(&id) && !self.has(Fault::SessionsRepeat) {
             id = self.session_id();
         }
@@ -133,7 +133,7 @@ impl AcpAgent {
         self.begun(request, &id, true)
     }
 
-    /// The first MCP server that a client names.
+    /// Returns the first MCP server that the client names in the params.
     fn server(&self, params: &Value) -> Option<McpServerAddress> {
         let server = McpServerAddress::read(&params["mcpServers"][0])?;
         let unused = match server {
@@ -156,7 +156,7 @@ impl AcpAgent {
     /// Checks that the client has authenticated if it has to.
     ///
     /// # Errors
-    /// The client has not authenticated.
+    /// Returns an error if the client has to authenticate and has not done so.
     fn allowed(&self) -> Result<(), MethodRefusal> {
         match (self.config.auth || self.logged_out) && !self.authenticated {
             true => Err(MethodRefusal(-32000, "authentication is required".to_owned())),
@@ -188,7 +188,7 @@ impl AcpAgent {
     /// Returns the open session that the params name.
     ///
     /// # Errors
-    /// There is no session with this id, or it is closed.
+    /// Returns an error if no session has this id, or if the session is closed.
     pub(super) fn open_session(
         &mut self,
         params: &Value,
@@ -375,15 +375,15 @@ impl AcpAgent {
         }
     }
 
-    /// Something has changed in a session that is kept.
+    /// Records that a stored session has changed.
     fn changes(&mut self, session: &str) {
         if self.config.keeps {
             self.changed.insert(session.to_owned());
         }
     }
 
-    /// The sessions that have changed since this was asked last, null where one was deleted; those whose turn goes on
-    /// only at the end, when everything is wanted.
+    /// Returns the sessions that changed since the last call; a deleted session is null. Leaves sessions with
+    /// an active turn for a later call, unless `everything` is set.
     pub fn take_changed(&mut self, everything: bool) -> Vec<(String, Value)> {
         let changed = std::mem::take(&mut self.changed).into_iter();
         let due = |id: &String| everything || !self.turns.contains_key(id);
@@ -419,7 +419,7 @@ impl AcpAgent {
 }
 
 impl AgentSession {
-    /// The session, for another process of the agent.
+    /// Returns the session in the form in which another process of the agent reads it.
     fn as_kept(&self, id: &str) -> Value {
         json!({
             "id": id, "cwd": (self.cwd.as_str()), "mode": (self.settings.mode.as_str()),

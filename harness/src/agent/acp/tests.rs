@@ -16,7 +16,7 @@ const ROUNDS: u32 = 20_000;
 struct TestClient {
     agent: AcpAgent,
     now: Duration,
-    /// Returns the result for a request with this method; `None` for no response.
+    /// A function that returns the result for a request with this method; `None` for no response.
     answers: fn(&str, &Value) -> Option<Value>,
     said: Vec<Value>,
 }
@@ -85,7 +85,7 @@ impl TestClient {
         panic!("the agent never rests");
     }
 
-    /// Returns the messages of the agent, a word each.
+    /// Returns the messages of the agent, each as one word.
     fn words(&self) -> String {
         let words: Vec<String> = self.said.iter().map(word).collect();
         words.join(" ")
@@ -113,7 +113,7 @@ fn choose(option: &'static str) -> Option<Value> {
     Some(json!({"outcome": {"outcome": "selected", "optionId": option}}))
 }
 
-/// Checks what the agent says for a script, if the client answers like this.
+/// Checks the messages of the agent for a script, if the client answers with `answers`.
 fn check(script: &str, answers: fn(&str, &Value) -> Option<Value>, expected: &str) {
     check_with(json!({}), script, answers, expected);
 }
@@ -335,7 +335,7 @@ fn sessions_are_kept_apart() {
     for (at, id) in ids.iter().enumerate() {
         let own = |said: &&Value| said["params"]["sessionId"] == id.as_str();
         let of_it: Vec<&Value> = client.said.iter().filter(own).collect();
-        // Its commands, and the updates of the turn.
+        // The updates are the commands of the session, and the updates of the turn.
         assert_eq!(of_it.len(), 7, "{id}");
         let foreign = |said: &Value| {
             let text = said.to_text();
@@ -348,7 +348,7 @@ fn sessions_are_kept_apart() {
 }
 
 proptest! {
-    /// For arbitrary messages of a client, every request gets a response and nothing panics.
+    /// Checks that every request gets a response and that nothing panics, for arbitrary messages of a client.
     #[test]
     fn no_message_of_a_client_stops_the_agent(picks in vec((0..10_usize, 0..5_usize), 0..30)) {
         let mut client = TestClient::new(json!({"fs": {"readTextFile": true}, "terminal": true}), silent);

@@ -3,8 +3,8 @@
 //! A turn has a main track, and one more track for each call of a parallel group. A track is a queue of small
 //! operations. Each operation takes [`STEP`].
 //!
-//! A cancelled turn stops at once and ends its calls. It answers its prompt when the client has answered all
-//! open requests, or after [`GRACE`].
+//! A cancelled turn stops at once and ends its calls. The agent answers the prompt when the client has answered
+//! all open requests, or after [`GRACE`].
 //!
 //! Knows: scripts. Never knows: what a tool call looks like, what the client can do.
 //!
@@ -28,7 +28,8 @@ use super::{AcpAgent, AgentOutput, AgentSession};
 const STEP: Duration = Duration::from_millis(2);
 /// The time that the agent takes for one piece of `endless`.
 const PIECE: Duration = Duration::from_millis(20);
-/// The number of pieces that `endless` streams. After them the turn stays silent, so that states stay bounded.
+/// The number of pieces that `endless` streams. After these pieces the turn stays silent, so that a host's
+/// state stays bounded.
 const ENDLESS_PIECES: u32 = 5_000;
 /// The time that a cancelled turn waits for the client's responses.
 const GRACE: Duration = Duration::from_secs(1);
@@ -101,7 +102,7 @@ impl TurnTrack {
 /// The agent's work on one prompt.
 #[derive(Debug)]
 pub(super) struct AgentTurn {
-    /// The id of its session.
+    /// The id of the turn's session.
     pub(super) session: String,
     /// The id of the prompt request.
     request: Value,
@@ -117,7 +118,7 @@ pub(super) struct AgentTurn {
 }
 
 impl AgentTurn {
-    /// Starts a turn for a prompt with these texts; `serves` tells whether the agent knows commands.
+    /// Starts a turn for a prompt with these texts; `serves` states whether the agent knows commands.
     pub(super) fn new(
         session: &str,
         request: Value,
@@ -166,8 +167,8 @@ impl AgentTurn {
     }
 }
 
-/// Returns the operations for a prompt: those of its script, or an echo of its first text; the other texts are
-/// context. A script with a syntax error becomes an error message and a failed turn.
+/// Returns the operations for a prompt: the operations of its script, or an echo of its first text; the other
+/// texts are context. A script with a syntax error becomes an error message and a failed turn.
 fn plan(texts: &[String], serves: bool) -> VecDeque<TurnOp> {
     let say = |text: String| TurnOp::Step(ScriptStep::Say(vec![text]));
     match script::find(&texts.join("\n\n")) {
@@ -347,7 +348,8 @@ impl AcpAgent {
             | ScriptStep::Canvas { .. }
             | ScriptStep::Act { .. } => {}
         }
-        // Report a step that cannot be played in the conversation, where its reader sees it.
+        // Report a step that cannot be played in the conversation, where the reader of the conversation sees
+        // the reason.
         if let Some(limit) = limit {
             self.chunk(session, "agent_message_chunk", &format!("ahp-agent: {limit}"));
         }
@@ -359,7 +361,7 @@ impl AcpAgent {
         self.update(session, json!({"sessionUpdate": kind, "content": content}));
     }
 
-    /// Responds to the prompt and ends the turn. Returns `false`.
+    /// Responds to the prompt and ends the turn. Always returns `false`, the value with which a turn ends.
     pub(super) fn finish(&mut self, turn: &AgentTurn, reason: &str) -> bool {
         let cancelled = reason == "cancelled";
         let session = turn.session.as_str();
@@ -472,7 +474,7 @@ impl AcpAgent {
         turn.tracks.iter().filter_map(effect).collect()
     }
 
-    /// Consumes a stored release for a hold of a session; returns whether there was one.
+    /// Consumes a stored release for a hold of a session. Returns whether there was a stored release.
     fn take_release(&mut self, session: &str, name: &str) -> bool {
         let case = self.sessions.get(session).map_or("", |session| session.case.as_str());
         let fits =

@@ -10,7 +10,7 @@ use super::flavor::ModelFlavor;
 use super::reply::ModelReply;
 use super::routes::ModelFamily;
 
-/// The kinds of failure that a script names, and their HTTP statuses.
+/// The kinds of failure that a script can name, and the HTTP status of each.
 const KINDS: &[(&str, u16)] = &[
     ("rate-limit", 429),
     ("overloaded", 529),
@@ -20,7 +20,7 @@ const KINDS: &[(&str, u16)] = &[
     ("not-found", 404),
 ];
 
-/// The names of a status: for OpenAI and Anthropic, and for Google.
+/// The names of each HTTP status: for OpenAI and Anthropic, and for Google.
 const NAMES: &[(u16, &str, &str)] = &[
     (400, "invalid_request_error", "INVALID_ARGUMENT"),
     (401, "authentication_error", "UNAUTHENTICATED"),

@@ -1,10 +1,10 @@
 //! The requests of a family of agents beyond the model interfaces: accounts, tokens, lists of models.
 //!
-//! A flavor is data, a file in `flavors/`. It has rows of paths with fixed responses, and rows of failures with
-//! another status or name. In a response `{base}` stands for the stand-in's own address, and `{"$later": n}`
-//! for the time in `n` seconds.
+//! A flavor is data, a file in `flavors/`. A flavor has rows of paths with fixed responses, and rows of
+//! failures with another status or name. In a response `{base}` stands for the stand-in's own address, and
+//! `{"$later": n}` for the time in `n` seconds.
 //!
-//! Knows: JSON. Never knows: what the answers are for.
+//! Knows: JSON. Never knows: the purpose of a response.
 //!
 //! Start at [`ModelFlavor::named`].
 
@@ -13,9 +13,9 @@ use crate::wire::json::{Value, json};
 /// The needs of a family of agents.
 #[derive(Clone, Debug)]
 pub struct ModelFlavor {
-    /// The name, as `--flavor` takes it.
+    /// The name, as the option `--flavor` takes it.
     pub name: String,
-    /// A sentence that says which agents it is for.
+    /// A sentence that states which agents need the flavor.
     pub doc: String,
     /// The names of the models.
     pub models: Vec<String>,
@@ -23,16 +23,16 @@ pub struct ModelFlavor {
     failures: Vec<FailureRow>,
 }
 
-/// A failure with another status or name, for agents that would retry the usual one.
+/// A failure with another status or name, for agents that would retry after the usual status or name.
 #[derive(Clone, Debug)]
 pub(super) struct FailureRow {
     /// The model interface, by its name in the log.
     family: String,
     /// The kinds of failure that the row applies to; empty for all.
     kinds: Vec<String>,
-    /// The HTTP status; `None` for the kind's own.
+    /// The HTTP status; `None` for the usual status of the kind.
     pub(super) status: Option<u16>,
-    /// The name; `None` for the status's own.
+    /// The name; `None` for the usual name of the status.
     pub(super) name: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct FixedAnswer {
     /// The end of the path.
     path: String,
     pub(super) status: u16,
-    /// The response; `None` for a server of the Model Context Protocol.
+    /// The response; `None` if the path is that of an MCP server.
     pub(super) body: Option<Value>,
 }
 
@@ -128,7 +128,7 @@ pub(super) fn filled(body: &Value, base: &str, epoch: u64) -> Value {
     }
 }
 
-/// Returns the list of models with the members of all families; each agent reads those that it knows.
+/// Returns the list of models with the members of all families; each agent reads the members that it knows.
 pub(super) fn models(flavor: &ModelFlavor, epoch: u64) -> Value {
     let names = flavor.models.iter();
     let data: Value = names

@@ -1,10 +1,11 @@
-//! A stand-in for the model of a real agent: it plays the script in the user's prompt.
+//! A stand-in for the model of a real agent, which plays the script in the user's prompt.
 //!
 //! A request holds the whole conversation so far. The stand-in therefore stores nothing between requests, and
 //! conversations cannot mix: the tool calls in the request show how far the script has come. [`routes`] finds
-//! the kind of a request, [`plan`] the next part of the script, and [`voice`] writes it in the family's form.
+//! the kind of a request, [`plan`] the next part of the script, and [`voice`] writes this part in the family's
+//! form.
 //!
-//! Pure: pauses and holds are beats of the response, which the caller keeps when it writes the response.
+//! Pure: pauses and holds are beats of the response, which the caller obeys when it writes the response.
 //!
 //! Knows: the script, JSON. Never knows: HTTP connections, clocks, hosts.
 //!
@@ -41,8 +42,8 @@ pub const MAX_HOLD: Duration = Duration::from_secs(120);
 
 /// The prefix of the invalid tokens that scenarios send.
 ///
-/// Every other token is valid, because the user of the harness names the valid ones. A host that validates a
-/// token here has to receive an error for a token with this prefix.
+/// Every other token is valid, because the user of the harness names the valid tokens. A host that sends such a
+/// token to the stand-in, to validate it, has to receive an error.
 pub const INVALID_TOKEN: &str = "not-a-token";
 
 /// The approximate number of bytes of a token.
@@ -70,7 +71,7 @@ pub struct ModelSetting<'a> {
     pub flavor: &'a ModelFlavor,
     /// The address of the stand-in, such as `http://127.0.0.1:9000`.
     pub base: &'a str,
-    /// The time in seconds since 1970.
+    /// The Unix time, in seconds.
     pub epoch: u64,
     /// The number of the request, unique in this process; a part of ids.
     pub serial: u64,

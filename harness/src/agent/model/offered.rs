@@ -29,12 +29,12 @@ pub(super) struct OfferedTool {
 /// The form in which a tool is called.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum CallForm {
-    /// With arguments by name.
+    /// A function with arguments by name.
     #[default]
     Function,
-    /// With one free text in place of arguments.
+    /// A tool that takes one free text in place of arguments.
     FreeText,
-    /// As the local shell, which has its own form in OpenAI's responses.
+    /// The local shell, for which OpenAI's responses have a separate form.
     LocalShell,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn types(schema: &Value) -> Vec<String> {
     }
 }
 
-/// Returns the tools of a request, wherever the family puts name and schema.
+/// Returns the tools of a request, wherever the family puts the name and the schema.
 pub(super) fn offered(family: ModelFamily, body: &Value) -> Vec<OfferedTool> {
     match family {
         ModelFamily::Chat => {
@@ -135,7 +135,8 @@ fn of_responses(row: &Value, namespace: Option<&str>, depth: usize) -> Vec<Offer
     one.map(|tool| OfferedTool { namespace: within, ..tool }).into_iter().collect()
 }
 
-/// Parses a tool of Anthropic's messages. A predefined tool has no schema in the request; its type implies it.
+/// Parses a tool of Anthropic's messages. A predefined tool has no schema in the request; the type of the tool
+/// implies the schema.
 fn of_messages(row: &Value) -> Option<OfferedTool> {
     let tool = function(row, PARAMETERS)?;
     let text = || json!({"type": "string"});
@@ -167,7 +168,7 @@ fn schema_of(members: &[(&str, Value)], required: &[&str]) -> Value {
     json!({"type": "object", "properties": (Value::Object(properties)), "required": (required)})
 }
 
-/// Returns the list in a member; a single object counts as a list of one.
+/// Returns the list in a member. Treats a single object as a list with one item.
 fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     match value.get(name) {
         Some(Value::Array(items)) => items,

@@ -1,6 +1,6 @@
 //! The next part of the script: from the current place in the conversation up to the next tool calls.
 //!
-//! Knows: scripts, requests. Never knows: how a family writes it.
+//! Knows: scripts, requests. Never knows: how a family writes the response.
 //!
 //! Start at [`AnswerPlan::of`].
 
@@ -20,7 +20,7 @@ const LAST_WORD: &str = "Done.";
 #[derive(Debug, Default)]
 pub(super) struct AnswerPlan {
     pub(super) moves: Vec<AnswerMove>,
-    /// Why the script cannot be played as it is; `None` if it can.
+    /// Why the script cannot be played unchanged; `None` if it can.
     pub(super) problem: Option<String>,
     /// Whether the agent or the script causes the problem, so that the run shows nothing about the host.
     pub(super) untestable: bool,
@@ -99,7 +99,7 @@ impl AnswerPlan {
     /// Returns the next part of the prompt's script; without a script, an echo of the prompt.
     ///
     /// A request that offers no tools comes from a helper that wants a title or a summary of the same prompt.
-    /// It gets the script's first text at once, without failures.
+    /// Such a request gets the script's first text at once, without failures.
     pub(super) fn of(asked: &ParsedRequest, serial: u64) -> AnswerPlan {
         match script::find(&asked.prompt) {
             None => {
@@ -113,7 +113,8 @@ impl AnswerPlan {
         }
     }
 
-    /// Returns a plan that reports the problem in the conversation, where its reader sees it.
+    /// Returns a plan that reports the problem in the conversation, where the reader of the conversation sees
+    /// the report.
     fn broken(problem: String, untestable: bool) -> AnswerPlan {
         let moves = vec![AnswerMove::Text(format!("ahp-agent: {problem}"))];
         AnswerPlan { moves, problem: Some(problem), untestable }
@@ -166,8 +167,8 @@ impl AnswerPlan {
         plan
     }
 
-    /// Adds a text if the response has none. Agents take a response without text for a failure of the model, and
-    /// retry or give up.
+    /// Adds a text if the response has none. Agents treat a response without text as a failure of the model,
+    /// and retry or give up.
     fn speak(&mut self) {
         let silent = |one: &AnswerMove| {
             matches!(
@@ -202,7 +203,8 @@ impl AnswerPlan {
                 let given: Vec<&str> = asked.texts.iter().map(String::as_str).collect();
                 self.moves.push(AnswerMove::Text(script::recalled(words, &given)));
             }
-            // A model cannot rename a session; agents that do so ask for a title in a separate request.
+            // A model cannot rename a session; an agent that renames sessions asks for a title in a separate
+            // request.
             ScriptStep::Title(_)
             | ScriptStep::Activity(_)
             | ScriptStep::Background { .. }

@@ -22,15 +22,15 @@ pub(super) struct ParsedRequest {
     pub(super) array: bool,
     /// The user's latest message, with the context that the agent wraps around it.
     pub(super) prompt: String,
-    /// The length of the conversation, which distinguishes a repeated message from an earlier one.
+    /// The length of the conversation, which distinguishes a message from an earlier message with equal text.
     pub(super) place: usize,
-    /// The number of rounds of tool calls since that message.
+    /// The number of rounds of tool calls since the user's latest message.
     pub(super) rounds: usize,
     /// The results of the last round.
     pub(super) results: Vec<ToolResult>,
     /// The offered tools.
     pub(super) tools: Vec<OfferedTool>,
-    /// All texts of the request except those of the tools.
+    /// All texts of the request except the texts of the tools.
     pub(super) texts: Vec<String>,
 }
 

@@ -22,11 +22,11 @@ const ENDLESS_PAUSE: Duration = Duration::from_millis(50);
 /// A step of writing a response.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ReplyBeat {
-    /// Write and flush these bytes.
+    /// A write; the bytes are flushed at once.
     Write(String),
-    /// Wait for this time.
+    /// A wait for this time.
     Pause(Duration),
-    /// Wait until the hold with this name is released, at most for [`MAX_HOLD`](super::MAX_HOLD).
+    /// A wait for the release of the hold with this name, at most for [`MAX_HOLD`](super::MAX_HOLD).
     Hold(String),
 }
 
@@ -63,7 +63,7 @@ impl ModelReply {
     }
 
     /// Creates the response for a model's turn. A failure before the first output fails the request; a later
-    /// one fails the stream. A response that is not streamed has no output before its end.
+    /// failure fails the stream. A response that is not streamed has no output before its end.
     pub(super) fn of(
         plan: AnswerPlan,
         voice: FamilyVoice,

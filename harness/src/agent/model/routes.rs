@@ -1,6 +1,6 @@
-//! The routes of the stand-in: the paths of the model interfaces, and those of the flavor.
+//! The routes of the stand-in: the paths of the model interfaces, and the paths of the flavor.
 //!
-//! Routes match the end of a path, since agents append them to the base address that they were given.
+//! Routes match the end of a path, since agents append the path to the base address in their configuration.
 //!
 //! Knows: paths. Never knows: bodies.
 //!
@@ -61,7 +61,7 @@ pub(super) enum RequestRoute<'a> {
         /// The body, with its placeholders.
         body: &'a Value,
     },
-    /// A server of the Model Context Protocol.
+    /// A request to an MCP server.
     Mcp,
     /// A request with an invalid token.
     Unauthorized,

@@ -6,7 +6,7 @@ fn setting(flavor: &ModelFlavor) -> ModelSetting<'_> {
     ModelSetting { flavor, base: "http://127.0.0.1:9", epoch: 1_000, serial: 7 }
 }
 
-/// Sends a request; returns the status, the written bytes and the record.
+/// Sends a request. Returns the status, the written bytes and the record.
 fn ask(path: &str, query: &str, body: &Value) -> (u16, String, Value) {
     let flavor = ModelFlavor::named("plain").unwrap();
     let body = body.to_text();
@@ -31,7 +31,8 @@ fn shell() -> Value {
 
 const SCRIPT: &str = "Please.\nahp-script: 1\nthink \"hm\"\nsay \"a\" \"b\"\ntool shell \"echo hi\" confirm\nsay done";
 
-/// Returns the same prompt in the form of a family: at first, or after rounds of tools.
+/// Returns a request in the form of a family, always with the same prompt. The conversation has this many
+/// rounds of tool calls.
 fn conversation(family: &str, rounds: usize, stream: bool) -> Value {
     match family {
         "chat" => {
@@ -331,7 +332,7 @@ fn schema_of(required: &[&str], more: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-/// Returns the call that a step makes of these tools, by Anthropic's messages.
+/// Returns the call that a step makes if the agent offers these tools, in the form of Anthropic's messages.
 fn chosen(step: &str, rows: &[ToolRow]) -> Value {
     let tools: Value = rows
         .iter()
@@ -347,7 +348,7 @@ fn chosen(step: &str, rows: &[ToolRow]) -> Value {
 
 #[test]
 fn tools_are_chosen_by_what_they_take() {
-    // The tools of certified agents, as far as they are similar.
+    // Similar tools of certified agents.
     let codex: &[ToolRow] = &[
         ("write_stdin", &["session_id"], &["chars"]),
         ("exec_command", &["cmd"], &["workdir", "shell"]),
@@ -411,7 +412,7 @@ fn tools_are_chosen_by_what_they_take() {
     }
 }
 
-/// Returns the item of a call of this tool, by OpenAI's responses.
+/// Returns the item of a call of this tool, in the form of OpenAI's responses.
 fn item_of(step: &str, tool: &Value, more: &str) -> Value {
     let prompt = format!("ahp-script: 1\n{step}");
     let body = json!({"input": prompt, "tools": [(tool.clone())], "instructions": more});
@@ -438,7 +439,7 @@ fn every_form_of_tools_is_called_in_its_own_form() {
     assert_eq!(edit["input"], wanted);
     let gone = item_of("tool delete a.txt", &patch, "");
     assert_eq!(gone["input"], "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n");
-    // The agent offers a server's tools by another tool only.
+    // The agent offers a server's tools only through another tool.
     let by = json!({
         "type": "function", "name": "tool_call",
         "parameters": {

@@ -22,7 +22,7 @@ pub(super) struct ToolKind {
     words: &'static [&'static str],
     /// The additional members that show the class, if the parameters do not.
     marks: &'static [&'static str],
-    /// The possible parameters of such tools, the preferred ones first.
+    /// The possible sets of parameters of such tools, the preferred set first.
     shapes: &'static [ToolShape],
 }
 
@@ -30,11 +30,12 @@ pub(super) struct ToolKind {
 pub(super) struct ToolShape {
     /// The members for the parts of the input, each with its possible names.
     pub(super) parts: &'static [&'static [&'static str]],
-    /// A member that selects one of several functions of the tool, with the values that select this one.
+    /// A member that selects one of several functions of the tool, with the values that select the function of
+    /// this class.
     pub(super) choice: Option<(&'static str, &'static [&'static str])>,
-    /// Returns the patch, for tools that take the whole input as one patch text.
+    /// A function that returns the patch, for tools that take the whole input as one patch text.
     pub(super) patch: Option<fn(&[&str]) -> String>,
-    /// Whether these parameters alone show the class, whatever the name of the tool is.
+    /// Whether these parameters alone show the class, whatever the tool's name is.
     tells: bool,
 }
 
@@ -62,8 +63,8 @@ const TARGET: &[&str] =
     &["destination", "to", "new_path", "newPath", "destination_path", "dest", "dst"];
 const PATTERN: &[&str] = &["pattern", "query", "regex"];
 const URL: &[&str] = &["url", "link"];
-/// The members that are typical of one class. A tool that requires such a member is not of a class that does
-/// not use it.
+/// The members that are typical of one class. A tool that requires such a member does not belong to a class
+/// without this member.
 const OWN: &[&[&str]] = &[COMMAND, CONTENT, OLD, NEW, TARGET, PATTERN, URL];
 /// The names of the member that takes a patch.
 pub(super) const PATCH: &[&str] = &["input", "patch", "diff", "patch_text", "patchText"];
@@ -234,7 +235,7 @@ const FURTHER: &[ToolKind] = &[
     },
 ];
 
-/// The name in scripts of the tools that take a plan, which is a list instead of a text.
+/// The name of the tools that take a plan, as scripts spell it. A plan is a list instead of a text.
 pub(super) const PLAN: &str = "plan";
 /// The statuses of an entry of a plan, by which a list of entries is recognised.
 const STATUSES: [&str; 3] = ["pending", "in_progress", "completed"];
@@ -287,7 +288,8 @@ impl ToolKind {
         fitting.min_by_key(|(rank, _)| *rank).map(|(_, found)| found)
     }
 
-    /// Returns the rank of a tool with these parameters, lower is better; `None` if it is not of the class.
+    /// Returns the rank of a tool with these parameters; a lower rank is better. Returns `None` if the tool is
+    /// not of the class.
     fn rank(&self, tool: &OfferedTool, shape: &ToolShape) -> Option<usize> {
         let lower = tool.name.to_ascii_lowercase();
         let known = self.names.iter().position(|name| *name == tool.name);
@@ -308,7 +310,7 @@ impl ToolKind {
     }
 
     fn fits(&self, tool: &OfferedTool, shape: &ToolShape, known: bool) -> bool {
-        // A tool with several purposes does not require the members that only one of them needs.
+        // A tool with several purposes does not require the members that only one purpose needs.
         let free = known || shape.choice.is_some() || tool.required().next().is_none();
         let taken = |names: &&[&str]| {
             names.iter().any(|name| {

@@ -1,4 +1,4 @@
-//! Chooses one of the agent's own tools for a call in the script, and fills in its arguments.
+//! Chooses one of the agent's own tools for a call in the script, and fills in the arguments of that tool.
 //!
 //! [`super::tool_class`] finds the tools of a class. The input goes to the members that the class names; other
 //! required members get a sample value of their type.
@@ -21,24 +21,24 @@ use super::tool_class::{
 pub(super) struct NoFittingTool {
     /// The description, for the conversation and the log.
     pub(super) problem: String,
-    /// Whether the tool is one of the agent's own, which no host can provide. Tools of clients and MCP servers
-    /// come to the agent through the host.
+    /// Whether the missing tool would be one of the agent's own, which no host can provide. Tools of clients
+    /// and MCP servers come to the agent through the host.
     pub(super) own: bool,
 }
 
-/// The members by which a model requests a user's approval of a command, with the value that does so.
+/// The members by which a model requests a user's approval of a command, each with the value that requests it.
 const ASKS_FIRST: &[(&str, &str)] = &[("sandbox_permissions", "require_escalated")];
 /// The options for a tool that requires options, if the script has a question without options.
 const CHOICES: [&str; 2] = ["This", "That"];
 /// The names of the member that takes a reason.
 const REASONS: &[&str] = &["justification"];
 
-/// Returns the call for a step. The parts of an input are on separate lines: of `write` the path and the
-/// content, of `edit` the path, the old and the new text. `texts` are the other texts of the request; some
-/// agents list there the tools that they offer through another tool.
+/// Returns the call for a step. The parts of an input are on separate lines: for `write` the path and the
+/// content, for `edit` the path, the old text and the new text. `texts` are the other texts of the request.
+/// Some agents offer tools through another tool, and list these tools in such texts.
 ///
 /// # Errors
-/// No offered tool is suitable.
+/// Returns [`NoFittingTool`] if no offered tool is suitable.
 pub(super) fn call(
     step: &ToolStep,
     offered: &[OfferedTool],
@@ -88,7 +88,7 @@ pub(super) fn call(
 /// Returns a call of the tool that takes a plan: a list of entries, each with a text and a status.
 ///
 /// # Errors
-/// No such tool is offered.
+/// Returns [`NoFittingTool`] if no such tool is offered.
 fn planned(input: &str, offered: &[OfferedTool]) -> Result<PlannedCall, NoFittingTool> {
     let found = offered.iter().find_map(|tool| Some((tool, tool_class::entries(tool)?)));
     let Some((tool, (member, entry))) = found else {
@@ -117,7 +117,7 @@ fn planned(input: &str, offered: &[OfferedTool]) -> Result<PlannedCall, NoFittin
     Ok(PlannedCall::of(tool, filled(arguments, tool)))
 }
 
-/// Returns the member and the value that select the function of a tool with several ones.
+/// Returns the member and the value that select a function of a tool with several functions.
 fn chosen<'a>(tool: &'a OfferedTool, shape: &ToolShape) -> Option<(&'static str, &'a str)> {
     let (name, values) = shape.choice?;
     Some((name, tool_class::choices(tool, name).find(|choice| values.contains(choice))?))
@@ -132,7 +132,7 @@ fn patched(tool: &OfferedTool, patch: &str) -> PlannedCall {
     PlannedCall::of(tool, filled(arguments.into_iter().collect(), tool))
 }
 
-/// Makes the agent ask its user, if the tool has an argument for that.
+/// Makes the agent ask its user, if the tool has an argument for this purpose.
 fn asks_first(tool: &OfferedTool, arguments: &mut Map) {
     let takes = |(name, value): &&(&str, &str)| {
         tool_class::choices(tool, name).any(|choice| choice == *value)
@@ -149,7 +149,7 @@ fn asks_first(tool: &OfferedTool, arguments: &mut Map) {
 /// Returns a call of the tool that asks the user.
 ///
 /// # Errors
-/// No such tool is offered.
+/// Returns [`NoFittingTool`] if no such tool is offered.
 pub(super) fn ask(
     question: &str,
     options: &[String],
@@ -193,8 +193,8 @@ fn wants_choices(tool: &OfferedTool) -> bool {
     required.is_some_and(|required| required.iter().any(|name| name == "options"))
 }
 
-/// Returns a call of a tool of a client or an MCP server. Agents put the server's name in front of it. Some
-/// agents offer such tools only through another tool, which takes the name and the arguments.
+/// Returns a call of a tool of a client or an MCP server. Agents put the server's name in front of the tool's
+/// name. Some agents offer such tools only through another tool, which takes the name and the arguments.
 fn named(
     name: &str,
     input: &str,
@@ -227,7 +227,8 @@ fn named(
 /// The name of the text argument of a tool whose schema is unknown.
 const TEXT: &str = "text";
 
-/// Returns a call of a tool through another tool. Finds its full name in the texts of the request.
+/// Returns a call of a tool through another tool. Finds the full name of the called tool in the texts of the
+/// request.
 fn dispatched(
     name: &str,
     input: &str,
@@ -271,7 +272,7 @@ fn member<'a>(names: &[&'static str], tool: &'a OfferedTool) -> Option<(&'static
     names.iter().find_map(|name| Some((*name, tool.property(name)?)))
 }
 
-/// Returns a text in the form that its member takes: some tools want a command as a list of words.
+/// Returns a text in the form that the member takes: some tools want a command as a list of words.
 fn shaped(text: &str, schema: &Value) -> Value {
     if types(schema).iter().any(|kind| kind == "array")
         && !types(schema).iter().any(|kind| kind == "string")

@@ -1,9 +1,10 @@
 //! The agent script: a language in which a prompt tells the agent behind a host what to do.
 //!
-//! The script is part of the message text, so that no host needs a side channel. It begins with the line
-//! `ahp-script: 1`; an agent may have put an opening tag in front of this line. It ends at the first blank
-//! line, at a line that begins with `</`, or at the end of the message. Each line is one step; texts are in
-//! double quotes, with `\"`, `\\`, `\n`, `\t`; a bare word needs none. Lines that begin with `#` are comments.
+//! The script is part of the message text, so that no host needs a side channel. A script begins with the line
+//! `ahp-script: 1`; an agent may have put an opening tag in front of this line. The script ends at the first
+//! blank line, at a line that begins with `</`, or at the end of the message. Each line is one step; texts are
+//! in double quotes, with `\"`, `\\`, `\n`, `\t`; a bare word needs no quotes. Lines that begin with `#` are
+//! comments.
 //!
 //! | step | what the agent does |
 //! |---|---|
@@ -57,13 +58,13 @@ pub const HEADER: &str = "ahp-script: 1";
 /// The prefix of the text of a steering message that releases a `hold`.
 pub const RELEASE: &str = "ahp-release:";
 
-/// The prefix of the comment that names the scenario of a script. The harness inserts it if the agent is
-/// outside of the host, so that the agent's log can be assigned to a scenario.
+/// The prefix of the comment that names the scenario of a script. The harness inserts this comment if the agent
+/// is outside of the host, so that the agent's log can be assigned to a scenario.
 pub const CASE: &str = "# ahp-case:";
 
 /// The maximum number of pieces in which a text without a script is echoed.
 const ECHO_PIECES: usize = 32;
-/// The minimum number of characters of such a piece.
+/// The minimum number of characters of a piece of an echo.
 const ECHO_PIECE: usize = 8;
 
 /// The maximum number of steps of a script.
@@ -102,15 +103,15 @@ pub enum ScriptStep {
         /// The options, if there is a choice; the address for [`AskKind::Url`].
         options: Vec<String>,
     },
-    /// Does nothing for a while.
+    /// Does nothing for this time.
     Wait(Duration),
     /// Waits until the hold with this name is released.
     Hold(String),
     /// Reports the number of used tokens.
     Usage {
-        /// Tokens read.
+        /// The number of tokens read.
         input: u64,
-        /// Tokens written.
+        /// The number of tokens written.
         output: u64,
     },
     /// Renames the session.
@@ -124,9 +125,9 @@ pub enum ScriptStep {
     },
     /// Streams until it is cancelled.
     Endless,
-    /// Answers for each word whether the agent has received it.
+    /// Answers for each word whether the agent has received the word.
     Recall(Vec<String>),
-    /// Reports the current activity; an empty text ends it.
+    /// Reports the current activity; an empty text ends the activity.
     Activity(String),
     /// Leaves a command running in the background.
     Background {
@@ -144,7 +145,7 @@ pub enum ScriptStep {
     },
     /// Ends the agent as if its process were killed.
     Crash,
-    /// Publishes an action of the protocol as it is.
+    /// Publishes an action of the protocol unchanged.
     Act {
         /// The action's type, such as `chat/usage`.
         action: String,
@@ -170,11 +171,11 @@ pub enum AskKind {
     Url,
 }
 
-/// The arguments after the question.
+/// The arguments of an asking step, after the question.
 enum AskTail {
-    /// Nothing.
+    /// No arguments.
     Nothing,
-    /// Options; without options, a text is wanted.
+    /// Options; without options, the user answers with a text.
     MaybeOptions,
     /// One option or more.
     Options,
@@ -208,13 +209,13 @@ pub struct ToolStep {
     pub confirm_result: bool,
     /// Whether the user is asked a second time while the tool runs.
     pub reconfirm: bool,
-    /// Whether the MCP server of the tool asks for a token before the tool runs.
+    /// Whether the tool's MCP server asks for a token before the tool runs.
     pub auth: bool,
     /// Whether the tool fails.
     pub fails: bool,
     /// Whether a denial ends the turn; otherwise the agent continues with the next step.
     pub deny_ends_turn: bool,
-    /// Whether the input comes in two parts, the second one after the release of [`INPUT`].
+    /// Whether the input comes in two parts; the second part follows the release of [`INPUT`].
     pub input_held: bool,
 }
 
@@ -232,13 +233,13 @@ pub enum ToolClass {
     Write,
     /// Changes a file.
     Edit,
-    /// The tool of this name, which an active client offers.
+    /// Calls the tool of this name, which an active client offers.
     Client(String),
-    /// The tool of this name, which an MCP server offers.
+    /// Calls the tool of this name, which an MCP server offers.
     Mcp(String),
     /// Starts another agent on the input, in its own chat.
     Worker,
-    /// A further kind of tool in ACP, a row of [`FURTHER`].
+    /// Calls a further kind of tool in ACP, a row of [`FURTHER`].
     Further(&'static CommonTool),
 }
 
@@ -262,8 +263,8 @@ pub const FURTHER: &[CommonTool] = &[
     CommonTool { name: "plan", kind: "think" },
 ];
 
-/// Returns the entries of the input of `tool plan`, as status in the protocol's terms and text. Each line is an
-/// entry. A line begins with `>` if the entry is in progress and with `x` if it is completed.
+/// Returns the entries of the input of `tool plan`, each with the status in the protocol's terms and the text.
+/// Each line is an entry. A line begins with `>` if the entry is in progress and with `x` if it is completed.
 pub fn plan(input: &str) -> impl Iterator<Item = (&'static str, &str)> {
     input.lines().map(|line| {
         let marks = [("> ", "in_progress"), ("x ", "completed")];
@@ -407,9 +408,9 @@ pub const EXTRAS: &[OptionalAbility] = &[
 /// An ability that not every agent has.
 #[derive(Debug)]
 pub struct OptionalAbility {
-    /// The name by which a host declares it.
+    /// The name by which a host declares the ability.
     pub name: &'static str,
-    /// Returns whether a step needs it.
+    /// A function that returns whether a step needs the ability.
     needs: fn(&ScriptStep) -> bool,
 }
 
@@ -437,8 +438,8 @@ const KNOWN: &str = ": known";
 /// The suffix of an unknown word in the answer to `recall`.
 const UNKNOWN: &str = ": unknown";
 
-/// Returns the answer to `recall`: a line for each word, which tells whether the word occurs in `given`.
-/// Ignores words in `recall` steps and in answers to them.
+/// Returns the answer to `recall`: a line for each word, which states whether the word occurs in `given`.
+/// Ignores words in `recall` steps and in answers to `recall`.
 pub fn recalled(words: &[String], given: &[&str]) -> String {
     let own = |line: &str| {
         line.trim_start().starts_with("recall ") || line.ends_with(KNOWN) || line.ends_with(UNKNOWN)
@@ -451,7 +452,8 @@ pub fn recalled(words: &[String], given: &[&str]) -> String {
     words.iter().map(answer).collect::<Vec<_>>().join("\n")
 }
 
-/// Finds the script in a message. Returns `None` if there is none, otherwise the script or its first error.
+/// Finds the script in a message. Returns `None` if the message has no script; if it has one, returns the
+/// script or its first error.
 pub fn find(text: &str) -> Option<Result<AgentScript, ScriptError>> {
     let mut lines = text.lines().enumerate();
     let (at, version) =
@@ -473,8 +475,8 @@ fn version(line: &str) -> Option<&str> {
     wrapped.then_some(version)
 }
 
-/// Returns a message from its last script on. After a failed turn an agent may append the next prompt to the
-/// unanswered one.
+/// Returns the part of a message that begins with its last script. After a failed turn an agent may append the
+/// next prompt to the unanswered prompt.
 pub fn latest(text: &str) -> &str {
     let mut at = 0;
     let starts = text.split_inclusive('\n').filter_map(|line| {
@@ -485,7 +487,8 @@ pub fn latest(text: &str) -> &str {
     starts.skip(1).last().and_then(|start| text.get(start..)).unwrap_or(text)
 }
 
-/// Returns the scenario that a comment in a message's script names; `None` if there is no such comment.
+/// Returns the scenario that is named in a comment of the script in a message; `None` if there is no such
+/// comment.
 pub fn case_of(text: &str) -> Option<&str> {
     let comment = text.lines().find_map(|line| line.trim().strip_prefix(CASE))?;
     comment.split_whitespace().next()

@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::{ASKS, AgentScript, HEADER, ScriptStep, ToolClass, ToolStep};
 
-/// A word of a script: bare if possible, in quotes otherwise.
+/// A word of a script: bare if possible, in quotes if not.
 struct ScriptWord<'a>(&'a str);
 
 impl fmt::Display for ScriptWord<'_> {

@@ -1,6 +1,6 @@
-//! Answers to requests for permission: of every kind, late, repeated, written out wrongly, or to what nobody asked.
+//! Answers to requests for permission: legal answers, and late, repeated, malformed or unsolicited answers.
 //!
-//! Knows: the answers of ACP. Never knows: what an agent makes of them.
+//! Knows: the answers of ACP. Never knows: how an agent reacts to an answer.
 //!
 //! Start at [`decide`].
 
@@ -9,7 +9,7 @@ use crate::wire::json::{Value, json};
 use super::AgentMoveLog;
 use super::draw::{AgentConversationDraw, OpenTurn, PermissionPolicy, hole};
 
-/// Answers of a step, and whether what was asked about may run after them.
+/// The answers of a `permit` step, each with whether the call may run after it.
 const ANSWERS: &[(&str, bool)] = &[
     ("allow-once", true),
     ("allow-once", true),
@@ -21,13 +21,13 @@ const ANSWERS: &[(&str, bool)] = &[
     ("error", false),
 ];
 
-/// The kinds of options that an answer written out may choose.
+/// The kinds of options that a raw answer may choose, each with whether the call may run after it.
 const KINDS: &[(&str, bool)] = &[("allow_once", true), ("reject_once", false)];
 
-/// How long a client may think.
+/// The delays of a client before it answers.
 const THINKS: &[&str] = &["1ms", "10ms", "100ms", "400ms", "1200ms"];
 
-/// Answers a request for permission of a turn that asks.
+/// Adds steps that answer a request for permission of an open turn.
 pub(super) fn decide(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let asks = |turn: &OpenTurn| !turn.asks.is_empty();
     let waiting: Vec<usize> = (0..draw.turns.len()).filter(|at| asks(&draw.turns[*at])).collect();
@@ -42,7 +42,7 @@ pub(super) fn decide(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     }
 }
 
-/// A step answers the oldest request.
+/// Adds steps that wait for the oldest request for permission and answer it.
 fn by_step(draw: &mut AgentConversationDraw, file: &str) -> AgentMoveLog {
     draw.step("await", json!({"at": "A", "method": "session/request_permission"}));
     thinks(draw, file);
@@ -52,7 +52,7 @@ fn by_step(draw: &mut AgentConversationDraw, file: &str) -> AgentMoveLog {
     Some((format!("permission {answer}"), "legal"))
 }
 
-/// The client takes its time, while nothing runs.
+/// Adds a pause before the answer, and the claim that the call has not run during the pause.
 fn thinks(draw: &mut AgentConversationDraw, file: &str) {
     if let Some(rest) = draw.dice.pick(THINKS).copied() {
         draw.step("rest", json!({"for": rest}));
@@ -62,7 +62,7 @@ fn thinks(draw: &mut AgentConversationDraw, file: &str) {
     }
 }
 
-/// What was not allowed does not run.
+/// Adds the claim that a call without permission has not run.
 fn denied(draw: &mut AgentConversationDraw, file: &str, runs: bool) {
     if !runs && !file.is_empty() {
         draw.step("rest", json!({"for": "300ms"}));
@@ -70,7 +70,7 @@ fn denied(draw: &mut AgentConversationDraw, file: &str, runs: bool) {
     }
 }
 
-/// The request is named, and its answer written out.
+/// Adds steps that wait for a certain request for permission and answer it with a raw frame.
 fn by_hand(draw: &mut AgentConversationDraw, at: usize, file: &str) -> AgentMoveLog {
     let (asked, option) = (draw.name("asked"), draw.name("option"));
     let (kind, runs) = *draw.dice.pick(KINDS)?;
@@ -102,13 +102,13 @@ fn by_hand(draw: &mut AgentConversationDraw, at: usize, file: &str) -> AgentMove
     let is_error = answer.get("error").is_some();
     draw.given.push(answer.clone());
     draw.step("send", json!({"by": "A", "json": (answer.clone())}));
-    // The first answer counts; what comes again is no answer to anything.
+    // Only the first answer counts; a repeated answer has no effect.
     let mut deviation = deviation;
     if draw.dice.chance(30) {
         draw.step("send", json!({"by": "A", "json": answer}));
         deviation = "repeated";
     }
-    // No text says what comes of an answer that is not valid.
+    // The specification does not say what happens after an invalid answer.
     let outcome_given =
         matches!(deviation, "legal" | "an option that was not offered" | "repeated")
             && result_names_outcome(draw);
@@ -116,13 +116,13 @@ fn by_hand(draw: &mut AgentConversationDraw, at: usize, file: &str) -> AgentMove
         denied(draw, file, allowed && !is_error);
     }
     if let Some(turn) = draw.turns.get_mut(at).filter(|_| !outcome_given && !is_error) {
-        // Nor whether the turn ends by itself after one.
+        // The specification does not say either whether the turn ends by itself after an invalid answer.
         turn.ends = false;
     }
     Some(("permission by hand".to_owned(), deviation))
 }
 
-/// Whether the answer that was sent last has an outcome as the schema says.
+/// Returns whether the last answer that was sent has an outcome that the schema permits.
 fn result_names_outcome(draw: &AgentConversationDraw) -> bool {
     let last = draw.given.last();
     last.is_some_and(|answer| match answer["result"]["outcome"]["outcome"].as_str() {
@@ -132,7 +132,7 @@ fn result_names_outcome(draw: &AgentConversationDraw) -> bool {
     })
 }
 
-/// An answer that nobody waits for: to an id that was never asked, or once more to one that was answered.
+/// Adds an unsolicited answer: with an unknown request id, or a repetition of an earlier answer.
 pub(super) fn stray(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let old = draw.given.clone();
     let (answer, deviation) = match draw.dice.pick(&old) {
@@ -146,7 +146,8 @@ pub(super) fn stray(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     Some(("an answer".to_owned(), deviation))
 }
 
-/// What a turn asks about next is answered with `cancelled`, since its turn is to be cancelled.
+/// Adds steps that answer the next request for permission with `cancelled`, as a client must when it cancels
+/// the turn.
 pub(super) fn give_up(draw: &mut AgentConversationDraw, turn: &OpenTurn) {
     if turn.asks.is_empty() {
         return;

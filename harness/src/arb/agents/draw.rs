@@ -1,6 +1,6 @@
-//! A conversation with an agent being drawn: its steps so far, the sessions that there are, and the turns that go on.
+//! The state of a conversation with an agent during generation: its steps, its sessions, and its open turns.
 //!
-//! Knows: the members of steps. Never knows: which moves there are.
+//! Knows: the members of steps. Never knows: the moves that generate steps.
 //!
 //! Start at [`AgentConversationDraw`].
 
@@ -13,53 +13,54 @@ use super::super::draft::ScenarioDraft;
 use super::super::generate::DrawnSequence;
 use super::{AgentAbilitySet, answers};
 
-/// Who answers when the agent asks for permission.
+/// The way in which the client answers the agent's requests for permission.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum PermissionPolicy {
     /// The client allows everything at once.
     Allows,
-    /// Steps answer, the oldest request first.
+    /// A `permit` step answers each request, the oldest request first.
     Decides,
-    /// Steps name the request that they answer, and write the answer out.
+    /// A step waits for a certain request, and a raw frame answers it.
     ByHand,
 }
 
 impl PermissionPolicy {
-    /// What the agent has to be able to do for it.
+    /// Returns the ability that the policy needs of the agent; empty if it needs none.
     pub(super) fn needs(self) -> &'static str {
         if self == PermissionPolicy::Allows { "" } else { "ask" }
     }
 }
 
-/// A turn that goes on.
+/// A turn that has not ended.
 #[derive(Clone, Debug)]
 pub(super) struct OpenTurn {
-    /// The name that the session's id is bound to.
+    /// The name that the id of the turn's session is bound to.
     pub(super) session: String,
-    /// The name that the id of the prompt is bound to.
+    /// The name that the id of the turn's prompt is bound to.
     pub(super) prompt: String,
-    /// Files that calls make for which permission has not been asked, or was not given yet.
+    /// The files that the calls without permission create, one for each call; empty for a call that creates no
+    /// file.
     pub(super) asks: Vec<String>,
-    /// Whether it ends by itself, once it has been allowed or denied everything.
+    /// Whether the turn ends by itself after every call was allowed or denied.
     pub(super) ends: bool,
 }
 
-/// The only client: an agent has one.
+/// The name of the only client; an agent has one client.
 const CLIENT: &str = "A";
 
-/// A conversation being drawn.
+/// A conversation that is being generated.
 pub(super) struct AgentConversationDraw {
     pub(super) dice: Dice,
     pub(super) abilities: AgentAbilitySet,
     pub(super) policy: PermissionPolicy,
     pub(super) steps: Vec<Value>,
-    /// The names that ids of sessions are bound to.
+    /// The names that the ids of sessions are bound to.
     pub(super) sessions: Vec<String>,
     pub(super) turns: Vec<OpenTurn>,
-    /// Answers that were written out, to be sent again.
+    /// The raw answers that were sent, for repeating them.
     pub(super) given: Vec<Value>,
     needs: Vec<&'static str>,
-    /// Nothing more can be said on the connection.
+    /// Whether the connection is closed, so that no step may follow.
     pub(super) over: bool,
     serial: usize,
 }
@@ -74,7 +75,7 @@ impl AgentConversationDraw {
         AgentConversationDraw::of(dice, abilities, policy, needs)
     }
 
-    /// One that needs at least this of the agent.
+    /// Creates an empty conversation that needs at least these abilities of the agent.
     pub(super) fn of(
         dice: Dice,
         abilities: AgentAbilitySet,
@@ -102,18 +103,19 @@ impl AgentConversationDraw {
         self.steps.push(step);
     }
 
-    /// A number that no other name of the conversation has.
+    /// Returns a number that no other name of the conversation has.
     pub(super) fn number(&mut self) -> usize {
         self.serial += 1;
         self.serial
     }
 
-    /// A name to bind something to.
+    /// Returns a new name that a step can bind a value to.
     pub(super) fn name(&mut self, what: &str) -> String {
         format!("{what}{}", self.number())
     }
 
-    /// One of the sessions, in which a turn goes on or none does.
+    /// Returns a random session. With `busy`, the session has an open turn; without it, the session has none.
+    /// Returns `None` if there is no such session.
     pub(super) fn session(&mut self, busy: bool) -> Option<String> {
         let is_busy = |name: &&String| self.turns.iter().any(|turn| turn.session == **name);
         let found: Vec<String> =
@@ -121,12 +123,12 @@ impl AgentConversationDraw {
         self.dice.pick(&found).cloned()
     }
 
-    /// A turn that goes on, by its place.
+    /// Returns the index of a random open turn; `None` if no turn is open.
     pub(super) fn turn(&mut self) -> Option<usize> {
         (!self.turns.is_empty()).then(|| self.dice.below(self.turns.len()))
     }
 
-    /// A request that has to be answered, by whatever it is; every request is.
+    /// Adds a request, and the claim that it is answered with a result or an error.
     pub(super) fn request(&mut self, method: &str, params: Value) {
         self.step(
             "request",
@@ -136,7 +138,7 @@ impl AgentConversationDraw {
         );
     }
 
-    /// The prompt of a turn is answered somehow.
+    /// Adds the claim that the prompt of a turn is answered with a result or an error.
     pub(super) fn answered(&mut self, prompt: &str) {
         self.step(
             "answer",
@@ -146,20 +148,20 @@ impl AgentConversationDraw {
         );
     }
 
-    /// Says that a session's turn is to stop.
+    /// Adds a step that cancels the turn of a session.
     pub(super) fn send_cancel(&mut self, session: &str) {
         let params = json!({"sessionId": (hole(session))});
         self.step("notify", json!({"by": "A", "method": "session/cancel", "params": params}));
     }
 
-    /// Takes note of what the agent has to be able to do.
+    /// Records an ability that the conversation needs of the agent.
     pub(super) fn needs(&mut self, ability: &'static str) {
         if !ability.is_empty() && !self.needs.contains(&ability) {
             self.needs.push(ability);
         }
     }
 
-    /// Ends the turns that go on, and leaves time in which nothing more may come of them.
+    /// Adds steps that end the open turns, and a pause for messages that may follow.
     pub(super) fn close(&mut self) {
         if self.over {
             return;
@@ -178,7 +180,7 @@ impl AgentConversationDraw {
         self.step("barrier", json!({"by": "A"}));
     }
 
-    /// The conversation.
+    /// Returns the finished conversation; `None` if its steps are no valid scenario.
     pub(super) fn sequence(
         self,
         seed: u64,
@@ -199,7 +201,7 @@ impl AgentConversationDraw {
     }
 }
 
-/// A place that is filled in with what a name is bound to.
+/// Returns the placeholder for the value that a name is bound to.
 pub(super) fn hole(name: &str) -> String {
     format!("${{{name}}}")
 }

@@ -1,11 +1,11 @@
-//! Conversations with an agent that is put to the test itself, drawn from dice: turns that are cancelled at any moment,
-//! prompts while a turn goes on, answers to requests for permission that are late, repeated or of another request,
-//! params that are not valid, and content that is long, odd or empty.
+//! Generates conversations with an agent under test: cancellations of turns at any moment, prompts during a
+//! turn, late, repeated or wrong answers to requests for permission, invalid params, and long, odd or empty
+//! content.
 //!
-//! No stage plays along: what an agent may do at any time is left open, and a step is a claim only where a requirement
-//! of the ledger leaves no other outcome. Everything else that is wrong is found by the always-on checks.
+//! No simulated agent runs during generation: a step is a claim only if a requirement of the ledger permits
+//! exactly one outcome. The always-on checks find all other faults.
 //!
-//! Knows: moves and how often they are made. Never knows: what is played with the scenario.
+//! Knows: the moves and their weights. Never knows: the agent that plays the scenario.
 //!
 //! Start at [`AgentConversationGenerator::sequence`].
 
@@ -28,41 +28,41 @@ mod turns;
 
 use draw::{AgentConversationDraw, PermissionPolicy};
 
-/// What an agent can be made to do: the names of [`ABILITIES`].
+/// The abilities of an agent: names from [`ABILITIES`].
 #[derive(Clone, Debug)]
 pub struct AgentAbilitySet(Arc<[&'static str]>);
 
 impl AgentAbilitySet {
-    /// Everything, as the reference agent can.
+    /// Returns all abilities, which are the abilities of the reference agent.
     pub fn all() -> AgentAbilitySet {
         AgentAbilitySet(ABILITIES.into())
     }
 
-    /// What a first look found; what nobody asked about is taken as there.
+    /// Returns the abilities that the first look found; an ability that was not tested counts as present.
     pub fn of(detected: &[DetectedFeature]) -> AgentAbilitySet {
         let lacks = |name: &&str| detected.iter().any(|it| it.capability == **name && !it.offered);
         AgentAbilitySet(ABILITIES.iter().copied().filter(|name| !lacks(name)).collect())
     }
 
-    /// Whether it can do this.
+    /// Returns whether the agent has an ability; always true for the empty name.
     pub fn has(&self, ability: &str) -> bool {
         ability.is_empty() || self.0.contains(&ability)
     }
 }
 
-/// Draws conversations with an agent.
+/// A generator of conversations with an agent.
 #[derive(Clone, Debug)]
 pub struct AgentConversationGenerator {
     seed: u64,
     abilities: AgentAbilitySet,
 }
 
-/// What was done, and how it deviates; `None` where it cannot be done now.
+/// The name of a move and its deviation; `None` if the move is not possible now.
 type AgentMoveLog = Option<(String, &'static str)>;
 
 type AgentMove = fn(&mut AgentConversationDraw) -> AgentMoveLog;
 
-/// Every move, with its name and how often it is made where no theme says otherwise.
+/// Every move, with its name and its weight without a theme.
 const MOVES: &[(&str, usize, AgentMove)] = &[
     ("prompt", 30, turns::prompt),
     ("busy", 6, turns::prompt_while_busy),
@@ -83,12 +83,12 @@ const MOVES: &[(&str, usize, AgentMove)] = &[
     ("any-request", 3, sessions::any_request),
 ];
 
-/// What a conversation is about.
+/// The theme of a conversation.
 struct AgentTheme {
     name: &'static str,
-    /// Who answers requests for permission.
+    /// The policies for answering requests for permission that the theme permits.
     policy: &'static [PermissionPolicy],
-    /// Moves that are made more often.
+    /// The names of the preferred moves, each with its additional weight.
     more: &'static [(&'static str, usize)],
 }
 
@@ -118,29 +118,29 @@ const THEMES: &[AgentTheme] = &[
     ),
 ];
 
-/// Of a hundred conversations, so many begin as a scenario of the suite does.
+/// The percentage of conversations that begin like a scenario of the suite.
 const OF_SUITE: usize = 35;
-/// How much more a theme counts than what is usual.
+/// The factor of the additional weights in a theme.
 const THEMED: usize = 3;
-/// Fewest moves of a conversation.
+/// The minimum number of moves of a conversation.
 const SHORTEST: usize = 2;
-/// How many more there can be.
+/// The maximum number of moves beyond [`SHORTEST`].
 const LONGER: usize = 8;
-/// Moves that come to nothing before a conversation ends.
+/// The number of impossible moves after which a conversation ends.
 const IDLE: usize = 40;
 
 impl AgentConversationGenerator {
-    /// A generator of this seed for an agent that can be made to do this.
+    /// Creates a generator with a seed, for an agent with these abilities.
     pub fn new(seed: u64, abilities: AgentAbilitySet) -> AgentConversationGenerator {
         AgentConversationGenerator { seed, abilities }
     }
 
-    /// The conversation of that number: the same seed and number, the same conversation.
+    /// Returns the conversation with this number, which depends only on the seed and the number.
     pub fn sequence(&self, number: u64) -> Option<DrawnSequence> {
         self.of_seed(Dice::new(self.seed, number).roll())
     }
 
-    /// The conversation of a seed of its own.
+    /// Returns the conversation that is generated from this seed.
     pub fn of_seed(&self, seed: u64) -> Option<DrawnSequence> {
         let mut dice = Dice::seeded(seed);
         if dice.chance(OF_SUITE) {
@@ -161,7 +161,7 @@ impl AgentConversationGenerator {
     }
 }
 
-/// Makes so many moves.
+/// Makes this many moves, and returns their log.
 fn go_on(
     draw: &mut AgentConversationDraw,
     theme: &AgentTheme,

@@ -1,7 +1,6 @@
-//! Requests and notifications whose params are not valid, methods that nobody has, and content that is long, odd or
-//! empty.
+//! Generates requests and notifications with invalid params, unknown methods, and long, odd or empty content.
 //!
-//! Knows: the tables of ACP, which say what is not valid. Never knows: what an agent makes of it.
+//! Knows: the tables of ACP, which define validity. Never knows: how an agent reacts.
 //!
 //! Start at [`malformed`].
 
@@ -13,7 +12,7 @@ use crate::wire::validate::MessageOrigin;
 use super::AgentMoveLog;
 use super::draw::{AgentConversationDraw, OpenTurn, hole};
 
-/// What stands where something else is expected.
+/// Returns values of a wrong type for any member.
 fn wrong_values() -> [Value; 9] {
     [
         Value::Null,
@@ -28,7 +27,7 @@ fn wrong_values() -> [Value; 9] {
     ]
 }
 
-/// A request with valid params about a session.
+/// Returns valid params for a request about a session.
 pub(super) fn valid(method: &str, session: &str) -> Value {
     let id = hole(session);
     match method {
@@ -48,7 +47,8 @@ pub(super) fn valid(method: &str, session: &str) -> Value {
     }
 }
 
-/// Methods whose params are spoilt, with how often. A method that the agent does not have is refused as well.
+/// The methods whose params are corrupted, each with its weight. An agent without the method refuses the
+/// request as well.
 const SPOILT: &[(&str, usize)] = &[
     ("session/prompt", 6),
     ("session/new", 4),
@@ -62,7 +62,7 @@ const SPOILT: &[(&str, usize)] = &[
     ("authenticate", 1),
 ];
 
-/// A value with one thing in it changed: a member taken out, or another value in its place.
+/// Returns a value with one change: a member is removed, or another value takes its place.
 fn spoilt(draw: &mut AgentConversationDraw, value: &Value) -> Value {
     let mut value = value.clone();
     match &mut value {
@@ -97,7 +97,7 @@ fn spoilt(draw: &mut AgentConversationDraw, value: &Value) -> Value {
     value
 }
 
-/// Where params are not what the schema says; none where they may be taken.
+/// Returns the paths at which params break the schema; empty if the params are valid.
 fn mistakes(method: &str, params: &Value) -> Vec<String> {
     let message = Message::request(0, method, params.clone());
     let errors = Protocol::acp().map(|it| it.check_message(&message, MessageOrigin::Client, None));
@@ -105,7 +105,7 @@ fn mistakes(method: &str, params: &Value) -> Vec<String> {
     errors.map(|error| error.path).collect()
 }
 
-/// A request whose params are not valid: it is answered, with an error, and the agent goes on.
+/// Adds a request with invalid params, and the claim that the agent answers it.
 pub(super) fn malformed(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let session = draw.sessions.first()?.clone();
     let all: usize = SPOILT.iter().map(|row| row.1).sum();
@@ -120,7 +120,7 @@ pub(super) fn malformed(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let params = valid(method, &session);
     let params = spoilt(draw, &params);
     let wrong = mistakes(method, &params);
-    // A prompt that may be taken begins a turn, of which nothing is known here.
+    // A valid prompt would begin a turn that the generator does not track.
     if wrong.is_empty() && *method == "session/prompt" {
         return None;
     }
@@ -144,10 +144,10 @@ pub(super) fn malformed(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     Some(((*method).to_owned(), if wrong.is_empty() { "odd params" } else { "malformed params" }))
 }
 
-/// Methods that every agent has.
+/// The methods that every agent has.
 const HAD: &[&str] = &["session/prompt", "session/new"];
 
-/// A notification whose params are not valid. It is passed over.
+/// Adds a notification with invalid params, which an agent has to ignore.
 pub(super) fn malformed_notification(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let session = draw.sessions.first()?.clone();
     let params = valid("session/cancel", &session);
@@ -164,7 +164,7 @@ pub(super) fn malformed_notification(draw: &mut AgentConversationDraw) -> AgentM
     Some(("session/cancel".to_owned(), "malformed params"))
 }
 
-/// A method that nobody has, as a request or a notification.
+/// Adds a request or a notification with a method that no agent has.
 pub(super) fn unknown_method(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let names =
         ["_ahp-harness/nothing", "_ahp-harness/\u{e9}", "session/ahp-harness", "initialise"];
@@ -183,10 +183,10 @@ pub(super) fn unknown_method(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     Some(("a request that nobody has".to_owned(), "unknown method"))
 }
 
-/// The longest text of a prompt, in repetitions of its beginning.
+/// The maximum length of a prompt, in repetitions of the first text.
 const LONG: usize = 2_000;
 
-/// A prompt of odd content: texts and links are taken whatever the agent offers.
+/// Adds a prompt with odd content. Every agent has to accept texts and links, whatever it offers.
 pub(super) fn odd_content(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let session = draw.session(false)?;
     let texts = [

@@ -1,6 +1,6 @@
-//! Sessions: how a conversation begins, further sessions, those that are not there, and requests about them.
+//! Generates the begin of a conversation, further sessions, and requests about existing and unknown sessions.
 //!
-//! Knows: the methods of ACP. Never knows: what an agent keeps.
+//! Knows: the methods of ACP. Never knows: which sessions an agent stores.
 //!
 //! Start at [`open`].
 
@@ -10,16 +10,17 @@ use super::AgentMoveLog;
 use super::draw::{AgentConversationDraw, PermissionPolicy};
 use super::params::valid;
 
-/// What a client offers, in the words of a scenario.
+/// The capabilities that a client may offer, by the names of scenario files.
 const OFFERS: &[&str] = &["nothing", "nothing", "fs", "fs-terminal", "all"];
-/// Sessions of a conversation at most.
+/// The maximum number of sessions of a conversation.
 const MOST: usize = 3;
 
-/// Begins a conversation, with one session.
+/// Begins a conversation with one session.
 pub(super) fn open(draw: &mut AgentConversationDraw) {
     let offers = draw.dice.pick(OFFERS).copied().unwrap_or("nothing");
     let mut members = json!({"by": "A"});
-    // What makes an agent ask is known of the first look; it is used where nothing else is said.
+    // The first look has found the capabilities with which the agent asks for permission; they are the default
+    // of `open`.
     if draw.policy == PermissionPolicy::Allows && draw.dice.chance(70) {
         members["offers"] = json!(offers);
     }
@@ -27,7 +28,7 @@ pub(super) fn open(draw: &mut AgentConversationDraw) {
     draw.sessions.push("session".to_owned());
 }
 
-/// A further session.
+/// Adds a request for a further session.
 pub(super) fn create(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     if draw.sessions.len() >= MOST {
         return None;
@@ -44,7 +45,7 @@ pub(super) fn create(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     Some(("session/new".to_owned(), "legal"))
 }
 
-/// Requests about a session, with what becomes of it.
+/// The methods that are sent with an unknown session.
 const ABOUT: &[&str] = &[
     "session/prompt",
     "session/load",
@@ -54,7 +55,7 @@ const ABOUT: &[&str] = &[
     "session/set_config_option",
 ];
 
-/// Something about a session that is not there: it is refused.
+/// Adds a request for an unknown session, and the claim that it is refused.
 pub(super) fn unknown(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let method = *draw.dice.pick(ABOUT)?;
     let mut params = valid(method, "session");
@@ -70,7 +71,7 @@ pub(super) fn unknown(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     Some((method.to_owned(), "a session that is not there"))
 }
 
-/// Requests that may come at any time, with whether the session can be used afterwards.
+/// The methods that a client may call at any time, each with whether the session stays usable.
 const ANY_TIME: &[(&str, bool)] = &[
     ("session/list", true),
     ("session/set_mode", true),
@@ -82,7 +83,7 @@ const ANY_TIME: &[(&str, bool)] = &[
     ("authenticate", true),
 ];
 
-/// A request of any kind, also while a turn goes on: it is answered.
+/// Adds a request of any kind, also during a turn, and the claim that it is answered.
 pub(super) fn any_request(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let sessions = draw.sessions.clone();
     let session = draw.dice.pick(&sessions)?.clone();
@@ -90,7 +91,7 @@ pub(super) fn any_request(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let busy = draw.turns.iter().any(|turn| turn.session == session);
     let params = valid(method, &session);
     if !stays && busy {
-        // Its prompt is answered all the same, by the end of its turn or with an error.
+        // The agent answers the session's prompt in any case, by the end of the turn or with an error.
         draw.send_cancel(&session);
     }
     draw.request(method, params);

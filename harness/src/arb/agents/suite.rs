@@ -1,10 +1,10 @@
-//! Conversations that begin as a scenario of the suite does: with what should disturb nobody between its steps, or cut
-//! short and cancelled.
+//! Generates conversations from the scenarios of the suite: with harmless disturbances between the steps, or
+//! cut short and cancelled.
 //!
-//! What a scenario claims stands in its file alone. Between its steps comes only what changes nothing for an agent:
-//! methods and notifications that nobody has, answers to what nobody asked, and a pause.
+//! Only the steps of the scenario file are claims about the scenario's subject. A disturbance changes nothing
+//! for an agent: an unknown method or notification, or an unsolicited answer.
 //!
-//! Knows: the carried scenarios. Never knows: what they are about.
+//! Knows: the embedded scenarios. Never knows: the subject of a scenario.
 //!
 //! Start at [`sequence`].
 
@@ -25,18 +25,18 @@ use super::super::step_result::ClientStepResult;
 use super::draw::{AgentConversationDraw, PermissionPolicy};
 use super::{AgentAbilitySet, AgentMove, answers, params};
 
-/// Where the scenarios about agents are.
+/// The folder of the scenarios about agents.
 const FOLDER: &str = "scenarios/acp/";
 
-/// What disturbs nobody.
+/// The moves that do not change the outcome of other steps.
 const DISTURBANCES: &[AgentMove] =
     &[params::unknown_method, params::malformed_notification, answers::stray];
-/// Of a hundred steps, after how many something comes that disturbs nobody.
+/// The percentage of steps that a disturbance follows.
 const DISTURBED: usize = 12;
-/// Of a hundred conversations, how many are cut short and cancelled.
+/// The percentage of conversations that are cut short and cancelled.
 const CUT: usize = 40;
 
-/// A scenario of the suite as steps that a draft can have.
+/// A scenario of the suite, with its steps in the form of a draft.
 struct SuiteConversation {
     id: String,
     needs: Vec<&'static str>,
@@ -44,7 +44,7 @@ struct SuiteConversation {
     steps: Vec<Value>,
 }
 
-/// The scenarios about agents.
+/// Returns the scenarios about agents.
 fn conversations() -> &'static [SuiteConversation] {
     static ALL: OnceLock<Vec<SuiteConversation>> = OnceLock::new();
     ALL.get_or_init(|| CARRIED.iter().filter_map(|(path, text)| conversation(path, text)).collect())
@@ -77,7 +77,7 @@ fn read(path: &str, text: &str) -> Option<Value> {
     root.filter(|_| errors.is_empty()).map(|root| root.to_value())
 }
 
-/// The steps of a fragment, with what it is given.
+/// Returns the steps of an included fragment, with its parameters filled in.
 fn included(path: &str, include: &Value) -> Option<Vec<Value>> {
     let file = include["file"].as_str()?.strip_prefix("../")?;
     let (folder, _) = path.rsplit_once('/')?;
@@ -91,7 +91,7 @@ fn included(path: &str, include: &Value) -> Option<Vec<Value>> {
     Some(read(&file, &text)?["steps"].as_array()?.clone())
 }
 
-/// A step with all of its members by their names, and with its own script.
+/// Returns a step with the names of all its members, and with its own copy of the scenario's script.
 fn spelled_out(step: &Value, agent: &str) -> Option<Value> {
     let (verb, members) = verb_of(step)?;
     let mut members = match members.is_object() {
@@ -110,7 +110,7 @@ fn spelled_out(step: &Value, agent: &str) -> Option<Value> {
     Some(step)
 }
 
-/// A conversation of a seed that begins as a scenario of the suite does.
+/// Returns the conversation of a seed, which begins like a scenario of the suite.
 pub(super) fn sequence(
     seed: u64,
     mut dice: Dice,
@@ -135,7 +135,7 @@ pub(super) fn sequence(
     draw.sequence(seed, &format!("what `{}` is about", base.id), told)
 }
 
-/// The whole scenario, with what disturbs nobody between its steps.
+/// Adds all steps of the scenario, with disturbances between them.
 fn disturbed(draw: &mut AgentConversationDraw, steps: &[Value]) {
     let mut connected = false;
     for step in steps {
@@ -151,13 +151,13 @@ fn disturbed(draw: &mut AgentConversationDraw, steps: &[Value]) {
     }
 }
 
-/// The scenario up to some step after a prompt; then its turns are cancelled.
+/// Adds the steps up to a random step after a prompt, and then cancels the open turns.
 fn cut_short(draw: &mut AgentConversationDraw, steps: &[Value]) {
     let prompts: Vec<usize> =
         (0..steps.len()).filter(|at| steps[*at].get("prompt").is_some()).collect();
     let Some(first) = draw.dice.pick(&prompts).copied() else { return };
     let end = first + 1 + draw.dice.below(steps.len() - first);
-    // What must not come may come of the cancel.
+    // The cancel may cause messages that a `never` step forbids.
     let kept = steps[..end].iter().filter(|step| step.get("never").is_none());
     draw.steps.extend(kept.cloned());
     let text =
@@ -195,7 +195,7 @@ fn cut_short(draw: &mut AgentConversationDraw, steps: &[Value]) {
 mod tests {
     use super::*;
 
-    /// Every scenario about agents can be drawn from, whatever its file is written like.
+    /// Every scenario about agents can be used as a base, in whatever form its file is written.
     #[test]
     fn every_scenario_about_agents_is_read() {
         let files = CARRIED

@@ -1,6 +1,6 @@
-//! Turns: what the agent is told to do, and what a client does meanwhile.
+//! Generates turns: the scripts of prompts, and what a client does during a turn.
 //!
-//! Knows: the lines of the agent script. Never knows: how an agent plays them.
+//! Knows: the lines of the agent script. Never knows: how an agent plays a script.
 //!
 //! Start at [`prompt`].
 
@@ -11,15 +11,15 @@ use super::draw::{AgentConversationDraw, OpenTurn, PermissionPolicy, hole};
 
 /// A line of a script.
 struct ScriptLine {
-    /// The line; `{n}` is a number of its own, `{file}` the file by which it is seen that it ran.
+    /// The text of the line. `{n}` stands for a unique number, `{file}` for the file that the call creates.
     text: &'static str,
-    /// What the agent has to be able to do.
+    /// The ability that the line needs of the agent; empty if it needs none.
     needs: &'static str,
-    /// Whether the agent asks before.
+    /// Whether the agent asks for permission before it plays the line.
     asks: bool,
-    /// Whether it comes to its end by itself.
+    /// Whether the line ends by itself.
     ends: bool,
-    /// How often it is drawn.
+    /// The weight of the line in the random choice.
     often: usize,
 }
 
@@ -55,17 +55,17 @@ const LINES: &[ScriptLine] = &[
     asking("tool plan \"> ahp-first\\nahp-{n}\" confirm", "plan", 1),
 ];
 
-/// How long a client waits before it goes on, as a script of virtual time sees it and as a process does.
+/// The pauses of a client: short ones for agents in virtual time, longer ones for agent processes.
 const RESTS: &[&str] = &[
     "1ms", "2ms", "3ms", "4ms", "5ms", "6ms", "8ms", "10ms", "15ms", "20ms", "40ms", "80ms",
     "150ms", "300ms", "600ms",
 ];
 
-/// What an agent may report while it works.
+/// The kinds of updates that an agent may report during a turn.
 const REPORTS: &[&str] =
     &["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update"];
 
-/// A script of a few lines, and what becomes of it.
+/// Returns a script, the files that its calls create after approval, and whether the turn ends by itself.
 fn script(draw: &mut AgentConversationDraw, most: usize) -> (String, Vec<String>, bool) {
     let count = 1 + draw.dice.below(most);
     let (mut lines, mut asks, mut ends) = (Vec::new(), Vec::new(), true);
@@ -73,7 +73,8 @@ fn script(draw: &mut AgentConversationDraw, most: usize) -> (String, Vec<String>
         let able: Vec<&ScriptLine> = LINES
             .iter()
             .filter(|line| draw.abilities.has(line.needs))
-            // What one is asked about after a denial is each agent's own affair.
+            // After a denial each agent decides itself what it asks about next, so a script has at most one
+            // call that asks, unless the client allows everything.
             .filter(|line| asks.is_empty() || !line.asks || draw.policy == PermissionPolicy::Allows)
             .collect();
         let all: usize = able.iter().map(|line| line.often).sum();
@@ -99,7 +100,7 @@ fn script(draw: &mut AgentConversationDraw, most: usize) -> (String, Vec<String>
             break;
         }
     }
-    // Two calls at a time.
+    // Let the agent make two calls at the same time.
     let tools = lines.iter().filter(|line| line.starts_with("tool")).count();
     if tools == 2 && lines.len() == 2 && draw.dice.chance(50) {
         lines.insert(0, "parallel".to_owned());
@@ -108,7 +109,7 @@ fn script(draw: &mut AgentConversationDraw, most: usize) -> (String, Vec<String>
     (lines.join("\n"), asks, ends)
 }
 
-/// A prompt in a session without a turn.
+/// Adds a prompt in a session without a turn.
 pub(super) fn prompt(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let session = draw.session(false)?;
     let (text, asks, ends) = script(draw, 4);
@@ -121,7 +122,8 @@ pub(super) fn prompt(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     Some(("session/prompt".to_owned(), "legal"))
 }
 
-/// A prompt in a session in which a turn goes on. Whether it is refused, waits or steers is open; it is answered.
+/// Adds a prompt in a session with an open turn. An agent may refuse the prompt, queue the prompt, or use the
+/// prompt to steer the turn, but has to answer.
 pub(super) fn prompt_while_busy(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let session = draw.session(true)?;
     let prompt = draw.name("p");
@@ -132,12 +134,12 @@ pub(super) fn prompt_while_busy(draw: &mut AgentConversationDraw) -> AgentMoveLo
             "by": "A", "session": (hole(&session)), "script": (format!("say \"ahp-{number}\"")), "as": (prompt.as_str()),
         }),
     );
-    // One that waits for the turn before it may be cancelled with it, or not.
+    // If the prompt waits for the active turn, cancelling that turn may or may not cancel the prompt.
     draw.turns.push(OpenTurn { session, prompt, asks: Vec::new(), ends: true });
     Some(("session/prompt".to_owned(), "while a turn goes on"))
 }
 
-/// Time passes.
+/// Adds a pause during a turn.
 pub(super) fn rest(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     draw.turn()?;
     let rest = *draw.dice.pick(RESTS)?;
@@ -145,7 +147,7 @@ pub(super) fn rest(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     Some(("rest".to_owned(), "legal"))
 }
 
-/// Something is reported, so that what follows comes after it.
+/// Adds a step that waits for one update of the agent, so that the next step comes after this update.
 pub(super) fn await_update(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     draw.turn()?;
     let kind = *draw.dice.pick(REPORTS)?;
@@ -158,7 +160,8 @@ pub(super) fn await_update(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     Some((format!("await {kind}"), "legal"))
 }
 
-/// A turn is cancelled, at any moment; what waits for permission may be answered with `cancelled` before or after it.
+/// Adds one or two cancellations of a turn at any moment. A pending request for permission may be answered with
+/// `cancelled` before or after them.
 pub(super) fn cancel(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let at = draw.turn()?;
     let turn = draw.turns[at].clone();
@@ -173,20 +176,20 @@ pub(super) fn cancel(draw: &mut AgentConversationDraw) -> AgentMoveLog {
             draw.step("rest", json!({"for": "600ms"}));
         }
     } else if let Some(turn) = draw.turns.get_mut(at) {
-        // It ends now, whatever its script says.
+        // The turn ends because of the cancellation, whatever its script says.
         turn.ends = true;
     }
     Some(("session/cancel".to_owned(), "legal"))
 }
 
-/// A cancel of a session without a turn changes nothing, and is never answered.
+/// Adds a cancellation for a session without a turn, which changes nothing and is never answered.
 pub(super) fn cancel_idle(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let session = draw.session(false)?;
     draw.send_cancel(&session);
     Some(("session/cancel".to_owned(), "without a turn"))
 }
 
-/// The request of a prompt is cancelled, which an agent need not know.
+/// Adds a `$/cancel_request` for a prompt, which an agent need not support.
 pub(super) fn cancel_request(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let at = draw.turn()?;
     let params = json!({"requestId": (hole(&draw.turns[at].prompt))});
@@ -194,7 +197,7 @@ pub(super) fn cancel_request(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     Some(("$/cancel_request".to_owned(), "legal"))
 }
 
-/// A turn comes to its end, where it does so by itself.
+/// Adds a step that waits for the end of a turn, if the turn ends by itself.
 pub(super) fn finish(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let at = draw.turn()?;
     let turn = draw.turns[at].clone();

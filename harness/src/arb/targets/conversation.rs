@@ -1,8 +1,8 @@
 //! Fuzz targets about whole conversations: several clients, the reference host, and the oracle as the judge.
 //!
 //! The clients' messages are generated from the tables: any request or action that a client may send, with
-//! channels and identifiers that it has seen, so that most messages are meaningful. Whatever the clients send,
-//! the host must not break a rule.
+//! channels and identifiers that the client has received, so that most messages are meaningful. Whatever the
+//! clients send, the host must not break a rule.
 //!
 //! Knows: client engines, the host, the oracle. Never knows: sockets.
 

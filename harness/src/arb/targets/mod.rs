@@ -1,9 +1,9 @@
-//! Fuzz targets: functions that take any bytes and return nothing. They must not panic, and they check what
-//! they can.
+//! Fuzz targets: functions that take any bytes and return nothing. A target must not panic, and may check laws
+//! about its results.
 //!
-//! The wrappers for the fuzzer are in `fuzz/`, each around one function: functions that it does not call are
-//! not linked, which makes the fuzzer's coverage scan after each run faster. `cargo test` runs every file of
-//! `corpus/` through [`TARGETS`].
+//! The wrappers for the fuzzer are in `fuzz/`. Each wrapper links only one function, because the fuzzer scans
+//! the coverage of all linked functions after each run. `cargo test` runs every file of `corpus/` through
+//! [`TARGETS`].
 //!
 //! Knows: everything that reads input from others. Never knows: the fuzzing engine.
 
@@ -28,7 +28,7 @@ pub struct ByteTarget {
     pub name: &'static str,
     /// A description of what the target tests.
     pub doc: &'static str,
-    /// The function.
+    /// The function that the fuzzer calls.
     pub run: fn(&[u8]),
 }
 

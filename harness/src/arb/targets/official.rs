@@ -1,8 +1,8 @@
 //! Fuzz targets with the official reducer of 1.0.0: its speed compared with the harness's reducer, and whether
 //! both agree.
 //!
-//! Actions that trigger a known defect of the crate (`reports/reducers`) are left out of the pool: otherwise
-//! every campaign would end with a known defect.
+//! Actions that trigger a known defect of the crate (`reports/reducers`) are left out of the pool, because
+//! every campaign would otherwise end with a known defect.
 //!
 //! Knows: the crate. Never knows: how disagreements are reported.
 
@@ -52,8 +52,8 @@ fn typed() -> Option<&'static TypedPool> {
     TYPED.get_or_init(of).as_ref()
 }
 
-/// Returns a state without duplicate directories. The specification does not say what removing a duplicate
-/// leaves, so every sequence of actions from such a state would end in that difference.
+/// Returns a state without duplicate directories. The specification does not define the result of removing a
+/// duplicate, so every sequence of actions from such a state would end in a difference.
 fn settled(mut state: Value) -> Value {
     if let Some(directories) = state.get_mut("workingDirectories").and_then(Value::as_array_mut) {
         let mut seen = Vec::new();
@@ -66,7 +66,7 @@ fn settled(mut state: Value) -> Value {
     state
 }
 
-/// Parses an entry as a type of the crate; `None` if that fails or the entry triggers a known defect.
+/// Parses an entry as a type of the crate; `None` if the entry cannot be parsed or triggers a known defect.
 fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
     let text = value.to_text();
     let known = KNOWN.iter().any(|(_, word)| text.contains(word));
@@ -121,9 +121,9 @@ fn tell(state: &ChatState, told: &mut CallList) {
     }
 }
 
-/// Runs both reducers and compares the states at the end. If they differ, reports the first action that causes
-/// a difference. Returns whether the fuzzer should keep the input: inputs that end where the specification is
-/// ambiguous would produce more of them.
+/// Runs both reducers and compares the states at the end. If the states differ, reports the first action that
+/// causes a difference. Returns whether the fuzzer should keep the input: inputs that end where the
+/// specification is ambiguous would produce more such inputs.
 pub fn differential(data: &[u8]) -> bool {
     let Some(typed) = typed() else { return false };
     let Some(ActionSequence { pool, state, picks }) = order(data, typed.pool) else { return false };

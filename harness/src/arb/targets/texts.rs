@@ -43,7 +43,7 @@ pub fn capture(data: &[u8]) {
     }
 }
 
-/// Parses a text as a script. A parsed script has to parse as the same script after it is written again.
+/// Parses a text as a script. A parsed script has to parse as the same script after it is formatted again.
 pub fn script(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match script::find(&text) {
@@ -63,7 +63,7 @@ pub fn script(data: &[u8]) {
 const OWN_ELEMENTS: [&str; 5] = ["del", "ins", "mark", "details", "summary"];
 
 /// Puts a text into every place of a run that a host can control. The page has to contain the same elements and
-/// as many scripts as with a harmless text: a host's text must never become markup.
+/// the same number of scripts as with a harmless text: a host's text must never become markup.
 pub fn html(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     // A run's file is JSON, so it contains no invalid UTF-8; the page truncates long texts.

@@ -15,7 +15,7 @@ use crate::wire::validate::MessageOrigin;
 use crate::wire::version::PUBLISHED;
 
 /// Decodes the bytes as a text or binary frame. A decoded message has to decode as the same message after it is
-/// written again.
+/// encoded again.
 pub fn frame(data: &[u8]) {
     let frame = match std::str::from_utf8(data) {
         Ok(text) => Frame::Text(text.to_owned()),

@@ -24,17 +24,17 @@ use super::super::capture::MutableCapture;
 
 /// The minimum number of lines: shorter conversations test nothing.
 const LEAST: usize = 4;
-/// When the agent answers again at the end, in seconds after its last frame: first when it is idle, then after
-/// every deadline.
+/// The times at which the agent answers again at the end, in seconds after its last frame: first when it is
+/// idle, then after every deadline.
 const HEARD: [u64; 2] = [2, 13];
-/// The identifier of the first of these requests.
+/// The identifier of the first request that is added at the end.
 const FIRST_IDLE: i64 = 7_000_001;
-/// The number of scenarios that are played with each variant; they differ between variants.
+/// The number of scenarios that are played with each variant; each variant gets other scenarios.
 const OF_EACH: usize = 2;
 
 /// Returns captures in which the checks find nothing above a note: each scenario as it was played, and in a
-/// second form with later requests. All scenarios are played against the plain agent, and two against each of
-/// the first `drawn` variants.
+/// second form with later requests. The plain agent plays all scenarios, and each of the first `drawn` variants
+/// plays two.
 pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     let suite = ScenarioSuite::carried();
     let entries = agents::playable(&suite);

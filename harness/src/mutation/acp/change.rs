@@ -1,6 +1,6 @@
 //! Changes that apply only to conversations with agents.
 //!
-//! Knows: captures, readings. Never knows: rules.
+//! Knows: captures, the meaning of their frames. Never knows: rules.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use super::super::capture::{message_of, put_frame, put_message};
 use super::super::reading::{CaptureReading, EnvelopeSpot};
 use super::prompts::{prompt_at, reports};
 
-/// How long after a cancel the forbidden tool call comes.
+/// The time between a cancel and the forbidden tool call after it.
 const WORKING: Duration = Duration::from_millis(1_500);
-/// The delay of everything that follows.
+/// The delay of all later frames.
 const LATER: Duration = Duration::from_secs(2);
 
 /// A change of a conversation with an agent.
@@ -39,8 +39,8 @@ pub enum AcpChange {
 }
 
 impl AcpChange {
-    /// Applies the change to the lines of a reading. Returns a description of the change, or `None` if it is
-    /// not possible there.
+    /// Applies the change to the lines of a conversation. Returns a description of the change, or `None` if the
+    /// change is not possible there.
     pub fn apply(
         self,
         reading: &CaptureReading<'_>,

@@ -1,6 +1,6 @@
 //! Conditions on places in a conversation with an agent.
 //!
-//! Knows: readings. Never knows: what is changed there.
+//! Knows: the meaning of frames. Never knows: how an operator changes the place.
 
 use crate::transcript::{BelowEvent, ConnectionEvent};
 use crate::wire::json::Value;
@@ -12,14 +12,15 @@ use super::prompts::{prompt_at, report_of, reports, session_of, status_at};
 /// A condition on a place.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AcpCondition {
-    /// The frame is in a turn that ended without a cancel or an error, or is the answer to its prompt.
+    /// The frame belongs to a turn that ended without a cancel or an error, or answers the prompt of such a
+    /// turn.
     InWholeTurn,
-    /// The frame is in a turn that the client cancelled, or is the answer to its prompt.
+    /// The frame belongs to a turn that the client cancelled, or answers the prompt of such a turn.
     InCancelledTurn,
     /// No other report of the tool call contains the same status.
     OnlyStatus,
-    /// A later report says that the tool call is completed. No permission for it was refused, and the turn was
-    /// not cancelled.
+    /// A later report states that the tool call is completed. No permission for this call was refused, and the
+    /// turn was not cancelled.
     CompletedLater,
     /// The next frame on the connection is a report of the same tool call.
     NextIsSameCall,

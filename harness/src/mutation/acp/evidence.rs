@@ -1,6 +1,6 @@
 //! Decides whether a capture contains evidence that a mutant's agent is at fault.
 //!
-//! Knows: readings. Never knows: what the always-on checks report.
+//! Knows: the meaning of frames. Never knows: what the always-on checks report.
 
 use super::super::reading::{CaptureReading, EnvelopeSpot};
 use super::prompts::{prompt_at, reports};
@@ -14,7 +14,7 @@ pub enum AcpEvidence {
     TurnEnds,
     /// One of the harness's own tools was called in the turn.
     ToolRan,
-    /// The agent had received the cancel when it answered.
+    /// The agent had received the cancel when it answered the prompt.
     CancelWasHeard,
 }
 

@@ -1,8 +1,9 @@
-//! Injected faults and legal rewrites of conversations with agents: what the rest of [`mutation`](super) does for hosts.
+//! Injected faults and legal rewrites of conversations with agents; the rest of [`mutation`](super) is about
+//! hosts.
 //!
-//! [`prompts`] finds the turn of a frame. [`condition`], [`evidence`], [`change`] and [`rewrite`] are the conditions,
-//! evidence, changes and rewrites that only rows about agents use. [`bases`] makes the captures. The rows are in
-//! `operators::agents` and `rewrites::agents`.
+//! [`prompts`] finds the turn of a frame. [`condition`], [`evidence`], [`change`] and [`rewrite`] are the
+//! conditions, evidence, changes and rewrites that only rows about agents use. [`bases`] creates the captures.
+//! The rows are in `operators::agents` and `rewrites::agents`.
 //!
 //! Knows: captures, the vocabulary of the protocol. Never knows: how a check works.
 //!

@@ -1,6 +1,6 @@
 //! The turn of a frame, and the reports of a tool call.
 //!
-//! Knows: readings. Never knows: operators.
+//! Knows: the meaning of frames. Never knows: operators.
 //!
 //! Start at [`prompt_at`].
 
@@ -21,25 +21,25 @@ const HEARD: Duration = Duration::from_secs(2);
 pub(in crate::mutation) struct PromptFact {
     /// The line of the prompt.
     pub asked: usize,
-    /// The line of its answer.
+    /// The line of the prompt's answer.
     pub answered: usize,
     /// The line of the first cancel before the answer.
     pub cancelled: Option<usize>,
-    /// Whether the client cancelled the prompt as a request.
+    /// Whether the client cancelled the prompt with `$/cancel_request`.
     pub withdrawn: bool,
     /// The stop reason; empty if the prompt ended with an error.
     pub reason: String,
 }
 
-/// Returns the session that a frame, or the request that it answers, names.
+/// Returns the session that a frame names. For a response, returns the session that its request names.
 pub(in crate::mutation) fn session_of(reading: &CaptureReading<'_>, line: usize) -> Option<String> {
     let fact = &reading.facts[line];
     let value = message_of(&reading.lines[fact.answers.unwrap_or(line)])?;
     Some(value.pointer("/params/sessionId")?.as_str()?.to_owned())
 }
 
-/// Returns the prompt whose turn contains a frame: the prompt was sent before the frame, and its answer is the
-/// frame or a later one.
+/// Returns the prompt whose turn contains a frame: the client sent the prompt before the frame, and the answer
+/// is this frame or a later one.
 pub(in crate::mutation) fn prompt_at(
     reading: &CaptureReading<'_>,
     line: usize,
@@ -70,8 +70,8 @@ pub(in crate::mutation) fn prompt_at(
     Some(PromptFact { asked, answered, cancelled, withdrawn, reason })
 }
 
-/// Returns whether a frame belongs to the replay of a session: it is about a session that the client has asked to load, and
-/// the request is not answered yet.
+/// Returns whether a frame belongs to the replay of a session: the client has asked to load the frame's
+/// session, and the request is not answered yet.
 pub(in crate::mutation) fn is_replayed(reading: &CaptureReading<'_>, line: usize) -> bool {
     let (life, session) = (reading.facts[line].life, session_of(reading, line));
     let loads = |at: &usize| {
@@ -99,8 +99,8 @@ impl PromptFact {
         self.cancelled.is_some() && self.reason == "cancelled"
     }
 
-    /// Returns whether the agent must have received the cancel before it ended the turn: it was waiting for the
-    /// client, or its answer came long afterwards.
+    /// Returns whether the agent must have received the cancel before it ended the turn. This is certain if the
+    /// agent was waiting for the client, or if its answer came long afterwards.
     pub(in crate::mutation) fn cancel_was_heard(&self, reading: &CaptureReading<'_>) -> bool {
         let Some(cancel) = self.cancelled else { return false };
         let waits = |at: usize| {
@@ -133,7 +133,7 @@ pub(in crate::mutation) fn report_of(value: &Value) -> Option<&Value> {
     update.or_else(|| value.pointer("/params/toolCall"))
 }
 
-/// Returns the lines of all reports of a frame's tool call, on its connection and in its session.
+/// Returns the lines of all reports of a frame's tool call, in the same connection and session.
 pub(in crate::mutation) fn reports(reading: &CaptureReading<'_>, line: usize) -> Vec<usize> {
     let own = |at: usize| {
         let report = message_of(&reading.lines[at]).and_then(report_of)?;
@@ -146,7 +146,7 @@ pub(in crate::mutation) fn reports(reading: &CaptureReading<'_>, line: usize) ->
     lines.filter(|at| reading.facts[*at].life == life && own(*at).as_ref() == Some(&key)).collect()
 }
 
-/// Returns the status that a frame gives its tool call; empty if it gives none.
+/// Returns the status of the tool call in a frame; empty if the frame has no status.
 pub(in crate::mutation) fn status_at(reading: &CaptureReading<'_>, line: usize) -> String {
     let report = message_of(&reading.lines[line]).and_then(report_of);
     report.map(|report| text(report, "status")).unwrap_or_default()

@@ -1,6 +1,6 @@
 //! The legal rewrites that apply only to conversations with agents.
 //!
-//! Knows: captures, readings. Never knows: rules.
+//! Knows: captures, the meaning of their frames. Never knows: rules.
 //!
 //! Start at [`AcpRewrite::apply`].
 
@@ -21,7 +21,7 @@ use super::prompts::{prompt_at, report_of};
 const FIRST: i64 = 8_000_001;
 /// The maximum number of added messages.
 const MOST: usize = 6;
-/// Members in which `_meta` is not added, because their content is free or an error's.
+/// The members in which `_meta` is not added, because their content is free or belongs to an error.
 const OPEN: &[&str] =
     &["rawInput", "rawOutput", "_meta", "data", "error", "schema", "requestedSchema"];
 /// The members of a tool call that an update may omit or set to null.
@@ -70,7 +70,7 @@ pub enum AcpRewrite {
     OptionsTurned,
     /// Adds an option to permission requests.
     MoreOptions,
-    /// Replaces the stop reason of prompts that were not cancelled by this one.
+    /// Replaces the stop reason of prompts that were not cancelled by this stop reason.
     StopReason(&'static str),
     /// Adds raw output to the last update of a tool call.
     RawOutput,
@@ -239,7 +239,7 @@ fn update_of<'a>(value: &'a Value, kind: &str) -> Option<&'a Value> {
     (text(update, "sessionUpdate") == kind).then_some(update)
 }
 
-/// Returns the report of a tool call if it is an update of its own, not part of a request.
+/// Returns the report of a tool call if it is a separate update, not a part of a request.
 fn own_report(value: &Value) -> Option<&Value> {
     report_of(value).filter(|_| value.pointer("/params/update").is_some())
 }
@@ -306,7 +306,7 @@ fn repeat_lists(value: &Value) -> Option<Vec<Value>> {
     Some(all)
 }
 
-/// Adds everything that was reported before to each update.
+/// Adds to each update all members that earlier updates reported.
 fn repeat_state(lines: &mut [TranscriptLine]) {
     let mut states: BTreeMap<(String, String, String), Map> = BTreeMap::new();
     for line in lines.iter_mut().filter(|line| matches!(line.event, ConnectionEvent::Received(_))) {
@@ -415,8 +415,8 @@ fn sent(message: Message) -> ConnectionEvent {
     ConnectionEvent::Sent(Arc::new(SeenFrame::of(message)))
 }
 
-/// Where a message can be added: the lines after which a session exists, each with the id of the session. With `in_turns`,
-/// only lines within a turn.
+/// Returns the lines after which a message can be added: a session exists, and its id is returned with the
+/// line. With `in_turns`, returns only lines within a turn.
 fn places(lines: &[TranscriptLine], in_turns: bool) -> Vec<(usize, String)> {
     let reading = CaptureReading::of(lines);
     let mut sessions: BTreeMap<usize, String> = BTreeMap::new();
@@ -522,7 +522,7 @@ fn another_connection(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) {
     spread(lines, from, "another", events, dice);
 }
 
-/// Inserts the events of a connection after a line, in their order, at random distances.
+/// Inserts the events of a connection after a line, in the given order, at random distances.
 fn spread(
     lines: &mut Vec<TranscriptLine>,
     from: usize,

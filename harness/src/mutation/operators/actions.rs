@@ -11,7 +11,7 @@ use crate::mutation::operator::PlaceCondition::{
 };
 use crate::mutation::value_change::{ListChange, TextChange};
 
-/// The action is accepted, and not dispatched by a client.
+/// The conditions for an accepted action that the host itself created.
 const HOST: &[PlaceCondition] = &[Accepted, HostMade];
 
 operator_table! {

@@ -7,7 +7,7 @@ use crate::mutation::operator::FaultClass::Inserted;
 use crate::mutation::operator::PlaceCondition;
 use crate::mutation::operator::PlaceCondition::{Accepted, After, Always, HostMade, Is};
 
-/// The action before is accepted.
+/// The condition that the preceding action is accepted.
 const ANY: &[PlaceCondition] = &[Accepted];
 
 /// Why an action that finds nothing to change is legal.

@@ -1,12 +1,12 @@
-//! All operators, by class. To add an operator, add a row: its name states what the host does, the target
-//! where, the change how, and the evidence what shows it.
+//! All operators, by class. To add an operator, add a row with a name (what the host does wrong), a target (in
+//! which frames), a change (how the frame is changed) and the evidence that proves the fault.
 //!
 //! Knows: the vocabulary of the protocol. Never knows: how a change is made.
 //!
 //! Start at [`all`].
 
-/// Defines a table of operators with one row per line; as a macro, it keeps the formatter from breaking the
-/// lines.
+/// Defines a table of operators with one row per line. The table is a macro because the formatter would
+/// otherwise break each row into several lines.
 macro_rules! operator_table {
     ($name:ident $($row:expr,)*) => {
         pub(super) const $name: &[$crate::mutation::operator::WireOperator] = &[$($row,)*];
@@ -25,7 +25,7 @@ use super::evidence::FaultEvidence;
 use super::operator::{FaultClass, OperatorTarget, PlaceCondition, TargetKind, WireOperator};
 use crate::wire::version::ProtocolStandard;
 
-/// Returns all operators about hosts; those about agents are in [`agents`].
+/// Returns all operators about hosts; the operators about agents are in [`agents`].
 pub fn all() -> impl Iterator<Item = &'static WireOperator> {
     let tables = [
         delivery::DELIVERY,
@@ -45,7 +45,7 @@ pub fn all() -> impl Iterator<Item = &'static WireOperator> {
     tables.into_iter().flatten()
 }
 
-/// Returns the operators about hosts, or those about agents.
+/// Returns the operators about hosts (AHP) or the operators about agents (ACP).
 pub fn of(standard: ProtocolStandard) -> impl Iterator<Item = &'static WireOperator> {
     let acp = standard == ProtocolStandard::Acp;
     all().filter(move |_| !acp).chain(agents::all().filter(move |_| acp))

@@ -34,7 +34,7 @@ const fn refusal(names: &'static [&'static str]) -> OperatorTarget {
     target(Frame(Refusal), names)
 }
 
-/// A complete list: the request asked for no part, and the result has no next page.
+/// The conditions for a complete list: the request asked for the whole list, and the result has no next page.
 const WHOLE: &[PlaceCondition] = &[
     NotAsked("/params/limit"),
     NotAsked("/params/cursor"),

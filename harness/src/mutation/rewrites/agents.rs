@@ -1,4 +1,4 @@
-//! The table of legal rewrites that are for conversations with agents only. To add a rewrite, add a row.
+//! The table of the legal rewrites that apply only to conversations with agents. To add a rewrite, add a row.
 //!
 //! Knows: the vocabulary of the Agent Client Protocol. Never knows: how a rewrite changes a capture.
 //!

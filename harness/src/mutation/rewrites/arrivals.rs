@@ -1,4 +1,4 @@
-//! Rewrites of a capture's times, its order and its extent.
+//! Rewrites of the times, the order and the extent of a capture.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use super::super::reading::{CaptureReading, FrameRole, last_lives};
 
 /// The number of frames that are moved.
 const MOVES: usize = 12;
-/// The maximum time by which frames are moved: with longer delays, the host would look idle when it was not.
+/// The maximum time by which a frame is moved. After a longer delay, the host would look idle although it was
+/// working.
 const AWHILE: Duration = Duration::from_millis(500);
 
 /// A change of the times.
@@ -34,20 +35,20 @@ pub enum ArrivalForm {
     Late,
     /// Frames of a client move before frames of other connections.
     Early,
-    /// All frames that one client received between two of its own arrive together.
+    /// All frames that one client received between two of its own frames arrive together.
     Batches,
 }
 
 /// The part of the capture that is kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WindowForm {
-    /// The end: the beginning is removed.
+    /// The end of the capture: the beginning is removed.
     End,
-    /// The beginning: the end is removed.
+    /// The beginning of the capture: the end is removed.
     Beginning,
-    /// The middle: the beginning and the end are removed.
+    /// The middle of the capture: the beginning and the end are removed.
     Middle,
-    /// All connections but one.
+    /// All connections except one.
     WithoutOne,
     /// Only one connection.
     OnlyOne,
@@ -185,7 +186,8 @@ pub(in crate::mutation) fn show(
         }
         WindowForm::Dropped => dropped(lines, dice),
         WindowForm::WithoutCloses => {
-            // A client that reconnects would otherwise have two connections at the same time.
+            // The closes of a client that reconnects stay, because the client would otherwise have two
+            // connections at the same time.
             let once: Vec<String> = last_lives(&reading)
                 .into_iter()
                 .filter(|(client, _)| {
@@ -212,7 +214,8 @@ pub(in crate::mutation) fn show(
     None
 }
 
-/// Closes the connection of a client in the middle. The client has no responsibilities and does not reconnect.
+/// Closes the connection of a client in the middle. Only a client that owns nothing on the host and does not
+/// reconnect is chosen.
 fn dropped(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) {
     let reading = CaptureReading::of(lines);
     let duties = reading.answerable();
@@ -225,8 +228,8 @@ fn dropped(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) {
         .collect();
     let Some(life) = dice.pick(&lives).copied() else { return };
     let fact = &reading.lives[life];
-    // The connection is closed after the client's last request or dispatch, because others have received their
-    // effects.
+    // The connection is closed after the client's last request or dispatch, because other clients have received
+    // the effects.
     let last = (fact.begin..fact.end).rev().find(|line| {
         let role = reading.facts[*line].role;
         reading.facts[*line].life == life

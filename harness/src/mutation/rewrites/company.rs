@@ -22,7 +22,7 @@ const MOST: usize = 400;
 /// The name of the added client.
 const GUEST: &str = "a-guest";
 
-/// What is added.
+/// The client or the requests that are added.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CompanyForm {
     /// A client that only pings, at this interval in milliseconds.
@@ -31,7 +31,7 @@ pub enum CompanyForm {
     PingingStranger(u64),
     /// A connection without messages.
     Silent,
-    /// A client with the same subscriptions as another one, which only listens.
+    /// A client with the same subscriptions as another client; it only listens.
     Listening,
     /// Some pings of a client of the conversation.
     PingsBetween,
@@ -76,7 +76,7 @@ fn opened(at: Duration) -> TranscriptLine {
     TranscriptLine { case: None, at, conn: GUEST.to_owned(), event: ConnectionEvent::open(GUEST) }
 }
 
-/// Inserts a line according to its time, after lines with the same time.
+/// Inserts a line by its time, after all lines with the same time.
 fn put_in(lines: &mut Vec<TranscriptLine>, new: TranscriptLine) {
     let at = lines.iter().position(|line| line.at > new.at).unwrap_or(lines.len());
     lines.insert(at, new);
@@ -168,8 +168,9 @@ fn between(
     }
 }
 
-/// Adds a client that receives what another one receives and sends nothing of its own. Its handshake and
-/// subscriptions are copies; the other client's dispatches arrive as those of another client.
+/// Adds a client that receives all messages of another client, and sends only copies of that client's
+/// handshake, subscriptions and pings. The dispatches of the other client reach the added client as actions of
+/// a foreign client.
 fn listening(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) -> Option<()> {
     const KEPT: [&str; 3] = ["initialize", "subscribe", "ping"];
     let reading = CaptureReading::of(lines);

@@ -40,8 +40,8 @@ const fn row(name: &'static str, legal: &'static str, kind: RewriteKind) -> Lega
     LegalRewrite { name, legal, kind }
 }
 
-/// A table of rewrites: each line is a name, the reason why the result is legal, and the kind of rewrite. It is a macro
-/// because the formatter would otherwise break each row into several lines.
+/// Defines a table of rewrites: each line is a name, the reason why the result is legal, and the kind of
+/// rewrite. The table is a macro because the formatter would otherwise break each row into several lines.
 macro_rules! rewrite_table {
     ($table:ident: $($name:literal $legal:ident $kind:expr;)*) => {
         pub(super) const $table: &[$crate::mutation::rewrite::LegalRewrite] =

@@ -1,4 +1,4 @@
-//! Rewrites that rename or renumber things.
+//! Rewrites that rename identifiers or renumber actions.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ use super::super::capture::{edit, message_of};
 use super::super::pointer;
 use super::super::renumber::renumber;
 
-/// Members that hold messages' texts. A delta may cut an identifier in them in two, so it is not replaced
-/// there.
+/// The members that hold the texts of messages. A delta may split an identifier in such a text, so these
+/// members are not changed.
 pub(in crate::mutation) const TEXTS: &[&str] = &[
     "content",
     "text",

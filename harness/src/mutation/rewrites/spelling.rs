@@ -19,7 +19,7 @@ pub enum IdForm {
     Text,
     /// Large numbers.
     Large,
-    /// Texts for the odd ones.
+    /// Texts for odd numbers; even numbers stay numbers.
     Mixed,
 }
 
@@ -45,7 +45,7 @@ pub enum JsonForm {
     Spaced,
     /// On several lines.
     Lines,
-    /// With white space around it.
+    /// JSON text with white space around it.
     Padded,
     /// With members in the opposite order.
     Turned,
@@ -83,7 +83,7 @@ const OPEN: &[&str] = &[
 /// Whole numbers below this limit are exact as floating-point numbers in every parser.
 const EXACT: u64 = 1 << 53;
 
-/// The extension member and its value. It is always the same, so that copies of an object stay equal.
+/// The name and the value of the added member. Both are constant, so that copies of an object stay equal.
 const EXTENSION: (&str, &str) = ("x-check/extension", "{\"kept\":[1,{\"as\":\"it is\"}]}");
 
 /// Changes the messages of a portion of the host's frames.
@@ -324,7 +324,7 @@ fn spell_text(text: &str, form: JsonForm, out: &mut String) {
     let mut chars = inside.chars();
     while let Some(c) = chars.next() {
         match c {
-            // Escapes that the text needs are kept.
+            // An escape that the text needs is kept.
             '\\' => {
                 out.push(c);
                 let kind = chars.next().unwrap_or_default();

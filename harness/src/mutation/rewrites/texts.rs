@@ -15,7 +15,8 @@ use super::super::renumber::respell;
 /// The maximum number of splits.
 const MOST: usize = 3;
 
-/// Envelopes of one action type that the host itself created, by channel and number; each with all its places.
+/// The envelopes of one action type that the host itself created, by channel and number, each with all its
+/// places.
 type TextPieces = BTreeMap<(String, u64), Vec<EnvelopeSpot>>;
 
 fn pieces(reading: &CaptureReading<'_>, name: &str) -> TextPieces {
@@ -37,7 +38,7 @@ fn restarts(lines: &[TranscriptLine]) -> bool {
     lines.iter().any(|line| line.event == ConnectionEvent::Restarted)
 }
 
-/// Splits texts into one action more, at random places.
+/// Splits texts so that one action becomes two, at random places.
 pub(in crate::mutation) fn split(
     lines: &mut Vec<TranscriptLine>,
     name: &str,
@@ -118,7 +119,7 @@ fn put(envelope: &mut Value, member: &str, text: &str) {
     }
 }
 
-/// Merges two consecutive actions with a text. The second one gets the whole text.
+/// Merges two consecutive actions with a text. The second action gets the whole text.
 pub(in crate::mutation) fn merge(
     lines: &mut Vec<TranscriptLine>,
     name: &str,
@@ -185,7 +186,7 @@ fn merge_once(
     Some(())
 }
 
-/// Returns the numbers that state up to which action something goes.
+/// Returns the numbers that state the last action of a snapshot, or the last action that a client has seen.
 fn marks(reading: &CaptureReading<'_>) -> Vec<u64> {
     let mut marks = Vec::new();
     for value in reading.lines.iter().filter_map(message_of) {

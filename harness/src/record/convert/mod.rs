@@ -5,7 +5,7 @@
 //! numbers) become names. Messages that no verb sends unchanged (not JSON, unusual members, requests without an
 //! answer) are sent raw.
 //!
-//! [`names`] finds the generated values, [`steps`] makes the steps, [`mod@write`] writes them.
+//! [`names`] finds the generated values, [`steps`] creates the steps, [`mod@write`] writes the scenario file.
 //!
 //! Knows: the transcript, the scenario language. Never knows: files, hosts.
 //!
@@ -24,7 +24,7 @@ use steps::{AGAIN, ConvertedSteps};
 /// The maximal number of events in a conversation that becomes a scenario.
 pub const MAX_EVENTS: usize = 100_000;
 
-/// A scenario made from a conversation.
+/// A scenario that was created from a conversation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConvertedScenario {
     /// The text of the file.
@@ -44,10 +44,10 @@ pub enum ConvertError {
     TooLong,
 }
 
-/// Makes a scenario with the identifier `id` from a conversation.
+/// Creates a scenario with the identifier `id` from a conversation.
 ///
 /// # Errors
-/// The conversation has no message from a client, or is too long.
+/// Returns an error if the conversation has no message from a client, or is too long.
 pub fn scenario(
     id: &str,
     lines: Vec<(u64, TranscriptLine)>,
@@ -91,7 +91,7 @@ pub fn scenario(
     Ok(ConvertedScenario { text, notes: made.notes })
 }
 
-/// Converts lines to entries. If a name is opened again, it becomes a new connection.
+/// Converts lines to entries. If a capture opens the same connection name again, this is a new connection.
 fn entries(lines: Vec<(u64, TranscriptLine)>) -> Vec<TranscriptEntry> {
     let mut conns = std::collections::HashMap::new();
     let mut next = 0;

@@ -13,7 +13,7 @@ use crate::scenario::write::WrittenTree;
 
 /// The number of items at the beginning of a list that a pattern can cover.
 const MAX_PAST: usize = 20;
-/// Members whose texts are identifiers, in addition to members that end with `Id`.
+/// The members whose texts are identifiers, in addition to members that end with `Id`.
 const NAMING: [&str; 7] =
     ["id", "channel", "session", "chat", "resource", "defaultChat", "terminal"];
 /// The name for URIs of each scheme.
@@ -119,8 +119,8 @@ impl ConversationNames {
         out
     }
 
-    /// Makes a pattern for a value from the host: it matches the values that clients use later and, in the top
-    /// `depth` levels, every identifier. Returns `None` if there is nothing to match.
+    /// Creates a pattern for a value from the host: the pattern matches the values that clients use later and,
+    /// in the top `depth` levels, every identifier. Returns `None` if there is nothing to match.
     pub(super) fn pattern(
         &mut self,
         member: &str,
@@ -155,7 +155,7 @@ impl ConversationNames {
         }
     }
 
-    /// Makes a pattern for a text from the host: the name that it is bound to, or a new binding.
+    /// Creates a pattern for a text from the host: the name that the text is bound to, or a new binding.
     fn seen(&mut self, member: &str, text: &str, all: bool) -> Option<WrittenTree> {
         let known = self.bound.contains_key(text) || self.clients.contains_key(text);
         let minted = uuids(text).any(|uuid| self.bound.contains_key(uuid));

@@ -1,4 +1,4 @@
-//! Makes the steps of a conversation: each message from a client with its outcome, and the other messages from
+//! Creates the steps of a scenario: each message from a client with its outcome, and the other messages from
 //! the host.
 
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ use super::names::ConversationNames;
 use super::version;
 use crate::scenario::write::{WrittenStep, WrittenTree};
 
-/// Actions from the host that no step waits for: parts of a stream, which each host splits differently, and
+/// The actions from the host that no step waits for: parts of a stream, which each host splits differently, and
 /// bookkeeping actions, whose number varies. A step does wait for such an action if it contains a value that a
 /// client uses later.
 const PASSED_OVER: [&str; 12] = [
@@ -33,18 +33,18 @@ const PASSED_OVER: [&str; 12] = [
 ];
 /// Close codes that report no error: normal closure, going away, no code, and a cut connection.
 const USUAL_CODES: [u16; 4] = [1000, 1001, 1005, 1006];
-/// The requirement that the steps test. It is the scenario's own requirement, because a host may behave
+/// The requirement that the steps test. The requirement belongs to the recording, because a host may behave
 /// differently from the recording and still fulfil the protocol.
 pub(super) const AGAIN: &str = "recorded.again";
-/// The number of levels of an action in which every identifier is compared; below them, only values that
-/// clients use later.
+/// The number of levels of an action in which every identifier is compared. In deeper levels, only values that
+/// clients use later are compared.
 const DEPTH: usize = 2;
-/// The default timeout of a wait. A scenario of a slower conversation sets a longer one.
+/// The default timeout of a wait. A scenario of a slower conversation sets a longer timeout.
 const USUAL: Duration = Duration::from_secs(1);
 /// The timeout of a wait as a multiple of the longest wait in the recording.
 const PATIENCE: u32 = 3;
-/// The first identifier for requests that are sent raw. It is far from the identifiers that a client assigns
-/// itself.
+/// The first identifier for requests that are sent raw. This number is far from the identifiers that a client
+/// assigns itself.
 const OWN_IDS: u64 = 900_000;
 
 /// The steps of a conversation, and the state of the conversion.
@@ -60,9 +60,9 @@ pub(super) struct ConvertedSteps {
     /// The client of each connection.
     clients: HashMap<ConnId, String>,
     order: Vec<String>,
-    /// Connections on which nothing has been sent yet.
+    /// The connections on which nothing has been sent yet.
     fresh: HashSet<ConnId>,
-    /// Connections that have ended.
+    /// The connections that have ended.
     ended: HashSet<ConnId>,
     /// The lines that settle a dispatch and therefore need no further expectation.
     settled: HashSet<u64>,
@@ -71,7 +71,8 @@ pub(super) struct ConvertedSteps {
     merged: HashMap<(String, u64), usize>,
     /// The last expectation of each connection, so that no expectation is repeated.
     last: HashMap<ConnId, WrittenTree>,
-    /// The line of the last handshake of each connection. Envelopes of earlier dispatches are not expected on it.
+    /// The line of the last handshake of each connection. The steps of the connection do not expect envelopes
+    /// of earlier dispatches.
     shaken: HashMap<ConnId, u64>,
     /// The line of the dispatch that an envelope settles, by channel and `serverSeq`.
     dispatched: HashMap<(String, u64), u64>,
@@ -85,9 +86,9 @@ pub(super) struct ConvertedSteps {
 /// The outcomes of client messages, as indices of entries.
 #[derive(Default)]
 struct MessageOutcomes {
-    /// The response, by the line of the request.
+    /// The index of the response, by the line of the request.
     answers: HashMap<u64, usize>,
-    /// The echo, by the line of the dispatch.
+    /// The index of the echo, by the line of the dispatch.
     echoes: HashMap<u64, usize>,
 }
 
@@ -141,7 +142,7 @@ impl ConvertedSteps {
         outcomes: &MessageOutcomes,
     ) -> HashMap<String, String> {
         let mut ids: HashMap<ConnId, String> = HashMap::new();
-        // A handshake that the host accepted takes precedence over one that it refused.
+        // A handshake that the host accepted takes precedence over a handshake that it refused.
         for served in [true, false] {
             for entry in entries {
                 let ConnectionEvent::Sent(seen) = &entry.event else { continue };
@@ -237,7 +238,7 @@ impl ConvertedSteps {
             ConnectionEvent::Closed { by, code, .. } => {
                 let stood = !self.fresh.remove(&entry.conn) && self.ended.insert(entry.conn);
                 self.merged.clear();
-                // Some recorders do not say which side closed a connection without an error.
+                // Some recorders do not record which side closed a connection without an error.
                 let usual = code.is_none_or(|code| USUAL_CODES.contains(&code));
                 match by {
                     _ if !stood => {}
@@ -263,7 +264,7 @@ impl ConvertedSteps {
         self.notes.push(format!("line {}: {what} is not in the scenario", entry.line));
     }
 
-    // Messages from clients
+    // The conversion of messages from clients.
 
     fn sent(
         &mut self,
@@ -313,7 +314,7 @@ impl ConvertedSteps {
         }
     }
 
-    /// Makes a step for a message that no other verb sends unchanged.
+    /// Creates a step for a message that no other verb sends unchanged.
     fn raw(&mut self, entry: &TranscriptEntry, name: &str, seen: &SeenFrame) {
         let by = ("by", WrittenTree::text(name));
         match &*seen.frame {
@@ -332,7 +333,7 @@ impl ConvertedSteps {
         }
     }
 
-    /// Makes a step for a request that is sent raw, except for its identifier.
+    /// Creates a step for a request that is sent raw, except for its identifier.
     fn as_it_is(
         &mut self,
         entry: &TranscriptEntry,
@@ -504,14 +505,15 @@ impl ConvertedSteps {
             members.push(("subscriptions", self.names.template("channel", list)));
         }
         let last = &params["lastSeenServerSeq"];
-        // The client knows the last `serverSeq` that it has seen; a different value was sent on purpose.
+        // The harness's client sends the last `serverSeq` that it has seen; the recorded client sent a
+        // different value on purpose.
         if last.as_u64() != self.seen.get(name).copied() {
             members.push(("lastSeen", WrittenTree::Value(last.clone())));
         }
         members
     }
 
-    // Messages from the host
+    // The conversion of messages from the host.
 
     fn received(&mut self, entry: &TranscriptEntry, name: &str, seen: &SeenFrame) {
         let Some(message) = seen.message().filter(|it| it.kind() == MessageKind::Notification)

@@ -18,7 +18,7 @@ use crate::wire::sample::SamplingOptions;
 
 /// The number of values per type.
 const TRIPS: usize = 24;
-/// The offset of the random seeds for round trips, so that they differ from those of sequences.
+/// The offset of the random seeds for round trips, so that they differ from the seeds of sequences.
 const TRIP_DICE: u64 = 1 << 40;
 
 impl HoldRun<'_> {
@@ -98,7 +98,7 @@ impl HoldRun<'_> {
     }
 }
 
-/// Returns what a round trip has lost or added.
+/// Returns the difference between a value and the result of its round trip.
 fn lost(
     name: &str,
     value: &Value,

@@ -149,7 +149,8 @@ impl AgentVariant for AlwaysAsks {
 /// Asks a second time after a call was allowed.
 #[derive(Default)]
 struct AsksTwice {
-    /// The open permission requests by id: the message, and for a repeated request the id of the original one.
+    /// The open permission requests by id: the message, and the id of the original request if the request is a
+    /// repetition.
     open: HashMap<String, (Value, Option<Value>)>,
     count: u64,
 }
@@ -228,8 +229,8 @@ impl AgentVariant for AskedFirst {
     }
 }
 
-/// Omits the first report of a call that needs permission: the permission request takes its place, and only
-/// updates follow.
+/// Omits the first report of a call that needs permission. The permission request takes the place of the
+/// report, and only updates follow.
 #[derive(Default)]
 struct ReportedByAsking {
     /// The delayed first reports.

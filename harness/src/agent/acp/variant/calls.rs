@@ -1,4 +1,5 @@
-//! Variants of the members of tool call reports: members that are omitted, come later or have other values.
+//! Variants of the members of tool call reports: an agent omits a member, sends it later or gives it another
+//! value.
 //!
 //! Knows: the members of calls. Never knows: the order of statuses, permissions.
 
@@ -155,7 +156,7 @@ const LATER: &str = "Every member of a call but its id may be told or changed by
 const REPLACED: &str =
     "An update has the members that change; one that repeats a member changes nothing.";
 
-/// Members of calls.
+/// The variants of the members of calls.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     offering_less(row(
         "without-kinds",

@@ -18,13 +18,13 @@ pub struct AgentVariantRow {
     pub name: &'static str,
     /// The behaviour of the agent with this variant.
     pub does: &'static str,
-    /// Why the specification permits it: a paraphrase of the text, or what the text leaves open.
+    /// Why the specification permits the behaviour: a paraphrase of the text, or what the text leaves open.
     pub permitted: &'static str,
-    /// The section or type of the specification that permits it.
+    /// The section or type of the specification that permits the behaviour.
     pub source: &'static str,
     /// Whether the agent shows less than without the variant, so that some scenarios find nothing to test.
     pub offers_less: bool,
-    /// Whether the variant's place in the chain is outside of all variants without this flag.
+    /// Whether the variant stands in the chain outside of all variants without this flag.
     pub(super) outermost: bool,
     pub(super) make: fn() -> Box<dyn AgentVariant>,
 }
@@ -55,7 +55,7 @@ pub(super) const fn row(
     AgentVariantRow { name, does, permitted, source, offers_less: false, outermost: false, make }
 }
 
-/// Marks a row as one whose agent shows less than without the variant.
+/// Marks a row as a variant whose agent shows less than the reference agent.
 pub(super) const fn offering_less(row: AgentVariantRow) -> AgentVariantRow {
     AgentVariantRow { offers_less: true, ..row }
 }

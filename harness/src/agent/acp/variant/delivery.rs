@@ -96,7 +96,7 @@ impl AgentVariant for ReleasedAfterTheTurn {
     fn on_agent_message(&mut self, link: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         let before = flow.to_client.len();
         self.inner.on_agent_message(link, message, flow);
-        // The response to the prompt has to precede the released terminals.
+        // The response to the prompt has to precede the release of the terminals.
         if link.answers == Some("session/prompt")
             && let Some(answer) = flow.to_client.pop()
         {
@@ -153,7 +153,7 @@ fn is(message: &Value, method: &str) -> bool {
 const TIME: &str = "No time is named; the messages keep their order.";
 const RELEASE: &str = "Every terminal has to be released; how soon is not specified.";
 
-/// Delays, and requests about terminals.
+/// The variants of delays, and of requests about terminals.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "acp-jitter",

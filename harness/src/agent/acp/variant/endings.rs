@@ -13,7 +13,7 @@ use super::{
     session_of, told_call, updating,
 };
 
-/// Ends turns that were not cancelled with another stop reason.
+/// Replaces the stop reason of turns that were not cancelled by this stop reason.
 struct OtherReason(&'static str);
 
 impl AgentVariant for OtherReason {
@@ -249,14 +249,15 @@ fn allowing(request: &Value) -> Vec<Value> {
     options.filter(allows).map(|option| option["optionId"].clone()).collect()
 }
 
-/// The report of a rejected call.
+/// The way in which the agent reports a rejected call.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum RejectedReport {
     Completed,
     Untold,
-    /// As failed; the turn ends with `cancelled` if the outcome of the request was `cancelled`.
+    /// The call is reported as failed; the turn ends with `cancelled` if the outcome of the request was
+    /// `cancelled`.
     EndsCancelled,
-    /// As failed; the turn ends with `refusal`.
+    /// The call is reported as failed; the turn ends with `refusal`.
     EndsRefused,
 }
 
@@ -342,7 +343,7 @@ impl AgentVariant for RejectedCalls {
 
 /// Treats `$/cancel_request` for a prompt as a cancellation of its turn.
 struct CancelledRequests {
-    /// Whether the prompt then gets the error -32800.
+    /// Whether the agent answers the prompt with the error -32800.
     error: bool,
     prompts: OpenPrompts,
     cancelled: HashSet<String>,
@@ -421,7 +422,7 @@ const REQUESTS: &str =
 const CODES: &str = "Which code an error has is not specified, but for what JSON-RPC defines.";
 const ERRORS: &str = "JSON-RPC 2.0, section 5.1; schema v1 › Error";
 
-/// Stop reasons, cancellations, rejections, errors.
+/// The variants of stop reasons, cancellations, rejections and errors.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     offering_less(row(
         "ends-with-max-tokens",
@@ -486,7 +487,8 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         CANCEL,
         || Box::new(CompletedByCancel::default()),
     ),
-    // A scenario that looks at a later call of the turn may take such an end for its report.
+    // A scenario about a later call of the turn may confuse the late end of an earlier call with the report of
+    // that call.
     offering_less(row(
         "ends-after-the-turn",
         "The ends of calls are reported immediately after the answer to a prompt that was not cancelled.",

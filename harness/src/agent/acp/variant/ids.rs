@@ -1,6 +1,6 @@
 //! Variants of the ids of sessions, calls and the agent's own requests.
 //!
-//! Knows: the places of ids in messages. Never knows: what they name.
+//! Knows: the places of ids in messages. Never knows: what an id names.
 
 use std::collections::HashMap;
 
@@ -202,7 +202,7 @@ const SESSION_ID: &str = "schema v1 › SessionId";
 const CALL_ID: &str = "schema v1 › ToolCallId";
 const REQUEST_ID: &str = "schema v1 › RequestId";
 
-/// Sessions, calls, requests.
+/// The variants of the ids of sessions, calls and requests.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     outermost(row(
         "long-session-ids",

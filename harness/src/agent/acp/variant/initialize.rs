@@ -182,7 +182,7 @@ fn all_capabilities() -> Value {
     })
 }
 
-/// Declares this of MCP.
+/// Adds a declaration about MCP to the result of `initialize`.
 fn declare_mcp(result: &mut Map, declared: Value) {
     if let Some(capabilities) = result.get_mut("agentCapabilities").and_then(Value::as_object_mut) {
         capabilities.insert("mcpCapabilities", declared);
@@ -194,7 +194,7 @@ const CAPABILITY: &str =
 const MODES: &str = "`modes` and `configOptions` are optional in the answer to `session/new`.";
 const NEW_SESSION: &str = "schema v1 › NewSessionResponse";
 
-/// Capabilities, authentication, versions, modes, options.
+/// The variants of capabilities, authentication, versions, modes and options.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "without-capabilities",

@@ -34,7 +34,7 @@ pub use catalogue::{AGENT_VARIANTS, AgentVariantRow};
 pub trait AgentVariant: Send {
     /// Changes the configuration of the reference agent.
     fn set_up(&self, _config: &mut AgentConfig) {}
-    /// Called for the id of each session that another process of the agent has stored.
+    /// Learns the id of a session that another process of the agent has stored.
     fn on_kept(&mut self, _session: &str) {}
     /// Handles a message of the client: pushes the messages that the agent receives instead, and messages to
     /// the client.
@@ -110,7 +110,7 @@ pub struct VariantAgent {
     coming: VecDeque<(Duration, Value)>,
     /// The delay of the client's messages.
     hears_after: Duration,
-    /// Outputs with the time at which each is due.
+    /// The outputs that have not been returned, each with the time at which it is due.
     waiting: VecDeque<(Duration, AgentOutput)>,
     /// The time at which the last line is due.
     last: Duration,
@@ -124,7 +124,7 @@ const MAX_ASKED: usize = 100_000;
 enum PassingMessage {
     ToAgent(usize, Value),
     ToClient(usize, Value),
-    /// An output that is no message; it bypasses all variants.
+    /// An output other than a message; such an output bypasses all variants.
     Plain(AgentOutput),
 }
 
@@ -155,7 +155,7 @@ impl VariantAgent {
         self.inner.kept()
     }
 
-    /// The sessions that have changed, as [`AcpAgent::take_changed`].
+    /// Returns the sessions that have changed, like [`AcpAgent::take_changed`].
     pub fn take_changed(&mut self, everything: bool) -> Vec<(String, Value)> {
         self.inner.take_changed(everything)
     }
@@ -233,7 +233,7 @@ impl VariantAgent {
         }
     }
 
-    /// Records the client's capabilities and the method of a request.
+    /// Records the client's capabilities, and the method of a request.
     fn heard(&mut self, message: &Value) {
         let method = message["method"].as_str();
         if method == Some("initialize") {
@@ -262,7 +262,8 @@ impl VariantAgent {
         said
     }
 
-    /// Passes messages through the variants until all have arrived. The last item of the list is the next one.
+    /// Passes messages through the variants until every message has arrived. Takes the next message from the
+    /// end of the list.
     fn carry(&mut self, mut list: Vec<PassingMessage>) {
         while let Some(item) = list.pop() {
             match item {
@@ -312,7 +313,7 @@ impl VariantAgent {
         }
     }
 
-    /// Returns the messages that the variant at an index makes of a message.
+    /// Passes a message to the variant at an index, and returns the resulting messages.
     fn through(&mut self, place: usize, message: Value, to_agent: bool) -> MessageFlow {
         let mut flow = MessageFlow::default();
         let answers = answered(&self.asked, &message);

@@ -11,8 +11,8 @@ use super::{
     AgentVariant, CallReportKind, MessageFlow, OpenPrompts, VariantLink, told_call, updating,
 };
 
-/// Delays the first report of a call until the next message. If that reports the call as in progress, merges
-/// the two.
+/// Delays the first report of a call until the next message. If the next message reports the call as in
+/// progress, merges the two.
 #[derive(Default)]
 struct InProgressAtOnce {
     held: Option<((String, String), Value)>,
@@ -110,9 +110,9 @@ impl AgentVariant for ReportedWhenOver {
 /// Sends further updates before or after an update with a status.
 struct MoreUpdatesOfCalls {
     wanted: fn(&str) -> bool,
-    /// Creates the updates before and those after.
+    /// A function that creates the updates to send before and after the given update.
     make: fn(&Map) -> (Vec<Value>, Vec<Value>),
-    /// The members that are removed from the update itself.
+    /// The members that the variant removes from the given update.
     loses: &'static [&'static str],
 }
 
@@ -157,7 +157,7 @@ fn text(text: &str) -> Value {
     json!({"type": "content", "content": {"type": "text", "text": text}})
 }
 
-/// Returns updates with the content of a running call as it grows, each time as a whole.
+/// Returns updates with the growing content of a running call; each update has the whole content so far.
 fn growing(_: &Map) -> (Vec<Value>, Vec<Value>) {
     let (one, two) = (text("ahp-"), text("ahp-ahp-"));
     let after =
@@ -165,7 +165,7 @@ fn growing(_: &Map) -> (Vec<Value>, Vec<Value>) {
     (Vec::new(), after)
 }
 
-/// Returns an update with the content of a finished call, to precede its end.
+/// Returns an update with the content of a finished call; the update precedes the call's end.
 fn content_of(members: &Map) -> (Vec<Value>, Vec<Value>) {
     let content = members.get("content").filter(|content| !content.is_null());
     (content.into_iter().map(|content| json!({"content": content})).collect(), Vec::new())
@@ -210,7 +210,7 @@ impl AgentVariant for PendingAgain {
 const ANY_STATUS: &str = "The `status` of a `tool_call` is any of the four.";
 const MORE: &str = "The agent may send further updates while a tool runs.";
 
-/// Reports and updates.
+/// The variants of reports and updates.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "in-progress-at-once",

@@ -1,6 +1,6 @@
-//! Variants of sessions that are kept: how their conversation is told again, how they are listed.
+//! Variants of stored sessions: how the agent replays a conversation, and how it lists sessions.
 //!
-//! Knows: `session/load`, `session/list`. Never knows: where sessions are kept.
+//! Knows: `session/load`, `session/list`. Never knows: where sessions are stored.
 
 use crate::agent::acp::AgentConfig;
 use crate::wire::json::Value;
@@ -10,10 +10,10 @@ use super::{
     AgentVariant, CallReportKind, MessageFlow, VariantLink, chunk, chunk_of, session_of, told_call,
 };
 
-/// Tells each call of a conversation once, as it was at its end.
+/// Replays each call of a conversation in one report, with the state at the end of the call.
 #[derive(Default)]
 struct CallsAtTheirEnd {
-    /// Loads that were not answered.
+    /// The number of `session/load` requests without an answer.
     open: u64,
     held: Vec<Value>,
 }
@@ -53,10 +53,10 @@ impl AgentVariant for CallsAtTheirEnd {
     }
 }
 
-/// Divides the texts of a conversation that is told again into letters.
+/// Splits the texts of a replayed conversation into single characters.
 #[derive(Default)]
 struct HistoryInLetters {
-    /// Loads that were not answered.
+    /// The number of `session/load` requests without an answer.
     open: u64,
 }
 
@@ -85,7 +85,7 @@ impl AgentVariant for HistoryInLetters {
     }
 }
 
-/// Lists so many sessions on a page.
+/// Lists this many sessions on one page.
 struct SessionPages(usize);
 
 impl AgentVariant for SessionPages {
@@ -98,7 +98,7 @@ const LOADING: &str = "agentclientprotocol.com, protocol v1 › session setup, l
 const PAGINATION: &str = "agentclientprotocol.com, protocol v1 › session list, pagination";
 const PAGES: &str = "How many sessions are on a page is the agent's choice.";
 
-/// How sessions are kept.
+/// The variants of stored sessions.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "history-at-its-end",

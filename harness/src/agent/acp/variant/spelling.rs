@@ -131,8 +131,8 @@ impl AgentVariant for NullMembers {
     }
 }
 
-/// Puts white space around every structural character of the JSON text. It contains no line feed, which would end
-/// the message.
+/// Puts white space around every structural character of the JSON text. The white space has no line feed, which
+/// would end the message.
 fn spaced(message: &Value) -> String {
     let pretty = serde_json::to_string_pretty(message).unwrap_or_default();
     format!(" \t{} ", pretty.replace('\n', "\t"))
@@ -145,7 +145,7 @@ const ESCAPE: &str = "Any character of a string may be escaped.";
 const META: &str =
     "Every type of the protocol has an optional `_meta`: an object of any members, or null.";
 
-/// Numbers, white space, escapes, the order of members, `_meta`, null.
+/// The variants of numbers, white space, escapes, the order of members, `_meta` and null.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row("acp-numbers-with-fraction", "Integers are written as `1.0`.", NUMBER, JSON, || {
         Box::new(AgentFractionalNumbers(FractionPlace::Rest))

@@ -286,7 +286,7 @@ const CHUNKS: &str = "How a text is divided into chunks is not specified.";
 const OFFERED: &str = "The client offers it.";
 const OWN: &str = "A name that begins with `_` is free for methods of one's own.";
 
-/// Updates, texts, requests and notifications.
+/// The variants of updates, texts, requests and notifications.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "commands",

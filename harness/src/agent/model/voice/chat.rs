@@ -1,7 +1,7 @@
-//! OpenAI's chat completions. They have no member for reasoning; it goes into `reasoning_content`, as at
-//! compatible endpoints.
+//! OpenAI's chat completions. The format has no member for reasoning; the reasoning goes into
+//! `reasoning_content`, as at compatible endpoints.
 //!
-//! Knows: the shape. Never knows: scripts.
+//! Knows: the response format. Never knows: scripts.
 
 use crate::wire::json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! Google's `generateContent`.
+//! The response format of Google's `generateContent`.
 //!
-//! Knows: the shape. Never knows: scripts.
+//! Knows: the response format. Never knows: scripts.
 
 use crate::wire::json::{Value, json};
 

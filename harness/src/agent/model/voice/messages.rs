@@ -1,6 +1,6 @@
-//! Anthropic's messages.
+//! The response format of Anthropic's messages.
 //!
-//! Knows: the shape. Never knows: scripts.
+//! Knows: the response format. Never knows: scripts.
 
 use crate::wire::json::{Value, json};
 
@@ -55,7 +55,7 @@ pub(super) fn tell(voice: &mut FamilyVoice, say: &SpokenPart<'_>, out: &mut Vec<
     }
 }
 
-/// Appends to the open block of text, or starts one.
+/// Appends to the open block of text, or starts a new block.
 fn running(
     voice: &mut FamilyVoice,
     kind: TextKind,

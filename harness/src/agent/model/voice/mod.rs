@@ -1,7 +1,7 @@
 //! The response formats of the families: events of a stream, or one body.
 //!
 //! Each family is a file with three functions: the events of a part, the parts of a body, and the body around
-//! them.
+//! the parts.
 //!
 //! Knows: the shapes of the families. Never knows: scripts, requests.
 //!
@@ -51,11 +51,11 @@ pub(super) enum AnswerPart {
 pub(super) struct StreamEvent {
     name: Option<&'static str>,
     data: Value,
-    /// Whether the event has the input of a call whose start an earlier event has announced.
+    /// Whether the event has the input of a call that an earlier event has announced.
     is_input: bool,
 }
 
-/// Marks the last event as one with the input of a call.
+/// Marks the last event as an event with the input of a call.
 fn is_input(events: &mut [StreamEvent]) {
     if let Some(last) = events.last_mut() {
         last.is_input = true;
@@ -125,8 +125,8 @@ impl FamilyVoice {
         bytes
     }
 
-    /// Writes a call; returns the bytes of its start, and those of its input and of what follows. The first
-    /// part is empty if the family does not announce a call before its input.
+    /// Writes a call. Returns the bytes of the call's start, and the bytes of the input and of all that
+    /// follows. The first text is empty if the family does not announce a call before the input.
     pub(super) fn say_in_parts(&mut self, call: &ToolUse) -> [String; 2] {
         let events = self.events(&SpokenPart::Call(call));
         let at = events.iter().position(|event| event.is_input).unwrap_or_default();
@@ -187,7 +187,7 @@ impl FamilyVoice {
         }
     }
 
-    /// Appends to the open text of this kind, or starts one.
+    /// Appends to the open text of this kind, or starts a new text.
     fn add(&mut self, kind: TextKind, text: &str) {
         match &mut self.open {
             Some((open, said)) if *open == kind => said.push_str(text),

@@ -1,6 +1,6 @@
-//! OpenAI's responses.
+//! The response format of OpenAI's responses.
 //!
-//! Knows: the shape. Never knows: scripts.
+//! Knows: the response format. Never knows: scripts.
 
 use crate::wire::json::{Value, json};
 
@@ -110,7 +110,7 @@ fn words(kind: TextKind) -> &'static TextEventNames {
     }
 }
 
-/// Appends to the open item of text, or starts one.
+/// Appends to the open item of text, or starts a new item.
 fn running(voice: &mut FamilyVoice, kind: TextKind, text: &str, out: &mut Vec<StreamEvent>) {
     if voice.open.as_ref().is_some_and(|(open, _)| *open != kind) {
         finish(voice, out);
