@@ -1,6 +1,7 @@
-//! The official crate of one version as a subject: reads questions, a line each, and answers them.
+//! The official crate of one version as a subject: reads one question per line and answers it.
 //!
-//! The packages in the folders beside this file compile it, each with its own `ahp`.
+//! The packages in the folders beside this file compile this file, each with its own version of the crate
+//! `ahp`.
 
 #[macro_use]
 #[path = "src/wrapper.rs"]

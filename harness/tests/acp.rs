@@ -32,7 +32,7 @@ fn talk(arguments: &[&str], lines: &[String]) -> Vec<Value> {
     for line in lines {
         writeln!(stdin, "{line}").unwrap();
     }
-    // The agent ends when its input ends, so the expected output is read before the input is closed.
+    // The agent ends when its input ends, so the test reads the expected output before it closes the input.
     let stdout = child.stdout.take().unwrap();
     let mut said = Vec::new();
     for line in std::io::BufRead::lines(std::io::BufReader::new(stdout)) {
@@ -147,13 +147,13 @@ fn a_denied_call_that_runs_below_the_host_is_a_finding() {
     assert!(junit.contains("below.denied-never-runs"), "{junit}");
 }
 
-/// Returns the command of a reference host whose agent is started by this command line.
+/// Returns the command of a reference host whose agent is started by the given command line.
 fn serve(agent: &str) -> String {
     format!("'{PROGRAM}' serve --listen 127.0.0.1:{{port}}{agent}")
 }
 
-/// Plays a turn on the host that a command starts. Any process that it leaves behind keeps standard error open,
-/// so that this call would not return.
+/// Plays a turn on the host that a command starts. A process that the host leaves behind would keep standard
+/// error open, so this call would not return.
 fn below(serve: &str, how: &[&str], name: &str) -> Output {
     let folder = folder(name);
     let began = Instant::now();
@@ -167,8 +167,8 @@ fn below(serve: &str, how: &[&str], name: &str) -> Output {
     output
 }
 
-/// The host is blamed for a turn that does not end, because clients see only the host; a note points to the
-/// agent.
+/// Checks that a turn that does not end is reported against the host, because clients see only the host; a note
+/// points to the agent.
 #[test]
 fn unusable_agents_below_a_host_end_in_a_verdict() {
     let agents = [
@@ -192,8 +192,8 @@ fn unusable_agents_below_a_host_end_in_a_verdict() {
     }
 }
 
-/// There are two hosts: one below a shell that ends before the host, and one that ignores the request to end,
-/// so that it is killed before it can end its agent.
+/// Tests two hosts: the first runs below a shell that ends before the host. The second ignores the request to
+/// end, so the harness kills this host before the host can end its agent.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_agent_of_a_host_ends_with_the_host() {
@@ -229,7 +229,7 @@ fn calls_of_the_mcp_tool_are_recorded() {
     assert_eq!((&kept["called"], &kept["arguments"]["text"]), (&json!("ahp_probe"), &json!("a")));
 }
 
-/// Writes a profile of an agent that this shell command starts.
+/// Drafts a profile of an agent that a shell command starts, and returns the output of the command.
 fn drafted(command: &str) -> Output {
     let binary = env!("CARGO_BIN_EXE_ahp-harness");
     let words = ["agent", "profile", "--timeout", "20s", "--command", command];
@@ -253,8 +253,8 @@ fn agent_profile_writes_a_profile_or_shows_the_output_of_a_silent_agent() {
     assert!(error.contains("it is cause") && error.contains("it is end"), "{error}");
 }
 
-/// Each place of the protocol tables that the suite never shows needs a reason, and no other place may have
-/// one. Hence the table of reasons can only shrink.
+/// Checks the table of reasons: each place of the protocol tables that the suite does not show needs a reason,
+/// and no other place may have a reason. Hence the table of reasons can only shrink.
 #[test]
 fn every_place_that_a_run_never_shows_has_a_reason() {
     use ahp_harness::report::places::ShownPlaces;

@@ -23,7 +23,8 @@ fn every_fault_of_an_agent_is_detected_and_every_check_can_fail() {
     }
     let broken = matrix.broken(&suite);
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
-    // What an agent can break is reported broken under some fault, rule by rule; the others say why nothing can.
+    // Some fault breaks each requirement that an agent can break. For every other requirement the ledger states
+    // the reason why no agent can break this requirement.
     let ledger = RequirementLedger::of(Version::ACP_1);
     assert!(ledger.iter().count() > 50);
     let alive =
@@ -32,7 +33,8 @@ fn every_fault_of_an_agent_is_detected_and_every_check_can_fail() {
     assert!(alive.is_empty(), "no fault breaks {}", alive.join(", "));
 }
 
-/// Another version may have other methods than this one.
+/// Checks that the checks do not judge an agent of another version, because another version may have other
+/// methods.
 #[test]
 fn an_agent_of_another_version_is_not_judged_by_this_one() {
     let play = |faults: &[Fault]| {

@@ -1,4 +1,4 @@
-//! Tests of captures between a client and an agent, in the form of foreign recorders. The checks of a live run
+//! Tests of captures between a client and an agent, in the formats of other recorders. The checks of a live run
 //! judge each `corpus/acp/NAME.jsonl`, and the result must equal `NAME.txt`.
 //!
 //! `UPDATE=1 cargo test --test acp_captures` rewrites the texts; review the changes.
@@ -26,7 +26,7 @@ fn judged(text: &str, assume: Option<Version>) -> JudgedFile {
     judged
 }
 
-/// Formats the findings: check, weight and lines, then the sentence.
+/// Formats the findings: the check, the weight and the lines of each finding, then the sentence.
 fn said(judged: &JudgedFile) -> String {
     let mut text = String::new();
     for (id, total) in &judged.summary.checks {
@@ -56,7 +56,8 @@ fn captures_have_the_findings_in_their_text_files() {
     }
 }
 
-/// Without connection names, each handshake begins a new conversation, as a restarted process does.
+/// Checks that without connection names, each handshake begins a new conversation, as it does for an agent
+/// process that is restarted.
 #[test]
 fn a_capture_without_connection_names_is_split_at_its_handshakes() {
     let whole = text("broken.jsonl");
@@ -70,7 +71,7 @@ fn a_capture_without_connection_names_is_split_at_its_handshakes() {
     assert_eq!(said(&judged(&bare, None)), said(&judged(&whole, None)));
 }
 
-/// The same conversation in the form of a run, where only the version shows that it is ACP.
+/// Judges the same conversation in the form of a run, where only the version shows that the protocol is ACP.
 #[test]
 fn assuming_acp_judges_client_and_server_lines_as_acp() {
     let whole = text("broken.jsonl");
@@ -81,7 +82,7 @@ fn assuming_acp_judges_client_and_server_lines_as_acp() {
     assert_eq!(said(&found), said(&judged(&whole, None)));
 }
 
-/// Returns the capture lines of one conversation: seconds, `c2a` or `a2c`, and the message without its
+/// Returns the capture lines of a conversation. Each item is: seconds, `c2a` or `a2c`, the message without its
 /// `jsonrpc` member.
 fn conversation(lines: &[(f64, &str, &str)]) -> String {
     let line = |(at, dir, msg): &(f64, &str, &str)| {
@@ -102,7 +103,7 @@ const OPENING: [(f64, &str, &str); 4] = [
     (0.0, "a2c", r#"{"id":1,"result":{"sessionId":"s"}}"#),
 ];
 
-/// Returns the findings for the opening followed by these lines.
+/// Returns the findings for a conversation that consists of the opening and these lines.
 fn found(lines: &[(f64, &str, &str)]) -> String {
     said(&judged(&conversation(&[&OPENING[..], lines].concat()), None))
 }
@@ -199,7 +200,7 @@ fn turn_of(updates: &[&str]) -> String {
     found(&lines)
 }
 
-/// A member that is missing or null in an update keeps its value.
+/// Checks that a member that is missing or null in an update keeps its value.
 #[test]
 fn updates_of_a_call_accumulate() {
     const UPDATE: &str = r#""sessionUpdate":"tool_call_update""#;
@@ -227,8 +228,8 @@ fn updates_of_a_call_accumulate() {
     assert!(renamed.contains("acp.calls.name-kept"), "{renamed}");
 }
 
-/// Returns the findings for a tool call with these inputs one after the other, for which the client rejects the
-/// permission and which the agent runs anyway.
+/// Returns the findings for a tool call that the client rejects and that the agent runs anyway. The agent
+/// reports these inputs of the call one after the other.
 fn ran_though_rejected(inputs: &[&str]) -> String {
     let update = |rest: &str| {
         format!(
@@ -256,7 +257,7 @@ fn ran_though_rejected(inputs: &[&str]) -> String {
     said(&judged(&format!("{text}{ran}\n"), None))
 }
 
-/// The input of a tool call is the last reported one, whichever message reports it.
+/// Checks that the input of a tool call is the input that was reported last, whichever message reported it.
 #[test]
 fn a_rejected_call_is_recognised_by_its_accumulated_input() {
     let found = ran_though_rejected(&["he", "hello"]);
@@ -287,8 +288,8 @@ fn content(list: &str) -> String {
     )
 }
 
-/// New content replaces the old. A terminal that is in the content when it is released may stay there, but must
-/// not come back after it was removed.
+/// Checks that new content replaces the old content. A terminal that is in the content when it is released may
+/// stay there, but must not return to the content after its removal.
 #[test]
 fn a_removed_terminal_shown_after_its_release_is_a_finding() {
     let terminal = r#"[{"type":"terminal","terminalId":"term"}]"#;
@@ -369,7 +370,7 @@ fn repeated_option_ids_are_findings() {
     assert!(!ask("r").contains("acp.permission.option-ids"), "{}", ask("r"));
 }
 
-/// Only an unreadable message or an invalid request is refused with a null identifier.
+/// Checks that only an unreadable message or an invalid request is refused with a null identifier.
 #[test]
 fn a_notification_is_not_answered_without_an_id() {
     let cancel = (1.0, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
@@ -384,8 +385,8 @@ fn a_notification_is_not_answered_without_an_id() {
     assert!(succeeded.starts_with("acp.wire.answered-once MUST"), "{succeeded}");
 }
 
-/// The agent is not blamed for anything before the recording: sessions, tool calls, terminals, requests,
-/// capabilities.
+/// Checks that the checks report no finding about sessions, tool calls, terminals, requests and capabilities
+/// from before the recording.
 #[test]
 fn a_capture_that_begins_late_has_no_finding() {
     let text = text("clean.jsonl");
@@ -403,7 +404,8 @@ fn a_capture_that_begins_late_has_no_finding() {
 const CANCEL: (f64, &str, &str) =
     (1.5, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
 
-/// Returns the findings for a prompt that is cancelled and answered in time, followed by these lines.
+/// Returns the findings for a prompt that the client cancels and the agent answers in time, followed by these
+/// lines.
 fn after_a_cancelled_turn(lines: &[(f64, &str, &str)]) -> String {
     let end = (2.0, "a2c", r#"{"id":2,"result":{"stopReason":"cancelled"}}"#);
     found(&[&[PROMPT, CANCEL, end][..], lines].concat())
@@ -420,7 +422,8 @@ fn no_content_comes_and_nothing_is_asked_after_a_cancelled_turn() {
     };
     let late = after_a_cancelled_turn(&[text(2.1)]);
     assert!(late.starts_with("acp.turns.no-late-updates MUST"), "{late}");
-    // Much later, the content may belong to something else; so may an update that describes the session.
+    // A content update that arrives much later may belong to another operation, and an update may describe the
+    // session.
     assert_eq!(after_a_cancelled_turn(&[text(60.0)]), "");
     let info = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"session_info_update","title":"Done"}}}"#;
     assert_eq!(after_a_cancelled_turn(&[(2.1, "a2c", info)]), "");
@@ -443,7 +446,7 @@ fn no_content_comes_and_nothing_is_asked_after_a_cancelled_turn() {
         CANCEL,
         (2.0, "a2c", r#"{"id":2,"result":{"stopReason":"cancelled"}}"#),
     ];
-    // Cleaning up does not count as work.
+    // Requests that clean up do not count as work after the cancel.
     let tidy = [
         (
             2.1,
@@ -464,7 +467,7 @@ fn no_content_comes_and_nothing_is_asked_after_a_cancelled_turn() {
 /// A second prompt in the session of [`PROMPT`].
 const SECOND_PROMPT: &str = r#"{"id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"on"}]}}"#;
 
-/// A cancelled prompt must be answered, even if another prompt follows.
+/// Checks that an agent must answer a cancelled prompt, even if another prompt follows.
 #[test]
 fn a_cancelled_prompt_is_answered_though_another_one_follows() {
     let next = (2.0, "c2a", SECOND_PROMPT);
@@ -476,7 +479,8 @@ fn a_cancelled_prompt_is_answered_though_another_one_follows() {
     assert_eq!(found(&[PROMPT, CANCEL, answer, next, end, later]), "");
 }
 
-/// No text says what becomes of a prompt that comes while another one is worked on, nor which of them a cancel means.
+/// Checks that overlapping prompts lead to no finding. The specification does not say what happens to a prompt
+/// that arrives while the agent works on another prompt, or which of these prompts a cancel means.
 #[test]
 fn prompts_that_overlap_in_a_session_are_not_judged_as_one_turn() {
     let next = (1.2, "c2a", SECOND_PROMPT);
@@ -484,11 +488,12 @@ fn prompts_that_overlap_in_a_session_are_not_judged_as_one_turn() {
     let cancel = (1.4, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
     let text = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"}}}}"#;
     let end = (3.0, "a2c", r#"{"id":2,"result":{"stopReason":"cancelled"}}"#);
-    // Refused after the cancel, and the turn before it tells more until it is over.
+    // The agent refuses the second prompt after the cancel, and the first turn sends more updates until it
+    // ends.
     let late = (2.9, "a2c", busy.2);
     assert_eq!(found(&[PROMPT, next, cancel, late, (2.95, "a2c", text), end]), "");
     assert_eq!(found(&[PROMPT, next, busy, cancel, (2.0, "a2c", text), end]), "");
-    // What comes after both is a turn as any other.
+    // A prompt after both turns begins an ordinary turn.
     let again = (
         4.0,
         "c2a",
@@ -499,7 +504,8 @@ fn prompts_that_overlap_in_a_session_are_not_judged_as_one_turn() {
     assert!(judged.starts_with("acp.turns.cancelled-by-client note"), "{judged}");
 }
 
-/// After a cancel the client answers what is open: an agent need not wait for that to end its turn, and has to before.
+/// Checks that a client answers open requests after a cancel. The agent may end its turn without waiting for
+/// these answers; without a cancel the agent has to wait.
 #[test]
 fn a_cancelled_turn_may_end_while_permission_is_open() {
     let call = (
@@ -520,7 +526,7 @@ fn a_cancelled_turn_may_end_while_permission_is_open() {
     assert!(open.contains("acp.permission.answered-first note"), "{open}");
 }
 
-/// A tool call during two concurrent turns may belong to either.
+/// Checks that a tool call during two concurrent turns may belong to either turn.
 #[test]
 fn a_tool_call_during_two_turns_belongs_to_neither() {
     let second = [
@@ -544,7 +550,7 @@ fn a_tool_call_during_two_turns_belongs_to_neither() {
     assert!(alone.starts_with("acp.calls.reported SHOULD"), "{alone}");
 }
 
-/// The agent must not ask for permission after the tool call has ended.
+/// Checks that the agent must not ask for permission after the tool call has ended.
 #[test]
 fn permission_is_asked_for_before_a_call_ends() {
     let call = |status| {
@@ -559,7 +565,7 @@ fn permission_is_asked_for_before_a_call_ends() {
     assert_eq!(call("pending"), "");
 }
 
-/// The options of a session setting may be a flat list or groups.
+/// Checks that the options of a session setting may be a flat list or groups.
 #[test]
 fn the_current_value_of_an_option_is_one_of_its_values() {
     let made = |choices: &str| {

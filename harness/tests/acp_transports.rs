@@ -52,7 +52,7 @@ fn run(name: &str, how: &str, arguments: &[&str]) -> (Output, String, PathBuf) {
     (output, said, folder)
 }
 
-/// Judges the file of a run and returns the exit code, which must equal that of the run.
+/// Judges the file of a run and returns the exit code, which must equal the exit code of the run.
 fn judged(folder: &Path) -> Option<i32> {
     let mut judge = Command::new(PROGRAM);
     judge.current_dir(folder).args(["judge", "run.jsonl"]).output().unwrap().status.code()

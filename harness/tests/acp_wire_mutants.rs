@@ -1,5 +1,5 @@
 //! Tests a fixed sample of `mutants --wire --acp`: the share of an agent's faults that the always-on checks
-//! detect in captures, by class, and that they report nothing for a legal rewrite of a capture.
+//! detect in captures, by class, and that these checks report no finding for a legal rewrite of a capture.
 //!
 //! The whole table is in `reports/oracle/`. A lower score here means that a check detects less than before.
 
@@ -18,18 +18,18 @@ use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
 #[path = "common/wire_trial.rs"]
 mod wire_trial;
 
-/// One in this many scenarios of the suite is played.
+/// The divisor of the suite: the test plays one of this many scenarios.
 const PART: usize = 4;
-/// The number of legal variants of the agent that are played as well.
+/// The number of legal variants of the agent that the test plays as well.
 const VARIANTS: u64 = 24;
 /// The number of mutants and of rewrites per operator.
 const COUNT: usize = 4;
 
-/// The minimal share of killed mutants per class, in percent. The actual share is 100 %; the margin allows for
+/// The minimum share of killed mutants per class, in percent. The actual share is 100 %; the margin allows for
 /// different conversations after a change of the suite.
 const LEAST: usize = 97;
-/// The minimal share of mutants that are noted or killed, in percent, among those that break only what the
-/// specification does not demand.
+/// The minimum share, in percent, of noted or killed mutants among the mutants that only break recommendations
+/// of the specification.
 const NOTED: usize = 97;
 
 fn captures() -> Vec<MutableCapture> {
@@ -60,8 +60,8 @@ fn the_score_of_each_class_of_agent_mutants_does_not_fall() {
     assert!(untried.len() * 20 < results.len(), "not tried: {untried:?}");
 }
 
-/// Mutants that break only a requirement with the weight "note" do not count for the score, but must be
-/// detected.
+/// Mutants that break only requirements of the weight "note" do not count for the score, but the checks must
+/// detect them.
 #[test]
 fn mutants_that_break_only_notes_are_detected() {
     let trial = WireTrial::new(captures(), 2, COUNT);

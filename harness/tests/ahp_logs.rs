@@ -1,5 +1,6 @@
-//! Tests of logs that AHP software keeps of its connections: how logs are read and merged, that an unknown
-//! order of messages never causes a finding, and that logs written by the harness are judged like a capture.
+//! Tests of logs that AHP software keeps of its connections: how the harness reads and merges logs, that an
+//! unknown order of messages never causes a finding, and that logs written by the harness are judged like a
+//! capture.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -145,8 +146,9 @@ fn a_line_without_its_log_member_is_the_message() {
     assert!(wrong(&format!("{{\"a\":1,{meta}}}").replace("c2s", "up")).contains("found `\"up\"`"));
 }
 
-/// Two clients rename a session in the same millisecond. In each order of the two logs, a different client has
-/// sent its dispatch after the other client's number was received.
+/// Judges two clients that rename a session in the same millisecond. In each order of the two logs, a dispatch
+/// of a different client comes after the envelope with the other client's action, so a finding would depend on
+/// the order.
 #[test]
 fn an_undecided_order_of_two_logs_has_no_finding() {
     let own = |name, client, number: u64, at: u32| {
@@ -174,7 +176,7 @@ fn an_undecided_order_of_two_logs_has_no_finding() {
         assert_eq!((judged.connections, judged.messages), (2, 14));
         assert!(!judged.summary.failed());
     }
-    // A finding that a single log shows is reported, whatever else is unknown.
+    // The harness reports a finding that a single log proves, whatever the order of other messages.
     let own = a.titled(30, 6, "three", None);
     let judged = verdict(&[("1", &own.text), ("2", &b.text)]);
     let alone = found(&verdict(&[("1", &own.text)]));
@@ -182,8 +184,8 @@ fn an_undecided_order_of_two_logs_has_no_finding() {
     assert_eq!(found(&judged), alone);
 }
 
-/// With a millisecond between the messages, the same breach is found. The result does not depend on the file
-/// names, and the message contains the names of the logs.
+/// Checks that the harness finds the same breach if a millisecond is between the messages. The result does not
+/// depend on the file names, and the message contains the names of the logs.
 #[test]
 fn a_decided_order_of_two_logs_has_a_finding() {
     let a = ConnectionLog::new("first one").shaken(1, "A", 4).subscribed(2, 4, "old");
@@ -202,7 +204,8 @@ fn a_decided_order_of_two_logs_has_a_finding() {
     let tied = ConnectionLog::new("late").shaken(20, "C", 4);
     let judged = verdict(&[("1", &open.text), ("2", &b.text), ("3", &tied.text)]);
     assert_eq!(found(&judged), []);
-    // A `serverSeq` that one subscriber did not receive; the message contains the names of the logs.
+    // One subscriber did not receive this `serverSeq`; the message of the finding contains the names of the
+    // logs.
     let behind = ConnectionLog::new("b").shaken(1, "B", 4).subscribed(3, 4, "old");
     let behind = behind.titled(30, 10, "newer", None);
     let judged = verdict(&[("1", &a.text), ("2", &behind.text)]);
@@ -228,7 +231,7 @@ fn a_clock_that_goes_back_makes_more_of_the_order_undecided() {
     let later = ConnectionLog::new("late").shaken(60, "C", 4);
     let judged = verdict(&[("1", &a.text), ("2", &later.text)]);
     assert_eq!(found(&judged), [("sequence.real-time".to_owned(), 1)]);
-    // Within one log, the order of the lines is the order of the messages.
+    // Within a log, the order of the lines is the order of the messages.
     let judged = verdict(&[("1", &a.text)]);
     assert_eq!(found(&judged), []);
 }
@@ -244,7 +247,7 @@ fn segments_of_a_log_are_joined() {
         verdict(&[("log.jsonl", &first), ("log.2.jsonl", &third), ("log.1.jsonl", &second)]);
     assert_eq!((found(&judged), judged.connections, judged.messages), (vec![], 1, 7));
     assert_eq!(judged.notes, Vec::<String>::new());
-    // A missing segment is not the host's fault, although it leaves a gap in the numbers.
+    // The harness does not report a missing segment as a fault of the host, although the numbers have a gap.
     let judged = verdict(&[("log.jsonl", &first), ("log.2.jsonl", &third)]);
     assert_eq!((found(&judged), judged.connections), (vec![], 1));
     assert!(has(&judged, "the segment 1 before it is not there"), "{:?}", judged.notes);
@@ -277,7 +280,7 @@ fn a_truncated_message_is_never_a_finding() {
     let checks: Vec<_> =
         found(&verdict(&[("1", &without.text)])).into_iter().map(|it| it.0).collect();
     assert_eq!(checks, ["dispatch.no-forged-origin", "jsonrpc.no-stray-response"]);
-    // Messages before a truncated one are judged.
+    // The harness judges the messages before a truncated message.
     let log = before().titled(3, 4, "x", None).truncated(4, "s2c", message);
     assert!(!found(&verdict(&[("1", &log.text)])).is_empty());
 }
@@ -298,7 +301,7 @@ fn logs_of_both_ends_of_a_connection_are_joined() {
         assert!(has(&judged, "the two ends of one connection"), "{:?}", judged.notes);
         assert_eq!(found(&judged), []);
     }
-    // The two clocks may differ by more than the duration of the connection.
+    // The clocks of two logs may differ by more than the duration of the connection.
     let mut far = ConnectionLog::new("a window").shaken(9_002, "A", 4).subscribed(9_004, 4, "old");
     far = far.dispatched(9_004, 1, "x").titled(9_005, 5, "x", Some(("A", 1)));
     assert_eq!(verdict(&[("1", &host.text), ("2", &far.text)]).connections, 1);
@@ -319,11 +322,12 @@ fn a_handshake_in_a_log_begins_a_second_connection() {
     let logs = read(&[("1", &log.text)]).unwrap();
     let whole: Vec<bool> = logs.connections.iter().map(|it| it.whole).collect();
     assert_eq!(whole, [true, false]);
-    // It is unknown whether the connection is the same, so the old subscription may still be active.
+    // The logs do not show whether the connection is the same, so the old subscription may still be active.
     assert_eq!(found(&judge_logs(&logs, None, FailOn::default())), []);
 }
 
-/// A log does not contain the end of a connection, so the host is not blamed for unanswered requests.
+/// Checks that a log does not contain the end of a connection, so the harness reports no finding for unanswered
+/// requests.
 #[test]
 fn requests_open_at_the_end_of_a_log_have_no_finding() {
     let ask =
@@ -357,21 +361,21 @@ fn unreadable_lines_are_reported_with_file_and_line() {
         assert!(has(&judged, reason), "{:?}", judged.notes);
         assert_eq!(judged.messages, 4);
     }
-    // The opposite case: a line of a log in a capture.
+    // Test the opposite case: a line of a log in a capture.
     let text = format!("{{\"dir\":\"open\",\"conn\":\"A\"}}\n{good}");
     let judged = judge(text.as_bytes(), None, FailOn::default()).unwrap();
     assert!(judged.broken && has(&judged, "line 2 cannot be read"), "{:?}", judged.notes);
     assert!(has(&judged, "a line of a log"), "{:?}", judged.notes);
-    // An incomplete last line of a file that is still being written is no mistake.
+    // An incomplete last line is no mistake: the file is still being written.
     let judged = verdict(&[("x.jsonl", &good[..good.len() - 9])]);
     assert!(!judged.broken && has(&judged, "was cut off with the file"), "{:?}", judged.notes);
-    // A line that never ends.
+    // Test a line that never ends.
     let endless =
         io::Read::chain(good.as_bytes(), io::Read::take(io::repeat(b'x'), MAX_LINE as u64 + 5));
     let endless = io::BufReader::new(endless);
     let logs = ConnectionLogs::read(vec![("x.jsonl".to_owned(), endless)]).unwrap();
     assert!(logs.broken && logs.notes[0].contains("longer than"), "{:?}", logs.notes);
-    // An empty file next to a non-empty one.
+    // Test an empty file next to a non-empty file.
     let judged = verdict(&[("x.jsonl", ""), ("y.jsonl", &good)]);
     assert_eq!(
         (judged.notes.as_slice(), judged.messages),
@@ -386,7 +390,7 @@ fn control_characters_in_names_are_escaped() {
     assert_eq!(logs.connections[0].name, r"a\u{1b}[31m\nb");
 }
 
-// Written logs
+// The bytes of written logs, by file name.
 
 type LogFiles = Arc<Mutex<HashMap<String, Vec<u8>>>>;
 
@@ -430,7 +434,7 @@ fn as_logs(capture: &[u8], redactor: SecretRedactor) -> Vec<(String, String)> {
     all
 }
 
-/// Every capture of the corpus gives the same result as its logs.
+/// Checks that every capture of the corpus gives the same result as its logs.
 #[test]
 fn a_capture_and_its_logs_are_judged_alike() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures");
@@ -454,7 +458,8 @@ fn a_capture_and_its_logs_are_judged_alike() {
         assert_eq!(found(&again), found(&judged), "{}", path.display());
         assert_eq!(again.messages, judged.messages, "{}", path.display());
         for (check, total) in &judged.summary.checks {
-            // Observations that depend on the order of connections within a millisecond are not made in logs.
+            // Logs allow fewer observations than captures: the harness leaves out observations that depend on
+            // the order of connections within a millisecond.
             let (seen, most) = (again.summary.checks[check].observations, total.observations);
             assert!(seen <= most, "{check} of {}: {seen}, {most}", path.display());
             fewer += usize::from(seen < most);
@@ -529,7 +534,7 @@ fn lines_that_are_no_objects_are_kept_unchanged() {
     assert_eq!(reader.next_event(), Ok(None));
 }
 
-// Commands
+// Runs the program; returns the exit code and the output.
 
 fn harness(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_ahp-harness")).args(arguments).output().unwrap();
@@ -612,7 +617,7 @@ fn a_run_writes_logs_that_are_judged_as_it_was() {
     let [place] = places.as_slice() else { panic!("{places:?}") };
     let (code, text) = harness(&["judge", place.to_str().unwrap()]);
     assert!(code == Some(0) && text.contains("0 broken"), "{text}");
-    // The logs of a second run in the same folder would be read as part of the first run.
+    // The program would read the logs of a second run in the same folder as part of the first run.
     let (code, text) = harness(&arguments);
     assert!(code == Some(2) && text.contains("to be empty"), "{text}");
     let (code, text) = harness(&["judge", logs.to_str().unwrap()]);

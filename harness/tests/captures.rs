@@ -35,7 +35,8 @@ fn judged() -> Vec<(PathBuf, BTreeMap<String, CheckTotal>)> {
     paths.into_iter().map(judge).collect()
 }
 
-/// Formats the findings: check, weight and lines, then the sentence and the difference.
+/// Formats the findings: the check, the weight and the lines of each finding, then the sentence and the
+/// difference.
 fn said(checks: &BTreeMap<String, CheckTotal>) -> String {
     let mut text = String::new();
     for (id, total) in checks {
@@ -68,7 +69,7 @@ fn every_capture_has_the_findings_in_its_text_file() {
     }
 }
 
-/// Redaction with numbered marks changes no verdict: checks, weights and lines stay the same.
+/// Checks that redaction with numbered marks changes no verdict: checks, weights and lines stay the same.
 #[test]
 fn redacted_captures_have_the_same_findings() {
     let patterns = ["^[a-z]+[0-9]+$", "^[A-D]$", r"(?i)\b(one|two|three|hello|count|a)\b"];

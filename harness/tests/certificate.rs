@@ -107,7 +107,7 @@ fn the_certificate_of_the_reference_host_has_no_failure() {
     ] {
         assert!(out.join(file).exists(), "{file}");
     }
-    // All reports can be made again from the file of the run alone.
+    // All reports can be generated again from the file of the run.
     let again = folder("certificate-again");
     let file = out.join("run.jsonl");
     harness(&["report", file.to_str().unwrap(), "--out", again.to_str().unwrap()]);
@@ -160,12 +160,14 @@ fn a_finding_of_a_check_breaks_only_its_own_requirement() {
     assert_eq!(row("jsonrpc.error.shape")["outcome"], "fail", "{said}");
     assert_eq!(row("jsonrpc.version.tag-output")["outcome"], "pass", "{said}");
     assert_eq!(row("transport.whole-messages")["outcome"], "pass", "{said}");
-    // An unobserved requirement does not pass, and optional behaviour that the host never shows is skipped.
+    // A requirement without an observation does not pass; optional behaviour that the host never shows is
+    // skipped.
     assert_eq!(row("auth.required.data")["outcome"], "skip", "{said}");
     let asked = row("channel.present-on-server-requests");
     assert_eq!(asked["outcome"], "skip", "{asked}");
     assert!(asked["reason"].as_str().unwrap().contains("asks a client for something"), "{asked}");
-    // A profile without a played scenario is not applicable, even if a check has observations of it.
+    // A profile without a played scenario is not applicable, even if a check has observed a requirement of the
+    // profile.
     let profiles = certificate["profiles"].as_array().unwrap();
     let terminals = profiles.iter().find(|profile| profile["name"] == "terminals").unwrap();
     assert_eq!(terminals["verdict"], "not-applicable", "{terminals}");
@@ -217,7 +219,7 @@ fn every_link_of_the_page_has_a_target_and_nothing_is_repeated() {
     for link in &links {
         assert!(ids.contains(link), "`{link}` leads nowhere");
     }
-    // A rule that is broken in two ways has one article.
+    // A requirement that is broken in two ways has one article.
     let articles = between(&page, "<article", "</article>");
     assert_eq!(articles.len(), 1, "{articles:?}");
     assert!(articles[0].contains("5 times in 5 scenarios"), "{}", articles[0]);
@@ -284,8 +286,8 @@ fn matrix_lists_the_certificates() {
     assert_eq!(code, Some(2), "{said}");
 }
 
-/// Returns the violations of the schema in a certificate. Only the keywords that the schema uses are
-/// implemented, and an unknown keyword fails: an existing validator crate would add a minute to every clean
+/// Returns the violations of the schema in a certificate. The function implements only the keywords that the
+/// schema uses, and fails at an unknown keyword. An existing validator crate would add a minute to every clean
 /// build.
 fn mistakes(certificate: &Value) -> Vec<String> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("certificate.schema.json");
@@ -412,7 +414,7 @@ fn certificates_are_valid_by_their_schema() {
     assert!(!mistakes(&json!({"format": 2})).is_empty());
 }
 
-/// The schema must describe every member that is written.
+/// Checks that the schema must describe every member that is written.
 #[test]
 fn the_schema_names_every_member() {
     fn unnamed(value: &Value, schema: &Value, root: &Value, path: &str, found: &mut Vec<String>) {
@@ -446,8 +448,8 @@ fn the_schema_names_every_member() {
     assert_eq!(found, Vec::<String>::new());
 }
 
-/// Makes a run in which all MUST and essential requirements of annotations held except one, whose scenarios
-/// were skipped for these causes.
+/// Makes a run in which all but one of the MUST and essential requirements of annotations held. The scenarios
+/// of the last requirement were skipped for these causes.
 fn all_but_one(causes: &[&str]) -> (HostCertificate, String) {
     let nothing = HostCertificate::of(&FinishedRun::read(run(&[], "h").as_bytes()).unwrap());
     let heavy = nothing
@@ -497,11 +499,11 @@ fn a_profile_with_a_must_out_of_reach_is_incomplete() {
     assert_eq!([&reason.must[..], &reason.essential[..]].concat(), [id]);
     assert!(brief::markdown(&certificate).contains("Out of reach of this run"));
 
-    // No scenario can be played in this version.
+    // In this version the harness can play no scenario of the requirement.
     let (certificate, _) = all_but_one(&["other-version"]);
     assert_eq!(profile(&certificate).verdict, ProfileVerdict::Incomplete);
 
-    // A requirement that does not apply to the host is no gap, even if one of its scenarios is for another
+    // A requirement that does not apply to the host leaves no gap, even if one of its scenarios is for another
     // version.
     for causes in [&["not-applicable"][..], &["not-applicable", "other-version"]] {
         let (certificate, _) = all_but_one(causes);

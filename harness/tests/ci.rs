@@ -40,7 +40,8 @@ fn check(folder: &Path, arguments: &[&str], code: i32, expected: &[&str]) -> Str
     said
 }
 
-/// Writes a scenario that passes, or one that expects a refusal that does not happen.
+/// Writes a scenario that passes if `holds` is set; if not, the scenario expects a refusal that does not
+/// happen.
 fn scenario(folder: &Path, id: &str, holds: bool) {
     let outcome = if holds { "accept: {}" } else { "reject: {}" };
     let text = format!(
@@ -122,7 +123,7 @@ fn plays_a_part_of_the_selection() {
     );
 }
 
-/// Returns the lines about the run of one kind.
+/// Returns the lines of one kind that describe the run.
 fn about(text: &str, kind: &str) -> Vec<Value> {
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["run"] == kind).collect()
@@ -196,14 +197,14 @@ fn merges_shards_into_the_run_that_they_are_parts_of() {
     assert_eq!(methods(&whole), methods(&merged));
     assert_eq!(methods(&merged).iter().filter(|(_, lines)| !lines.is_empty()).count(), 2);
 
-    // Every command that reads a run reads the merged one: the verdicts are the same, and the identifiers have
+    // Every command that reads a run reads the merged run: the verdicts are the same, and the identifiers have
     // both seeds.
     check(&here, &["judge", "run.jsonl"], 1, &["5 scenarios", "3 passed, 2 failed"]);
     check(&here, &["diff", "whole.jsonl", "run.jsonl"], 0, &["no difference"]);
     check(&here, &["report", "run.jsonl"], 0, &["report.html"]);
     check(&here, &["merge", "1.jsonl", "--out", "half.jsonl"], 0, &["shard 2/2 is not among"]);
 
-    // A part certifies nothing, merged or not; the whole run does.
+    // A part of a run certifies nothing, before or after a merge; a whole run certifies the host.
     for (file, complete) in [("run.jsonl", true), ("half.jsonl", false), ("1.jsonl", false)] {
         check(&here, &["report", file], 0, &[]);
         let certificate: Value =
@@ -249,9 +250,9 @@ fn merges_nothing_that_is_not_one_run() {
             "{other}"
         );
     }
-    // The port of a local address is random and does not matter.
+    // The port of a local address is random, so it may differ.
     check(&here, &["merge", "near.jsonl", "nearer.jsonl"], 0, &["2 scenarios of 2 files"]);
-    // A blank line shifts the line numbers behind it, and the references to those lines.
+    // A blank line shifts the numbers of the later lines, and the references to these lines.
     with("blank.jsonl", &text.replacen("\n{\"case\":0,\"t\"", "\n\n{\"case\":0,\"t\"", 1));
     check(&here, &["merge", "1of2.jsonl", "blank.jsonl"], 0, &["3 scenarios of 2 files"]);
     check(&here, &["judge", "run.jsonl"], 0, &["3 passed"]);
@@ -276,7 +277,7 @@ fn writes_the_baseline_anew() {
     let known = ["run", "suite", "--baseline", "known.yaml"];
     check(&here, &known, 0, &["1 passed, 2 known"]);
 
-    // A known failure does not hide another failure, not even in the same scenario.
+    // A known failure does not hide another failure, even in the same scenario.
     let path = here.join("suite/mine/b.yaml");
     let before = fs::read_to_string(&path).unwrap();
     let more = "  - open: { by: [A] }\n  - request: { by: A, method: ping, result: { x: 1 }, proves: ping.response }\n";
@@ -284,7 +285,8 @@ fn writes_the_baseline_anew() {
     check(&here, &known, 1, &["1 passed, 1 failed, 1 known", "ping.response"]);
     fs::write(&path, before).unwrap();
 
-    // The user's reason is kept, whatever it contains; so are entries that were not played.
+    // The baseline keeps the user's reason, whatever it contains, and also keeps entries whose scenarios were
+    // not played.
     let odd = r##""it's #1: \"so\" \\ – [x]""##;
     fs::write(&file, written.replace("\"TODO: give the reason\"", odd)).unwrap();
     check(&here, &[&update[..], &["--id", "mine/a"]].concat(), 0, &["1 passed", "0 new entries"]);
@@ -316,7 +318,7 @@ fn a_junit_file_tells_where_and_what() {
     let again = "ahp-harness run suite --profile all --seed 7 --id mine/b";
     assert!(body.contains(again), "{body}");
     assert!(xml.contains("<property name=\"seed\" value=\"7\""), "{xml}");
-    // Whole seconds, as the schemas of JUnit readers require.
+    // JUnit readers require timestamps in whole seconds.
     let stamp = xml.split("timestamp=\"").nth(1).unwrap().split('"').next().unwrap();
     assert!(stamp.len() == 19 && !stamp.contains('.'), "{stamp}");
 }
@@ -354,7 +356,7 @@ fn a_conversation_can_be_shown() {
     check(&here, &["run", "suite", "--report", "jsonl=run.jsonl"], 1, &[]);
     let show = ["show", "run.jsonl", "--case", "mine/b"];
     let said = check(&here, &show, 0, &["→ session/titleChanged clientSeq 1", "! "]);
-    // The dispatched action and its echo are shown in full.
+    // The report shows the dispatched action and its echo in full.
     assert!(said.contains("\"title\": \"Tea\"") && said.contains("\"serverSeq\":"), "{said}");
     check(&here, &["show", "run.jsonl", "--case", "mine/x"], 2, &["no scenario `mine/x`"]);
     check(&here, &["view", "run.jsonl"], 0, &["view.html"]);
@@ -409,7 +411,7 @@ fn the_action_certifies_with_the_options_it_is_given() {
     let here = folder("action");
     scenario(&here, "mine/it holds", true);
     let action = github("actions/ahp-harness/action.yml");
-    // The second script in the file; its lines are indented by eight spaces.
+    // Take the second script in the file, and remove the indentation of eight spaces.
     let script = action.split("      run: |\n").nth(2).unwrap();
     let script: Vec<&str> =
         script.lines().map_while(|line| line.strip_prefix("        ")).collect();
@@ -459,7 +461,7 @@ fn reports_of_an_older_version_use_its_names() {
         assert!(!text.contains("chat/delta"), "{name}: {text}");
     }
     assert!(article.contains("since 1)"), "{article}");
-    // The author's own line is shown as it was written.
+    // The report shows the author's line as the author wrote it.
     let quoted = |text: &str| text.lines().filter(|line| line.contains("chat/delta")).count();
     assert_eq!((quoted(&said), quoted(&judged)), (1, 1), "{said}");
 }

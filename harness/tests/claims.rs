@@ -17,7 +17,7 @@ use ahp_harness::verdict::Status;
 use ahp_harness::wire::version::Version;
 
 const OPEN: &str = "  - open: { by: [A, B] }\n";
-/// A state that every session has, and one that no session has.
+/// Two states: every session has the first, and no session has the second.
 const RIGHT: &str = r#"of: "${session}", state: { lifecycle: ready }"#;
 const WRONG: &str = r#"of: "${session}", state: { lifecycle: nowhere }"#;
 /// Requirements of three weights.
@@ -66,7 +66,7 @@ fn snapshot(what: &str, rule: &str) -> String {
     format!("snapshot: {{ {what}{proves} }}")
 }
 
-/// Returns a step that waits for a message that never arrives.
+/// Returns a step that waits for a message that never arrives; the step proves `rule`.
 fn nothing(rule: &str, more: &str) -> String {
     format!("expect: {{ at: A, type: chat/usage{more}, proves: [{rule}] }}")
 }
@@ -77,7 +77,7 @@ fn a_failed_claim_breaks_only_its_own_requirements() {
     let report = check(&steps, Status::Note, &["note", "pass"]);
     let failure = report.failure.as_ref().unwrap();
     assert_eq!((failure.rule.as_str(), report.observations), (NOTE, 1));
-    // The heaviest failed claim decides the status, and all failed claims are reported.
+    // The heaviest failed claim decides the status, and the report lists all failed claims.
     let steps = [snapshot(WRONG, NOTE), snapshot(WRONG, ESSENTIAL), snapshot(RIGHT, MUST)];
     let report = check(&steps, Status::Fail, &["note", "FAIL", "pass"]);
     let rules: Vec<&str> = report.failures().map(|failure| failure.rule.as_str()).collect();
@@ -115,12 +115,12 @@ fn claims_after_a_choice_of_the_host_are_skipped() {
     assert_eq!((outcome, reason.as_str()), (RequirementOutcome::Skip, "the host is nowhere"));
     let report = check(&[other, snapshot(RIGHT, ESSENTIAL)], Status::Skip, &["skip"]);
     assert_eq!(report.reason, "the host is nowhere");
-    // A missing message is also a choice of the host; an error or silence is not.
+    // A missing message is a choice of the host, too; an error or silence is not a choice.
     let wait = choice("await: { at: A, type: chat/usage");
     check(&[wait, snapshot(RIGHT, MUST)], Status::Skip, &["skip"]);
     let refused = choice("request: { by: A, method: noSuchMethod, result: {}");
     check(&[refused, snapshot(RIGHT, MUST)], Status::Untested, &["untested"]);
-    // If the host fulfils the premise, the claims count.
+    // If the host fulfils the premise, the claims decide the status.
     let held = choice(&format!("snapshot: {{ {RIGHT}"));
     check(&[held, snapshot(RIGHT, MUST)], Status::Pass, &["pass"]);
 }
@@ -162,8 +162,8 @@ fn a_message_about_something_else_leaves_later_claims_untested() {
     // The message arrived with other content, so the later steps can still be tested.
     let other = [title.to_owned(), expect("action: { title: U }"), after.clone()];
     check(&other, Status::Fail, &["FAIL", "pass"]);
-    // The message is about another client, or it is accepted where a rejection is expected, so the expected
-    // message did not arrive.
+    // If the message is about another client, or is accepted although the step expects a rejection, the
+    // expected message did not arrive.
     let foreign = expect(r#"origin: { clientId: "${B.id}" }"#);
     let report =
         check(&[title.to_owned(), foreign, after.clone()], Status::Fail, &["FAIL", "untested"]);
@@ -187,12 +187,12 @@ fn a_failed_binding_affects_only_the_steps_that_use_it() {
         &["note", "untested", "pass"],
     );
     assert!(report.claims[1].untested.raw().contains("`${n}` is not known"), "{report:?}");
-    // A later step acts with the bound value, so it cannot be played.
+    // A later step acts with the bound value, so the harness cannot play this step.
     let acts = r#"request: { by: A, method: "subscribe", params: { channel: "${n}" } }"#.to_owned();
     let report =
         check(&[finds, acts, snapshot(RIGHT, ESSENTIAL)], Status::Note, &["note", "untested"]);
     assert!(report.claims[1].untested.raw().contains("`${n}` is not known"), "{report:?}");
-    // The answer is bound, even if it does not match.
+    // The name is bound to the answer, even if the answer does not match.
     let answer = format!(
         "request: {{ by: A, method: listSessions, result: {{ nowhere: $present }}, as: list, proves: {NOTE} }}"
     );
@@ -251,7 +251,8 @@ fn a_refusal_counts_beside_what_was_accepted() {
     let sound = r#"dispatch: { by: A, channel: "${session}", action: { type: session/titleChanged, title: T }, accept: true }"#;
     let report = check(&[malformed, sound.to_owned()], Status::Pass, &["pass"]);
     assert_eq!(certificate(&report)(MUST).0, RequirementOutcome::Pass);
-    // An action that clients may never dispatch has no twin of its own; the twin is any accepted dispatch.
+    // Clients may never dispatch such an action, so the host cannot accept the same action elsewhere. Any
+    // accepted dispatch proves that the host is able to accept.
     let report =
         check(&[refused("{ type: session/ready }"), sound.to_owned()], Status::Pass, &["pass"]);
     assert_eq!(report.claims[0].twin.as_deref(), Some("dispatch *"));

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Runs the program in a separate folder, so that it writes nothing next to the sources.
+/// Runs the program in a separate folder, so that the program writes no files next to the sources.
 fn run(arguments: &[&str]) -> Output {
     let folder = folder();
     let program = env!("CARGO_BIN_EXE_ahp-harness");
@@ -273,11 +273,11 @@ fn every_published_version_is_known_by_its_actions_and_methods() {
         "0.2.0", "0.1.0", "1", "acp-1",
     ];
     assert_eq!(names, published);
-    // An action of an older version that the newest versions do not have.
+    // Explain an action of an older version that the newest versions do not have.
     let expected = ["action session/delta in 0.3.0: on session channels"];
     check(&["explain", "session/delta", "--spec", "0.3.0"], 0, &expected);
     check(&["explain", "session/delta", "--spec", "1.0.0"], 2, &[]);
-    // One of the newest version that an older one calls by another name.
+    // Explain an action of the newest version that has another name in an older version.
     let expected = ["called `session/delta`"];
     check(&["explain", "chat/delta", "--spec", "0.3.0"], 0, &expected);
     let id = "chat.stream.kind-match";

@@ -42,7 +42,7 @@ fn the_reference_hosts_agent_keeps_the_contract() {
     }
 }
 
-/// Vectors that no agent could fail would be useless.
+/// Checks that faulty agents fail vectors; a vector that no agent can fail would be useless.
 #[test]
 fn an_agent_that_breaks_the_contract_is_noticed() {
     let check = |fault: HostFault, name: &str| {

@@ -23,7 +23,7 @@ const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 /// The seeds of the recording and of the second run, so that every identifier differs.
 const SEEDS: [u64; 2] = [1, 2];
 
-/// A recorder that keeps the transcript in memory.
+/// A recorder that holds the transcript in memory.
 #[derive(Clone, Default)]
 struct WireSheet(Arc<Mutex<Vec<TranscriptLine>>>);
 
@@ -65,7 +65,7 @@ fn loaded(made: &ConvertedScenario) -> Arc<ParsedScenario> {
     Arc::new(loaded.scenario.unwrap())
 }
 
-/// Members of steps that do something that a recording does not contain.
+/// Members of steps whose effect is not visible in a recording.
 const LOST: &[&str] = &["flood", "mangle", "credentials", "origin"];
 
 /// Returns whether the text of a prompt contains a client identifier, which differs when the recording is
@@ -84,9 +84,9 @@ fn names_a_client(step: &ScenarioStep) -> bool {
 fn every_carried_scenario_plays_again() {
     let mut played = 0;
     for entry in &ScenarioSuite::carried().entries {
-        // Some scenarios cannot be restored from a recording: settings of the host and a client's credentials
-        // are not in the conversation, a flood is too long to be kept, and answers to several malformed
-        // requests with one identifier are ambiguous.
+        // Some scenarios cannot be restored from a recording. Settings of the host and credentials of a client
+        // are not part of the conversation. A flood is too long to be kept. Answers to several malformed
+        // requests with the same identifier are ambiguous.
         let lost = |step: &ScenarioStep| step.members.iter().any(|(name, ..)| LOST.contains(name));
         let is_own = !entry.scenario.host.is_empty() || entry.scenario.embedded_only.is_some();
         if is_own || entry.scenario.steps.iter().any(|step| lost(step) || names_a_client(step)) {

@@ -1,5 +1,6 @@
-//! Tests the reference host with many clients: there is no finding, and every rule that they can exercise is
-//! observed. The bench `crowd` does the same with 32 clients and 100,000 actions, and measures the memory.
+//! Tests the reference host with many clients: the checks report no finding, and observe every rule that these
+//! clients can exercise. The bench `crowd` does the same with 32 clients and 100,000 actions, and measures the
+//! memory.
 
 #[path = "common/crowd.rs"]
 mod crowd;
@@ -8,7 +9,7 @@ use crowd::TestCrowd;
 
 const CLIENTS: u32 = 8;
 const ACTIONS: u64 = 400;
-/// The checks that the crowd must exercise.
+/// The checks that the crowd of clients must exercise.
 const TESTED: &[&str] = &[
     "sequence.grows",
     "sequence.one-envelope",

@@ -1,4 +1,4 @@
-//! Tests with a host that ends, hangs or restarts: only the scenario that causes it is blamed.
+//! Tests with a host that ends, hangs or restarts: only the scenario that causes the outage gets a finding.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -11,14 +11,14 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// The requirement that an outage breaks.
+/// The requirement that a host breaks by an outage.
 const OUTLIVES: &str = "security.no-crash-fuzz";
 /// A scenario that does not harm the host.
 const CALM: &str = r#"
   - open: { by: A }
   - dispatch: { by: A, channel: "${session}", action: { type: session/titleChanged, title: calm }, accept: {}, proves: dispatch.table.client.session.titleChanged }
 "#;
-/// Scenarios that end a host with the matching weakness, by their names in the tables below.
+/// Scenarios that end a host with the matching weakness. The tables below refer to the names.
 const DEADLY: &[(&str, &str)] = &[
     (
         "dispatch",
@@ -51,7 +51,8 @@ const DEADLY: &[(&str, &str)] = &[
 "#,
     ),
 ];
-/// The ways of `examples/dying_host.rs` that a single scenario can trigger, each with that scenario.
+/// The failures of `examples/dying_host.rs` that a single scenario can trigger, each with the name of that
+/// scenario.
 const WAYS: &[(&str, &str)] = &[
     ("exits-at-a-handshake", "handshake"),
     ("exits-at-a-dispatch", "dispatch"),
@@ -124,7 +125,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (Output, BTreeMap<String, Value>) {
     (output, told)
 }
 
-/// Returns the scenarios that are blamed for an outage, and checks that there is no other failure.
+/// Returns the scenarios with a finding about an outage, and checks that no scenario has another failure.
 fn blamed(results: &BTreeMap<String, Value>) -> Vec<&str> {
     let failed = results.iter().filter(|(_, it)| it["status"] == "fail");
     failed
@@ -179,7 +180,7 @@ fn a_host_that_was_started_for_the_run_is_started_again_and_the_culprit_found() 
                 assert_eq!(blamed(&results), ["deadly-1"], "{way}: {said}");
                 assert_eq!(passed(&results), CALM_IDS, "{way}: {said}");
                 assert_eq!(output.status.code(), Some(1), "{way}: {said}");
-                // Judging the file gives the same result.
+                // The harness gives the same result when it judges the file.
                 let judged =
                     Command::new(PROGRAM).arg("judge").arg(folder.join("run.jsonl")).output();
                 let judged = String::from_utf8_lossy(&judged.unwrap().stdout).into_owned();
@@ -253,8 +254,8 @@ fn a_host_that_ends_by_itself_is_nobodys_fault() {
     assert!(blamed(&results).is_empty(), "{said}");
     assert!(said.contains("by itself"), "{said}");
 
-    // This host ends after a number of connections, whatever their content: each scenario is judged, and none
-    // is blamed.
+    // This host ends after a number of connections, whatever their content. The harness judges each scenario,
+    // and reports no outage for a scenario.
     let folder = scenarios("connections", &["dispatch", "disposal", "reconnect"]);
     let command = format!("exec {} exits-after-connections {{port}}", dying_host().display());
     let (output, results) = run(&folder, &["--command", &command]);
@@ -274,7 +275,8 @@ fn a_host_that_stays_away_ends_the_run_with_one_reason() {
     drop(host);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(blamed(&results).is_empty(), "{said}");
-    // The message appears for the first scenario, for the others together, and in the list of the worst causes.
+    // The message appears for the first scenario, for all other scenarios together, and in the list of the
+    // worst causes.
     assert!((2..=5).contains(&said.matches("did not come back").count()), "{said}");
     assert!(said.contains("--restart-command"), "{said}");
     assert_eq!(output.status.code(), Some(1), "{said}");

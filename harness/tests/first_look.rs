@@ -23,8 +23,8 @@ steps:
   - initialize: A
   - request: { by: A, method: listSessions, result: true, proves: jsonrpc.response.exactly-one }
 ";
-/// An agent that performs the handshake, opens sessions and answers a prompt with the code in `PROMPT`. Its
-/// variables are `id`, the identifier of the request, and `text`, the text of the prompt.
+/// An agent that performs the handshake, opens sessions, and answers a prompt with the shell code in `PROMPT`.
+/// The code has the variables `id`, the identifier of the request, and `text`, the text of the prompt.
 const AGENT: &str = r#"while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   text=$(printf '%s' "$line" | sed -n 's/.*"text":"\([^"]*\)".*/\1/p')
@@ -39,7 +39,7 @@ const ENDS: &str =
     r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}\n' "$id""#;
 const FAILS: &str =
     r#"printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no model"}}\n' "$id""#;
-/// Answers with the prompt itself, including the script.
+/// Shell code that answers with the prompt itself, including the script.
 const ECHOES: &str = r#"printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%s"}}}}\n' "$text""#;
 
 /// A host that ends with the test.
@@ -77,7 +77,8 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Returns what a certificate says about `agentScripts`, and the output of the run.
+/// Returns whether a certificate lists `agentScripts` as offered, how the harness found out, and the output of
+/// the run.
 fn look(name: &str, serve: &[&str], certify: &[&str]) -> (bool, String, String) {
     let folder = folder(name);
     let host = TestHost::new(serve);
@@ -110,7 +111,7 @@ fn agent(name: &str, prompt: &str) -> String {
 fn plays_no_scripts(name: &str, serve: &[&str], certify: &[&str], expected: &str) {
     let (offered, how, said) = look(name, serve, certify);
     assert!(!offered && how.contains(expected), "{name}: {offered} {how}");
-    // The output names once each option that would make more tests possible.
+    // The output names each option that would make more tests possible once.
     assert_eq!(said.matches("--agent-model").count(), 1, "{name}: {said}");
     assert!(!said.contains("agentScripts"), "{name}: {said}");
 }
@@ -310,8 +311,8 @@ fn a_version_whose_handshake_is_refused_with_any_error_is_not_spoken() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert_eq!(said.matches("1 passed").count(), 1, "{said}");
-    // Versions 0.1.0 to 0.9.0 are refused. The handshake of version 1 has another form, which this host
-    // forwards.
+    // The host refuses the versions 0.1.0 to 0.9.0. The handshake of version 1 has another form, which this
+    // host forwards.
     assert!(said.matches("not supported by the host").count() >= 11, "{said}");
 
     // If the user requests a version that the host does not support, the output names the supported versions

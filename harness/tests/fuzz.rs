@@ -1,5 +1,5 @@
-//! Tests of generated conversations: they are playable, find injected faults, can be shrunk, and can be
-//! replayed.
+//! Tests of generated conversations: conversations are playable, find injected faults, can be shrunk, and can
+//! be replayed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -32,9 +32,9 @@ use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::Version;
 
 const V1: Version = Version::new(1, 0, 0);
-/// The number of conversations played in each main version.
+/// The number of conversations that the tests play in each main version.
 const SOME: u64 = 120;
-/// The number of conversations played in each version that is only used on request.
+/// The number of conversations that the tests play in each version that a run only uses on request.
 const FEWER: u64 = 40;
 
 fn drawn(version: Version, count: u64) -> impl Iterator<Item = ScenarioDraft> {
@@ -56,7 +56,8 @@ fn a_seed_draws_the_same_conversation() {
     );
 }
 
-/// A step that the simulated host cannot play would end the conversation early.
+/// Checks that the simulated host can play nearly every generated step; an unplayable step ends a conversation
+/// early.
 #[test]
 fn most_conversations_are_drawn_to_their_end() {
     for version in [V1, Version::new(0, 2, 0)] {
@@ -68,7 +69,7 @@ fn most_conversations_are_drawn_to_their_end() {
     }
 }
 
-/// The file of a conversation contains everything that was generated.
+/// Checks that the file of a conversation contains all generated data.
 #[test]
 fn a_conversation_comes_back_from_its_file() {
     for draft in drawn(V1, SOME) {
@@ -80,7 +81,8 @@ fn a_conversation_comes_back_from_its_file() {
     }
 }
 
-/// On the honest host, no check has a finding, and nearly all messages are the same as in the simulation.
+/// Checks that the checks report no finding for the honest host, and nearly all messages equal the messages of
+/// the simulation.
 #[test]
 fn the_reference_host_without_faults_has_no_finding() {
     for version in Protocol::all_played() {
@@ -99,7 +101,7 @@ fn the_reference_host_without_faults_has_no_finding() {
     }
 }
 
-/// The generator does not use capabilities that `run` would skip on the host.
+/// Checks that the generator does not use capabilities that `run` would skip on the host.
 #[test]
 fn conversations_use_only_what_the_host_offers() {
     const MISSING: [&str; 6] =
@@ -116,7 +118,8 @@ fn conversations_use_only_what_the_host_offers() {
     assert!(drawn * 6 > SOME * 5, "only {drawn} were drawn");
 }
 
-/// The claims for foreign hosts hold for hosts that make other legal choices, and fail for a broken host.
+/// Checks that the claims for foreign hosts hold for hosts that make other legal choices, and fail for a broken
+/// host.
 #[test]
 fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     let generator = ConversationGenerator::new(V1, 1, DrawTaste::FOREIGN);
@@ -146,12 +149,12 @@ fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     assert!(claimed, "a host that lets clients speak for it is not found by a claim");
 }
 
-/// A finding that a legal variant also causes is dropped; other findings are kept.
+/// Checks that a finding that a legal variant also causes is dropped; other findings are kept.
 #[test]
 fn a_finding_that_a_legal_variant_explains_is_dropped() {
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
-    // A host may answer every reconnect with snapshots, which the expectations from the simulation do not
-    // allow.
+    // A host may answer every reconnect with snapshots, but the expectations from the simulation do not allow
+    // this.
     let row = VARIANTS.iter().find(|row| row.name == "replays-nothing").unwrap();
     let shown = |draft: &ScenarioDraft| {
         let scenario = draft.scenario().unwrap();
@@ -175,7 +178,7 @@ fn a_finding_that_a_legal_variant_explains_is_dropped() {
     assert_eq!(permitting(&honest, &draft, &other), None);
 }
 
-/// Defects that conversations have found in the reference host stay fixed.
+/// Checks that conversations that once found defects in the reference host have no finding now.
 #[test]
 fn defects_found_by_earlier_campaigns_stay_fixed() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/conversations");
@@ -193,7 +196,7 @@ fn defects_found_by_earlier_campaigns_stay_fixed() {
     }
 }
 
-/// A fixed sample of `ahp-harness mutants --fuzz`.
+/// Tests a fixed sample of the faults of `ahp-harness mutants --fuzz`.
 #[test]
 fn injected_faults_are_found_and_shrunk() {
     const SAMPLE: &[(HostFault, usize)] = &[
@@ -215,8 +218,8 @@ fn injected_faults_are_found_and_shrunk() {
     }
 }
 
-/// Checks that a conversation shows a planted fault, that shrinking leaves at most this many steps, and that the
-/// written file shows the same finding on the faulty target and nothing on the honest one.
+/// Checks three results: a conversation shows an injected fault, the shrunk conversation has at most this many
+/// steps, and the written file gives the same finding on the faulty target and no finding on the honest target.
 fn is_found_and_becomes_small(
     (honest, faulty): (&EmbeddedGround, &EmbeddedGround),
     drafts: &[ScenarioDraft],
@@ -234,7 +237,7 @@ fn is_found_and_becomes_small(
     assert!(honest.found(&small).is_empty(), "{fault}: it shows on the honest target too");
 }
 
-/// The first conversations detect hosts that do nothing and hosts that lie.
+/// Checks that the first conversations detect hosts that do nothing and hosts that lie.
 #[test]
 fn null_and_lying_hosts_are_detected() {
     let ground = EmbeddedGround::of(V1, AgentMode::Host, &[]);
@@ -256,7 +259,7 @@ fn null_and_lying_hosts_are_detected() {
     }
 }
 
-/// A shrunk conversation keeps its names bound and its clients declared, whatever is removed.
+/// Checks that a shrunk conversation keeps its names bound and its clients declared, whatever is removed.
 #[test]
 fn a_shrunk_conversation_is_a_valid_scenario() {
     struct AnyHost(u32);
@@ -309,11 +312,11 @@ fn a_campaign_keeps_what_it_finds_and_goes_on() {
     let scenarios = || std::fs::read_dir(out.join("fuzz")).unwrap().count();
     let found = scenarios();
     assert!(found > 0);
-    // The campaign continues where it ended, and does not report earlier findings again.
+    // The second campaign continues where the first one ended, and does not report earlier findings again.
     let (code, said) = fuzz(&out, &["--fault", "title-not-applied", "--sequences", "60"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("60 conversations"), "{said}");
-    // A known finding is not reported.
+    // The campaign does not report a known finding.
     let known = out.join("known.yaml");
     let known = known.to_str().unwrap();
     let (_, _) = fuzz(&out, &["--sequences", "60", "--write-baseline", known]);
@@ -334,7 +337,7 @@ fn a_host_that_dies_ends_a_campaign_and_nothing_is_lost() {
     let (code, said) =
         fuzz(&out, &["--url", "ws://127.0.0.1:9", "--sequences", "1", "--timeout", "500ms"]);
     assert_eq!(code, Some(3), "{said}");
-    // The host's command is started again, and no conversation is blamed for a host that ends by itself. The
+    // The campaign restarts the host's command, and reports no finding for a host that ends by itself. The
     // campaign ends after its time limit, or when the host ends while no conversation is played.
     let args =
         ["--command", &serve, "--scripted", "--reference", "--time", "20s", "--timeout", "500ms"];
@@ -344,7 +347,7 @@ fn a_host_that_dies_ends_a_campaign_and_nothing_is_lost() {
     assert!(out.join("campaign.jsonl").exists());
 }
 
-/// Conversations with an agent that the honest reference agent plays as they were drawn.
+/// Returns generated conversations with an agent that the honest reference agent plays exactly as generated.
 fn drawn_with_agents(count: u64) -> Vec<ScenarioDraft> {
     let generator = AgentConversationGenerator::new(1, AgentAbilitySet::all());
     let honest = EmbeddedGround::of_agent(&[]);
@@ -352,7 +355,7 @@ fn drawn_with_agents(count: u64) -> Vec<ScenarioDraft> {
     drafts.filter(|draft| honest.found(draft).is_empty()).collect()
 }
 
-/// The honest agent breaks nothing, and most conversations go as they were drawn.
+/// Checks that the checks report no finding for the honest agent, and most conversations proceed as generated.
 #[test]
 fn the_reference_agent_has_no_finding() {
     let generator = AgentConversationGenerator::new(1, AgentAbilitySet::all());
@@ -368,11 +371,11 @@ fn the_reference_agent_has_no_finding() {
     assert!(all as u64 >= 2 * SOME - 5 && played * 4 >= all * 3, "{played} of {all}");
 }
 
-/// Variants that also do after a cancel what no text forbids before it: the delayed question comes 700 ms after it was
-/// meant to, which may be longer than an agent should go on after a cancel.
+/// Legal variants, each with the check that it may break after a cancel: the delayed question arrives 700 ms
+/// late, which may be longer than an agent should continue after a cancel.
 const LATE: &[(&str, &str)] = &[("late-questions", "acp.turns.stops-work")];
 
-/// What an agent may do otherwise is no finding.
+/// Checks that legal variants of the agent cause no finding.
 #[test]
 fn legal_variants_of_an_agent_have_no_finding() {
     let honest = EmbeddedGround::of_agent(&[]);
@@ -383,7 +386,8 @@ fn legal_variants_of_an_agent_have_no_finding() {
         for (name, mut subject) in honest.variants(&scenario) {
             let verdict = honest.play_on(scenario.clone(), &mut *subject);
             played += 1;
-            // A claim that a variant breaks is dropped before it is told (`arb::liberty`); a check never is.
+            // The campaign drops a claim that a variant breaks before it reports the claim (`arb::liberty`);
+            // the campaign never drops a check.
             let found = findings(&draft.steps, &verdict);
             let heavy = |it: &&FuzzFinding| {
                 let late = LATE.contains(&(name, it.rule.as_str()));
@@ -396,7 +400,7 @@ fn legal_variants_of_an_agent_have_no_finding() {
     assert_eq!(accused, Vec::<String>::new());
 }
 
-/// A fixed sample of what `ahp-harness mutants --fuzz --acp` does for all of them.
+/// Tests a fixed sample of the faults of `ahp-harness mutants --fuzz --acp`.
 #[test]
 fn injected_faults_of_an_agent_are_found_and_shrunk() {
     const SAMPLE: &[(AgentFault, usize)] = &[
@@ -417,7 +421,7 @@ fn injected_faults_of_an_agent_are_found_and_shrunk() {
     }
 }
 
-/// What a campaign with an agent writes is played by `run --acp`, and comes to the same.
+/// Checks that `run --acp` plays the scenario files of a campaign and reports the same findings.
 #[test]
 fn a_campaign_with_an_agent_writes_files_that_run_plays() {
     let out = folder("fuzz-agent");
@@ -445,7 +449,8 @@ fn a_campaign_with_an_agent_writes_files_that_run_plays() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("FAIL acp.tr-04"), "{said}");
     assert_eq!(played("").0, Some(0));
-    // The agent as a process draws the same kind of finding, and an honest one none.
+    // A campaign against the agent process finds the same kind of finding, and a campaign against the honest
+    // process finds none.
     let profile = profile.to_str().unwrap();
     let outside = folder("fuzz-agent-outside");
     let (code, said) = fuzz(&outside, &["--acp", profile, "--sequences", "12", "--seed", "1"]);
@@ -453,7 +458,7 @@ fn a_campaign_with_an_agent_writes_files_that_run_plays() {
     assert!(said.contains("12 conversations"), "{said}");
 }
 
-/// An agent that waits for permission which nobody gives need not end its turn.
+/// Checks that an agent that waits for a permission decision, which no client sends, need not end its turn.
 #[test]
 fn a_prompt_may_stay_open_while_permission_is_requested() {
     let steps = [
@@ -475,13 +480,13 @@ fn a_prompt_may_stay_open_while_permission_is_requested() {
     assert_eq!(verdict.status, Status::Untested, "{}", verdict.reason);
 }
 
-/// A defect that shows in several places is one cause, and two defects are two.
+/// Findings of a single defect in several places have one cause, and two defects have two causes.
 #[test]
 fn findings_of_one_defect_have_one_cause_and_those_of_two_have_two() {
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
     let drafts: Vec<ScenarioDraft> =
         drawn(V1, SOME).filter(|it| honest.found(it).is_empty()).collect();
-    // As they are played against a host that is not the reference host.
+    // Adapt the conversations as for a host that is not the reference host.
     let mut fitted = drafts.clone();
     fitted.iter_mut().for_each(|draft| fit(draft, &BTreeSet::new()));
     let ground = |fault: HostFault| EmbeddedGround::of(V1, AgentMode::Host, &[fault]);
@@ -495,7 +500,7 @@ fn findings_of_one_defect_have_one_cause_and_those_of_two_have_two() {
     let causes: BTreeSet<String> = places.iter().map(|it| it.cause()).collect();
     assert!(keys.len() >= 3, "{keys:?}");
     assert_eq!(causes.len(), 1, "{causes:?}");
-    // The first that is found of each of these.
+    // Use the first finding of each of these faults.
     let faults = [
         HostFault::AcceptsHostOnly,
         HostFault::SequenceRepeats,

@@ -1,4 +1,4 @@
-//! A gallery of hostile hosts: in each case, the harness does not panic, ends within its time limit, stays
+//! A gallery of hostile hosts: for each host, the harness does not panic, ends within its time limit, stays
 //! within its memory limit, and writes reports that strict parsers accept.
 //!
 //! The quick rows always run; `cargo test --test gallery -- --include-ignored` runs all rows.
@@ -23,11 +23,11 @@ mod rows;
 use rows::GalleryRow;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// The maximal peak of memory per target.
+/// The maximum peak memory per target, in KiB.
 const CEILING_KIB: u64 = 256 << 10;
 /// The time that a command may take beyond its budget, for closing connections on a busy machine.
 const BEYOND: Duration = Duration::from_secs(16);
-/// The number of rows that are played in parallel.
+/// The number of rows that the test plays in parallel.
 const AT_ONCE: usize = 12;
 
 /// A command that is run against a target.
@@ -165,7 +165,8 @@ fn mistakes(command: &GalleryCommand, played: &GalleryPlay, folder: &Path) -> Ve
     wrong
 }
 
-/// Returns the first text of a SARIF file that could affect what is around it: a control character, or a link.
+/// Returns the first text of a SARIF file that could affect the surrounding output: a control character, or a
+/// link.
 fn sarif_mistake(text: &str) -> Option<String> {
     let report: serde_json::Value = match serde_json::from_str(text) {
         Ok(report) => report,

@@ -1,4 +1,5 @@
-//! Tests with hosts that try to hang, crash or exhaust the harness: it ends in time and reports what it saw.
+//! Tests with hosts that try to hang, crash or exhaust the harness: the harness ends in time and reports what
+//! it received.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start a server has failed")]
 
@@ -25,8 +26,8 @@ where
     play_waiting("300ms", behave)
 }
 
-/// Plays one scenario with this timeout for answers, which is long if the server needs time before its
-/// behaviour shows.
+/// Plays one scenario with this timeout for answers. The timeout is long if the server needs time before its
+/// behaviour starts.
 fn play_waiting<F, B>(timeout: &str, behave: B) -> Output
 where
     B: Fn(TcpStream) -> F + Clone + Send + 'static,
@@ -73,7 +74,7 @@ fn check(output: &Output, code: i32, expected: &str) {
 
 type HostileSocket = WebSocketStream<TcpStream>;
 
-/// Performs the handshake correctly, and returns the socket.
+/// Performs a correct handshake, and returns the socket.
 async fn shaken(stream: TcpStream) -> HostileSocket {
     let mut socket = accept_async(stream).await.unwrap();
     while let Some(Ok(message)) = socket.next().await {
@@ -210,7 +211,7 @@ fn a_connection_that_ends_within_a_frame_is_reported() {
     let output = play(|stream| async move {
         let mut socket = shaken(stream).await;
         let _ = socket.next().await;
-        // The header of a text frame of 100 bytes, and only two of its bytes.
+        // Send the header of a text frame of 100 bytes, and only two bytes of its content.
         let _ = socket.get_mut().write_all(&[0x81, 100, b'{', b'"']).await;
     });
     check(&output, 1, "the connection ended");

@@ -1,4 +1,4 @@
-//! Tests with malicious agents as real processes: each run ends, reports what was wrong, leaves no process
+//! Tests with malicious agents as real processes: each run ends, reports the misbehaviour, leaves no process
 //! running and touches nothing outside the agent's folder.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
@@ -9,8 +9,8 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// The time limit of a run. Each run is bounded by its own timeouts; this limit only distinguishes bounded from
-/// endless on a busy machine.
+/// The time limit of a run. Each run is bounded by its own timeouts; on a busy machine, this limit only
+/// distinguishes a bounded run from an endless run.
 const ENDLESS: Duration = Duration::from_secs(240);
 /// The functions of a shell agent: `say RESULT` answers a request; the scenario's prompt is `$1`.
 const AGENT: &str = r#"
@@ -68,12 +68,12 @@ fn play(name: &str, script: &str, id: &str) -> HostileRun {
 }
 
 fn mark(name: &str) -> String {
-    // The delimiters prevent one mark from being part of another; they have no meaning in a shell.
+    // The delimiters prevent one mark from being part of another; the delimiters have no meaning in a shell.
     format!("@{name}@{}@", std::process::id())
 }
 
-/// Returns the processes started by an agent with this mark, whether or not they kept their environment: the
-/// mark is in their command lines or their variables.
+/// Returns the processes that an agent with this mark has started. The function also finds a process that
+/// cleared its environment: the mark is in the command line or in the environment.
 fn running(mark: &str) -> Vec<String> {
     let has = |path: PathBuf| {
         let bytes = fs::read(path).unwrap_or_default();
@@ -158,8 +158,8 @@ fn an_agent_that_never_exits_is_killed() {
 #[test]
 fn subprocesses_of_the_agent_are_killed() {
     let mark = mark("forks");
-    // A child that ignores signals, one with its own session, one that forked twice, and one that has cleared
-    // its environment.
+    // Start four children: one ignores signals, one has its own session, one has forked twice, and one has
+    // cleared its environment.
     let forks = format!(
         "sh -c 'trap \"\" TERM HUP INT; while :; do sleep 1; done' {mark} >/dev/null 2>&1 &\n\
          setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 1; done' {mark} >/dev/null 2>&1 </dev/null &\n\
@@ -185,7 +185,7 @@ fn files_outside_of_the_folder_stay_unchanged() {
     let secret = outside.join("secret");
     fs::write(&secret, "nobody may read this").unwrap();
     let out = outside.display();
-    // The names of links within the folder, and of their targets.
+    // The names of links within the folder, and the targets of these links.
     let prompt = format!(
         r#"w=$(pwd -P)
 ln -s '{out}' "$w/away"; ln -s '{out}/new' "$w/dangling"; ln -s '{out}/secret' "$w/straight"
@@ -218,7 +218,7 @@ rm "$w""#
     assert_eq!(fs::read_dir(played.folder.join("tmp")).unwrap().count(), 0);
 }
 
-/// The run does not wait for its last scenario, which could go on for an hour.
+/// Checks that the run does not wait for its last scenario, which would last for an hour.
 #[test]
 fn the_budget_ends_a_run() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-budget");

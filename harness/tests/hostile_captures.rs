@@ -1,5 +1,5 @@
-//! Tests of invalid or incomplete captures: the readable part is judged, the unreadable part is named, and
-//! memory use is bounded.
+//! Tests of invalid or incomplete captures: the harness judges the readable part, names the unreadable part,
+//! and uses bounded memory.
 
 use std::io::{self, BufReader, Read};
 
@@ -20,7 +20,7 @@ fn judged(bytes: impl AsRef<[u8]>) -> Result<JudgedFile, CaptureUnreadable> {
     judge(bytes.as_ref(), None, FailOn::default())
 }
 
-/// A reader that repeats some bytes, as a large file that is never in memory.
+/// A reader that repeats some bytes, like a large file that is never in memory as a whole.
 struct RepeatedBytes {
     bytes: Vec<u8>,
     at: usize,
@@ -71,7 +71,7 @@ fn judges_the_readable_lines() {
         assert!(judged.notes.join("\n").contains(expected), "{:?}", judged.notes);
     };
     check(whole.as_bytes(), false, "");
-    // Cut off, like a file that was still being written.
+    // The capture is cut off, like a file that was still being written.
     check(&whole.as_bytes()[..whole.len() - 9], false, "line 5 was cut off with the file");
     let with = |more: &[u8]| [whole.as_bytes(), b"\n", more, b"\n", DIRTY[0].as_bytes()].concat();
     check(
@@ -135,6 +135,6 @@ fn notes_a_recording_that_was_cut_off() {
     };
     check(r#"{"run":"capture","format":1}"#, r#"{"run":"end"}"#, 0);
     check(r#"{"run":"capture","format":1}"#, "", 1);
-    // Captures from other recorders have neither.
+    // Captures of other recorders have neither a head line nor an end line.
     check("", "", 0);
 }

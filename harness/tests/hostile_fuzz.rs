@@ -1,5 +1,5 @@
-//! Tests of fuzz campaigns against hosts that turn hostile: earlier findings are kept, the hostile behaviour is
-//! a finding or an error, and the campaign continues or ends.
+//! Tests of fuzz campaigns against hosts that turn hostile: the campaign keeps earlier findings, reports the
+//! hostile behaviour as a finding or an error, and continues or ends.
 //!
 //! A gate in front of a real host lets some connections through and tampers with others.
 #![cfg(feature = "cli")]
@@ -19,10 +19,12 @@ use ahp_harness::arb::campaign::FuzzCampaign;
 const LIMIT: Duration = Duration::from_secs(100);
 /// The number of conversations of a campaign.
 const SEQUENCES: u64 = 8;
-/// The number of connections before the first one with tampering, and the number of connections with tampering.
+/// The number of connections before the first connection with tampering, and the number of connections with
+/// tampering.
 const HONEST: usize = 12;
 const SPOILT: usize = 8;
-/// The number of the host's bytes that pass before the tampering: the WebSocket handshake and some more.
+/// The number of the host's bytes that the gate passes on before it tampers: the WebSocket handshake and some
+/// more.
 const PASSES: usize = 900;
 
 /// The kind of tampering with a connection.
@@ -52,7 +54,7 @@ impl Drop for HostileHost {
     }
 }
 
-/// Starts a reference host with a fault, so that there is another finding.
+/// Starts a reference host with a fault, so that a campaign has another finding.
 fn host() -> HostileHost {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ahp-harness"))
         .args(["serve", "--listen", "127.0.0.1:0", "--fault", "session-added-twice"])
@@ -212,8 +214,8 @@ fn a_campaign_survives_a_host_that_sends_nonsense() {
     goes_on(ConnectionSpoil::Nonsense, "nonsense");
 }
 
-/// A host that ends by itself is not a finding. Without a restart command the campaign ends; with one it
-/// continues.
+/// Checks that a host that ends by itself is not a finding. Without a restart command the campaign ends; with a
+/// restart command the campaign continues.
 #[test]
 fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     let program = env!("CARGO_BIN_EXE_ahp-harness");

@@ -40,7 +40,7 @@ fn an_interrupted_run_writes_a_complete_report() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    // The run has started when the report grows; that takes a while on a busy machine.
+    // The run has started when the report grows, which takes a while on a busy machine.
     let written = || std::fs::metadata(&report).map_or(0, |file| file.len());
     let began = Instant::now();
     while written() < 100_000 && began.elapsed() < Duration::from_secs(30) {
@@ -70,7 +70,7 @@ fn an_interrupted_run_writes_a_complete_report() {
 fn a_started_host_is_killed_with_its_subprocesses() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let pids = folder.join("pids");
-    // The host is a grandchild of the harness, next to a process that would outlive it.
+    // The host and a `sleep` process are grandchildren of the harness; `sleep` would outlive the host.
     let command = format!(
         "sleep 1000 & echo $! > {0}; echo $$ >> {0}; {PROGRAM} serve --listen 127.0.0.1:{{port}}",
         pids.display()

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use ahp_harness::oracle::CHECKS;
 
-/// The groups of invariants, by their letters.
+/// The groups of invariants, by the letters in their names.
 const GROUPS: [(char, &str); 15] = [
     ('A', "Frames, envelopes and their order"),
     ('B', "Requests and responses"),

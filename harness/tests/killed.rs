@@ -1,4 +1,4 @@
-//! Tests that SIGKILL at any moment loses nothing that was reported before.
+//! Tests that SIGKILL at any moment loses no result that was reported before.
 #![cfg(all(feature = "cli", unix))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// The number of moments per command that `cargo test` tries, and that the long test tries.
+/// The number of moments per command in `cargo test`, and the number in the long test.
 const FEW: u64 = 3;
 const MANY: u64 = 50;
-/// The largest file for which a process is killed, in bytes: a moment is a size of a growing file and some milliseconds.
+/// The maximum size, in bytes, of the growing file at which a test kills a process.
 const LARGEST: u64 = 40_000;
-/// The longest that a test waits for a file to grow.
+/// The longest time that a test waits for a file to grow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process that ends with the test.
@@ -41,13 +41,13 @@ fn listening(arguments: &[&str]) -> (ListeningProcess, String) {
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut url = String::new();
     out.read_line(&mut url).unwrap();
-    // The pipe stays open and is read, or the program could not go on.
+    // A thread reads the pipe until its end; the program would block on a full pipe.
     std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
     (ListeningProcess(child), url.trim().to_owned())
 }
 
-/// Waits for a moment: until a file has a size that depends on the number, and up to 50 ms more. A moment that depends
-/// on the clock alone would come before anything is reported on a busy machine.
+/// Waits until a file has a size that depends on the number, and then up to 50 ms more. On a busy machine, a
+/// moment that depends only on the clock could come before the first report.
 fn wait_for_moment(number: u64, file: &Path, largest: u64) {
     let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let began = Instant::now();
@@ -58,7 +58,7 @@ fn wait_for_moment(number: u64, file: &Path, largest: u64) {
     std::thread::sleep(Duration::from_millis(spread % 51));
 }
 
-/// Runs a command, kills it at a moment, and returns what it printed.
+/// Runs a command, kills the command at a moment, and returns its output.
 fn killed(number: u64, arguments: &[&str], folder: &Path, largest: u64) -> String {
     let printed = folder.join("printed");
     let out = File::create(&printed).unwrap();
@@ -74,7 +74,7 @@ fn killed(number: u64, arguments: &[&str], folder: &Path, largest: u64) -> Strin
     child.kill().unwrap();
     child.wait().unwrap();
     let text = fs::read_to_string(printed).unwrap();
-    // Only whole lines were reported.
+    // Drop an incomplete last line: the command has reported only whole lines.
     text[..text.rfind('\n').map_or(0, |end| end + 1)].to_owned()
 }
 
@@ -85,7 +85,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Returns the results that are in the file of a run, as `STATUS SCENARIO`.
+/// Returns how often each result occurs in the file of a run, as `STATUS SCENARIO`.
 fn results(file: &Path) -> HashMap<String, usize> {
     let text = fs::read_to_string(file).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -98,7 +98,7 @@ fn results(file: &Path) -> HashMap<String, usize> {
     results
 }
 
-/// Checks that each printed result of a run is in its file, and that the file is still readable.
+/// Checks that each printed result of a run is in the run's file, and that the file is still readable.
 fn results_are_kept(number: u64, printed: &str, file: &Path) -> usize {
     let mut kept = results(file);
     let statuses = ["pass", "fail", "warn", "note", "untested", "error"];
@@ -122,7 +122,7 @@ fn results_are_kept(number: u64, printed: &str, file: &Path) -> usize {
         let report =
             Command::new(PROGRAM).arg("report").arg(file).arg("--out").arg(&out).output().unwrap();
         let said = String::from_utf8_lossy(&report.stderr).into_owned();
-        // A file that was cut off in its first line is no run yet.
+        // A file that was cut off in its first line does not contain a run yet.
         let whole = fs::read_to_string(file).unwrap().contains('\n');
         assert!(report.status.success() || !whole, "moment {number}: {said}");
     }
@@ -169,7 +169,7 @@ fn certify_keeps_its_results(name: &str, moments: u64) {
     assert!(reported > 0, "nothing was reported before any of the moments");
 }
 
-/// A message that a client got from the host through the recorder is in the capture.
+/// Checks that each message that a client got from the host through the recorder is in the capture.
 fn record_keeps_its_messages(name: &str, moments: u64) {
     let (_host, url) = listening(&["serve"]);
     let folder = folder(name);
@@ -211,7 +211,7 @@ fn record_keeps_its_messages(name: &str, moments: u64) {
     assert!(passed > 0, "no message was passed on before any of the moments");
 }
 
-/// Returns the frames of a transcript, and how often each occurs.
+/// Returns the frames of a transcript, and the number of occurrences of each frame.
 fn frames(file: &Path, which: impl Fn(&Value) -> bool) -> HashMap<String, usize> {
     let text = fs::read_to_string(file).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -222,7 +222,8 @@ fn frames(file: &Path, which: impl Fn(&Value) -> bool) -> HashMap<String, usize>
     frames
 }
 
-/// Each finding that a campaign has printed is in its folder, and the campaign continues with what it has counted.
+/// Checks that each finding that a campaign has printed is in the campaign's folder, and that the campaign
+/// continues with its earlier counts.
 fn fuzz_keeps_its_campaign(name: &str, moments: u64) {
     let (_host, url) =
         listening(&["serve", "--fault", "echo-never", "--fault", "title-not-applied"]);
@@ -233,7 +234,7 @@ fn fuzz_keeps_its_campaign(name: &str, moments: u64) {
     for number in 0..moments {
         let seed = format!("{}", number / 5);
         if number % 5 == 0 {
-            // A campaign is killed and continued several times before the next one begins.
+            // Each campaign is killed and continued several times before the next campaign begins.
             let _ = fs::remove_dir_all(&campaign);
             before = 0;
         }

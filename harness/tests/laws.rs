@@ -18,7 +18,7 @@ use cases::cases;
 use proptest::prelude::*;
 use story::{stories, stories_of};
 
-/// Generates stories for the channel that holds turns, each for one of its versions.
+/// Generates stories for the channel that holds turns, each for one of the channel's versions.
 fn turns() -> impl Strategy<Value = ActionStory> {
     let kind = prop_oneof![4 => Just(ChannelKind::Chat), 1 => Just(ChannelKind::Session)];
     kind.prop_flat_map(|kind| stories_of(Some(kind), false))
@@ -57,8 +57,8 @@ proptest! {
         prop_assert_eq!(laws::what_nobody_knows_survives(&story), Ok(()));
     }
 
-    /// The same state, action and clock give the same result, whatever else was folded in between, and the
-    /// action is not changed.
+    /// Checks that the same state, action and clock give the same result, whatever other state was reduced in
+    /// between, and the reducer does not change the action.
     #[test]
     fn reducers_are_pure(one in stories(true), other in stories(true)) {
         let fold = |story: &ActionStory| {
@@ -74,9 +74,10 @@ proptest! {
         prop_assert_eq!(fold(&one), first);
     }
 
-    /// A client applies its own actions immediately. Other clients act in the meantime, and the host may reject
-    /// actions. After rolling back to the confirmed state and replaying the pending actions, the client reaches
-    /// the state of the host. At every moment, its confirmed state is the state of the host.
+    /// Checks an optimistic client, which applies its own actions immediately. Other clients act in the
+    /// meantime, and the host may reject actions. After rolling back to the confirmed state and replaying the
+    /// pending actions, the client reaches the state of the host. At every moment, the confirmed state of the
+    /// client is the state of the host.
     #[test]
     fn optimistic_clients_converge_with_the_host(
         story in stories(false),

@@ -57,7 +57,8 @@ fn every_requirement_above_a_note_is_covered() {
     }
 }
 
-/// The MUST, essential and SHOULD requirements that nothing tests on a foreign host with every capability.
+/// The MUST, essential and SHOULD requirements that no check, scenario or vector tests on a foreign host with
+/// every capability.
 const UNREACHED: &str = include_str!("files/unreached.txt");
 
 #[test]
@@ -98,7 +99,8 @@ fn coverage_names_the_kinds_of_hosts_that_are_reached() {
     );
     let handshake = &row("lifecycle.initialize.version-selected-from-offer").reached;
     assert_eq!(handshake[..], HostKind::ALL);
-    // Every requirement tested on a host with fewer capabilities is also tested on one with all of them.
+    // Every requirement tested on a host with fewer capabilities is also tested on a host with all
+    // capabilities.
     for row in &coverage.rows {
         let foreign = row.reached.contains(&HostKind::Foreign);
         let lesser = [HostKind::WithoutAgent, HostKind::WithoutFiles];

@@ -1,6 +1,7 @@
-//! Tests that the suite can fail: every injected fault is detected by what its row names, and every scenario
-//! and check detects some fault. Each fault is played until its row is fulfilled; `ahp-harness mutants` plays
-//! the whole suite with each fault and also judges other failures.
+//! Tests that the suite can fail: the checks and scenarios in the row of each injected fault report this fault,
+//! and every scenario and check detects some fault. The test plays each fault until every check and scenario in
+//! its row has reported the fault; `ahp-harness mutants` plays the whole suite with each fault and also judges
+//! all other failures.
 
 use std::collections::HashSet;
 
@@ -66,7 +67,7 @@ fn rows_of_broken_rules_name_existing_faults_and_rules() {
     }
 }
 
-/// The versions whose kill matrix is tested here.
+/// The versions whose kill matrix this test verifies.
 const HELD: [Version; 4] = [Version::V1_0, Version::V0_9, Version::V0_2, Version::V0_1];
 
 #[test]
@@ -74,7 +75,7 @@ fn every_fault_makes_the_checks_and_scenarios_of_its_row_fail() {
     HELD.into_iter().for_each(every_fault_is_caught);
 }
 
-/// In the other versions, nothing may fail on the honest host.
+/// Checks that the honest host has no failure in all other versions either.
 #[test]
 fn reference_host_without_faults_trips_no_check() {
     let suite = ScenarioSuite::carried();

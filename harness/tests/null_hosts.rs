@@ -1,5 +1,5 @@
-//! Tests that hosts that do nothing pass nothing, and that hosts that only perform the handshake pass only what
-//! the handshake shows.
+//! Tests that hosts that do nothing pass nothing, and that hosts that only perform the handshake pass only the
+//! rules that the handshake shows.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot write a report has failed")]
 
@@ -30,7 +30,8 @@ struct SuiteResult {
     passed: BTreeSet<String>,
     /// The identifiers of scenarios and checks that only broke a requirement with the weight "note".
     noted: BTreeSet<String>,
-    /// The names of test cases in the JUnit file that neither failed nor had an error nor were skipped.
+    /// The names of the passed test cases in the JUnit file: the test cases without a failure, an error or a
+    /// skip.
     green: BTreeSet<String>,
     /// The number of test cases in the JUnit file.
     cases: usize,
@@ -96,11 +97,11 @@ fn null_hosts_pass_no_scenario() {
     }
 }
 
-/// Returns the identifiers that a lying host may pass, and no others. An entry that ends with `*` stands for
-/// all identifiers with that prefix.
+/// Returns the identifiers that a lying host may pass; the host may pass no others. An entry that ends with `*`
+/// stands for all identifiers with that prefix.
 fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
     match liar {
-        // What the handshake alone shows.
+        // The rules that the handshake alone shows.
         LiarBehaviour::MuteAfterHandshake => &[
             "handshake.agreed",
             "handshake.refusal",
@@ -123,7 +124,8 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "handshake/unknown-version-is-refused",
             "handshake/what-a-client-is-called-changes-nothing",
         ],
-        // The host answers every request, always with the same error, and sends messages only on its channels.
+        // The host answers every request with the same error, and sends messages only on channels that the
+        // client is subscribed to.
         LiarBehaviour::RefuseEverything => &[
             "handshake.agreed",
             "handshake.refusal",
@@ -151,8 +153,8 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "handshake/unknown-version-is-refused",
             "handshake/what-a-client-is-called-changes-nothing",
         ],
-        // The host's requests, its session list, its initial states and the delivery of its echoes are honest;
-        // everything that needs an action to be rejected or to have an effect is not.
+        // The host's requests, session list, initial states and delivery of echoes are honest. Everything that
+        // needs a rejected action or the effect of an action is not honest.
         LiarBehaviour::EchoEverything => &[
             "chats/a-chat-needs-a-session-that-there-is",
             "metadata/nothing-is-completed-of-what-is-not-there",
@@ -171,7 +173,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "catalog.one-owner",
             "catalog.updated-known",
             "chats/completions-come-promptly",
-            // Requests and their answers, without any action.
+            // These entries need only requests and their answers, without any action.
             "metadata/what-may-be-said-is-offered",
             "customizations.enablement-order",
             "customizations.unique-ids",
@@ -259,7 +261,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "metadata/what-is-offered-is-the-hosts-own",
             "reconnect/a-gap-too-old-is-answered-with-snapshots",
         ],
-        // The host's actions are delivered correctly; only a look at a state shows the lie.
+        // The host delivers actions correctly; only a look at a state shows the lie.
         LiarBehaviour::FrozenSnapshot => &[
             "chats/a-chat-needs-a-session-that-there-is",
             "metadata/nothing-is-completed-of-what-is-not-there",
@@ -279,7 +281,8 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "catalog.one-owner",
             "catalog.updated-known",
             "chats/completions-come-promptly",
-            // Requests and their answers, facts that actions alone show, or facts in the first snapshot.
+            // These entries need only requests and their answers, facts that actions alone show, or facts in
+            // the first snapshot.
             "sessions/the-list-shows-what-its-chats-do",
             "chats/workers-end-with-their-turn",
             "chats/workers-of-workers-come-to-an-end",
@@ -392,7 +395,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "reconnect/a-gap-too-old-is-answered-with-snapshots",
             "terminals/a-late-reader-holds-up-nobody",
         ],
-        // Until a client reconnects, the host is honest.
+        // The host is honest until a client reconnects.
         LiarBehaviour::ForgetsOnReconnect => &[
             "reconnect/a-stranger-is-no-client-that-was-here",
             "handshake.agreed",
@@ -471,7 +474,7 @@ fn listed(list: &[&str], id: &str) -> bool {
     })
 }
 
-/// A silent host behind a socket costs a bounded time, and also passes nothing.
+/// Checks that a run against a silent host behind a socket takes a bounded time, and passes nothing.
 #[test]
 fn a_mute_host_costs_a_bounded_time() {
     let program = env!("CARGO_BIN_EXE_ahp-harness");

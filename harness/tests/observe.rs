@@ -1,5 +1,5 @@
-//! Tests of observers: with them, every built-in scenario gives the same result as without, the same seed gives
-//! the same transcript, and snapshots are compared far more often.
+//! Tests of observers: every built-in scenario gives the same result with and without observers, the same seed
+//! gives the same transcript, and observers lead to far more comparisons of snapshots.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -60,7 +60,7 @@ fn observers_change_no_verdict() {
             bad.map(|finding| format!("{}: {}", finding.check, finding.message)).collect()
         };
         assert_eq!(worst(&observed), worst(&plain), "{id}\n{text}");
-        // The last observer connects after the last step, if that step is reached.
+        // The last observer connects after the last step, if the play reaches this step.
         let newest = HostConfig::default().versions[0];
         let ended = plain.status != Status::Pass || !entry.scenario.spec.includes(newest);
         assert!(text.contains("observing-1") || ended, "{id}: nobody came");
@@ -72,7 +72,8 @@ fn observers_change_no_verdict() {
     assert!(with > 2 * without, "{with} snapshots compared, {without} without observers");
 }
 
-/// A turn that only its own client watches shows nothing about snapshots; an observer reads one.
+/// Checks that an observer finds a stale snapshot. A turn that only one client watches proves nothing about
+/// snapshots; an observer reads a snapshot.
 #[test]
 fn observers_detect_a_stale_snapshot() {
     let found = |observe: bool| -> BTreeSet<String> {

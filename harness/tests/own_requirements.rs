@@ -9,7 +9,7 @@ use std::process::Command;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 
-/// Makes a folder with these requirements and one scenario whose only claim fails.
+/// Makes a folder with these requirements and a scenario whose only claim fails.
 fn folder(name: &str, rule: &str, requirements: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -48,7 +48,7 @@ fn own_requirements_are_judged_and_shown_like_any_other() {
     let shown = "team.title (MUST, your own): A session of ours is called Ours.";
     assert!(said.split_whitespace().collect::<Vec<_>>().join(" ").contains(shown), "{said}");
     assert!(fs::read_to_string(junit).unwrap().contains("requirement: team.title"));
-    // The run can be judged again from its file, and certified.
+    // The file of the run is enough to judge and certify the run again.
     let (code, said) = run(&jsonl, "judge", &[]);
     assert_eq!(code, 1, "{said}");
     assert!(!said.contains("differ"), "{said}");

@@ -1,5 +1,5 @@
 //! Property tests of clients and the reference host, in virtual time with delayed delivery: whatever the
-//! clients do, the conversation keeps the rules, and no check reports a finding.
+//! clients do, the conversation follows the rules, and no check reports a finding.
 //!
 //! A failure prints the shortest failing play. `PROPTEST_CASES=2000` and `PROPTEST_RNG_SEED=<n>` extend the
 //! search.

@@ -1,5 +1,5 @@
-//! Tests of runs about each agent of a host: which scenarios are played with which agent, and that every file
-//! of such a run agrees with that.
+//! Tests of runs about each agent of a host: which scenarios are played with which agent, and that all output
+//! files of such a run agree with this selection.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run the harness has failed")]
 
@@ -8,8 +8,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// A scenario that does not depend on the agent, one that every agent plays, and one that only some agents can
-/// play.
+/// Three scenarios: the first does not depend on the agent, every agent can play the second, and only some
+/// agents can play the third.
 const IDS: [&str; 3] = [
     "handshake/server-seq-is-current",
     "turns/error-ends-the-turn",
@@ -32,7 +32,7 @@ fn harness(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), format!("{out}{err}"))
 }
 
-/// Plays the scenarios with every agent of the embedded host, with these additional arguments.
+/// Plays the scenarios with every agent of the embedded host; `more` holds additional arguments.
 fn run(file: &Path, more: &[&str]) -> String {
     let report = format!("jsonl={}", file.display());
     let mut arguments = vec!["run", "--provider", "all", "--report", &report];

@@ -1,5 +1,5 @@
-//! Tests of the proxy of `record`, with real sockets on both sides: no byte differs, a refusal is forwarded
-//! unchanged, and a fault affects only one connection.
+//! Tests of the proxy of `record`, with real sockets on both sides: the proxy changes no byte, forwards a
+//! refusal unchanged, and confines a fault to one connection.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 

@@ -21,7 +21,7 @@ const UNHEARD_OF: &str = "x-unheard-of";
 proptest! {
     #![proptest_config(cases(600))]
 
-    /// A valid action is never refused, and an action without effect does not change the state.
+    /// Checks that a valid action is never refused, and an action without effect does not change the state.
     #[test]
     fn valid_actions_are_applied_or_have_no_effect(story in stories(false)) {
         let mut state = story.state.clone();
@@ -35,7 +35,7 @@ proptest! {
         }
     }
 
-    /// A valid state stays valid.
+    /// Checks that reducing an action into a valid state gives a valid state.
     #[test]
     fn states_stay_valid(story in stories(false)) {
         let protocol = Protocol::of(story.version).unwrap();
@@ -49,8 +49,8 @@ proptest! {
         }
     }
 
-    /// A state that is serialized and read again behaves like the original, and serializing it again gives the
-    /// same text.
+    /// Checks that a state that is serialized and read again behaves like the original, and serializing it
+    /// again gives the same text.
     #[test]
     fn a_state_behaves_the_same_after_a_round_trip(story in stories(true)) {
         let mut state = story.state.clone();
@@ -63,7 +63,8 @@ proptest! {
         }
     }
 
-    /// An action that violates the tables is applied completely or not at all, and always with the same result.
+    /// Checks that an action that violates the tables is applied completely or not at all, and always with the
+    /// same result.
     #[test]
     fn broken_actions_are_applied_or_change_nothing(
         story in stories(true),
@@ -88,8 +89,8 @@ proptest! {
         }
     }
 
-    /// Unknown members of a state stay, and change nothing else. A canvas is an exception: it is replaced as a
-    /// whole.
+    /// Checks that a reducer keeps unknown members of a state, and these members do not affect the other
+    /// members. A canvas is an exception, because an action replaces the whole canvas.
     #[test]
     fn unknown_members_of_a_state_stay(story in stories(true)) {
         let mut plain = story.state.clone();
@@ -104,7 +105,8 @@ proptest! {
         prop_assert_eq!(plain, marked);
     }
 
-    /// Actions of one channel never change another one, and actions that no reducer knows change nothing.
+    /// Checks that an action on a channel never changes another channel, and actions that no reducer knows
+    /// change nothing.
     #[test]
     fn actions_of_other_channels_change_nothing(one in stories(true), other in stories(true)) {
         let mut state = one.state.clone();
@@ -122,7 +124,7 @@ proptest! {
         }
     }
 
-    /// The output of a terminal only grows until it is cleared.
+    /// Checks that the output of a terminal only grows until it is cleared.
     #[test]
     fn output_of_terminals_only_grows(story in stories_of(Some(ChannelKind::Terminal), false)) {
         let output = |state: &Value| -> String {

@@ -1,5 +1,5 @@
 //! Tests that a run and its file give the same result: the recordings of the built-in scenarios are judged
-//! again without a host, and a file that was cut off anywhere is reported as such.
+//! again without a host, and the harness reports that a file was cut off, wherever the cut is.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -137,7 +137,8 @@ fn judging_the_file_gives_the_same_verdicts() {
         let [again] = judged.cases.as_slice() else {
             panic!("{id}: {} cases", judged.cases.len());
         };
-        // The data for drawing is not in the file, but derived again from the same sources.
+        // The file does not contain the failures for drawing; the harness derives these failures again from the
+        // same sources.
         let messages = |report: &CaseReport| {
             let drawn = report.drawn.iter().map(|(_, failure)| failure.message.clone());
             drawn.collect::<Vec<_>>()
@@ -159,8 +160,8 @@ fn in_vain(more: &str) -> SuiteEntry {
     suite.entries.pop().unwrap()
 }
 
-/// Plays against a host that answers everything, and that sends a message `late` after each timeout was due but
-/// before the case has processed the timeout.
+/// Plays against a host that answers every request, and that sends a message `late` after each timeout was due
+/// but before the scenario has processed the timeout.
 fn speaks_late(mut play: ScenarioPlay, late: Duration) -> ScenarioVerdict {
     let mut now = Duration::ZERO;
     let mut conn = None;
@@ -219,7 +220,7 @@ fn a_client_that_connects_again_leaves_its_first_connection() {
     let WrittenPlay { text, report } = played(&in_vain(again), "1.0.0");
     let strays = report.checks.iter().find(|line| line.check == "jsonrpc.no-stray-response");
     assert!(strays.unwrap().findings.is_empty(), "{strays:?}");
-    // The same without the scenario, with only the connection names.
+    // Test the file without the scenarios, with only the connection names.
     let events = text.lines().filter(|line| !line.contains("\"run\":"));
     let bare: String = events.map(|line| line.replace("\"case\":1,", "") + "\n").collect();
     let judged = judge(bare.as_bytes(), None, FailOn::default()).unwrap();
@@ -270,7 +271,7 @@ proptest! {
                 }
             }
         }
-        // The judge may refuse a file with a line and a reason, but must not fail otherwise.
+        // The judge may refuse a file with a line and a reason, but must not fail in any other way.
         if let Err(error) = judge(kept.join("\n").as_bytes(), None, FailOn::default()) {
             prop_assert!(error.line as usize <= kept.len().max(1));
         }

@@ -1,4 +1,5 @@
-//! Tests of the built-in suite: it has no mistakes, names what it proves, and passes on the reference host.
+//! Tests of the built-in suite: the suite has no mistakes, names the requirements that it proves, and passes on
+//! the reference host.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -26,7 +27,7 @@ use ahp_harness::wire::places::PlaceKind;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::{PUBLISHED, Version};
 
-/// A recorder of the protocol table places that a scenario shows.
+/// A recorder of the places in the protocol tables that a scenario shows.
 struct ShownTables {
     lines: u64,
     case: String,
@@ -55,10 +56,10 @@ fn play(entry: &SuiteEntry, version: Version, shown: &Arc<Mutex<ShownPlaces>>) -
     CaseReport::of(0, entry, &sim::play(play, &mut RefHost::new(config)))
 }
 
-/// The first versions, of whose tables every place must be seen.
+/// The first versions; the suite must show every place of their tables.
 const WHOLE: &[Version] = &[Version::V0_1, Version::V0_2];
-/// The kinds of places that must be seen in every version: each action accepted, dispatched by clients if they
-/// may, and refused.
+/// The kinds of places that the suite must show in every version: each action accepted, dispatched by clients
+/// if permitted, and refused.
 const ACTIONS: &[PlaceKind] = &[PlaceKind::Accepted, PlaceKind::FromClient, PlaceKind::Refused];
 
 #[test]
@@ -73,8 +74,8 @@ fn the_suite_has_no_mistakes() {
     assert!(!suite.entries.is_empty());
 }
 
-/// Scenarios for hosts that make other choices than the reference host; on the reference host, they only apply
-/// with an injected fault.
+/// Scenarios for hosts that make other choices than the reference host. On the reference host, these scenarios
+/// apply only with an injected fault.
 const OTHERWISE: [&str; 2] =
     ["automations/who-offers-none-serves-none", "terminals/a-command-is-a-turn-of-its-own"];
 
@@ -126,7 +127,7 @@ fn the_suite_passes_on_the_reference_host_at_every_version() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// A client of another version at the same host makes no difference.
+/// Checks that a client of another version on the same host changes no result.
 #[test]
 fn a_client_of_another_version_changes_no_verdict() {
     let suite = ScenarioSuite::carried();
@@ -179,7 +180,7 @@ fn every_file_is_found() {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            // The vectors of reducers are not scenarios; another test checks them.
+            // The vectors of reducers are not scenarios; another test checks the vectors.
             if path.is_dir() && !path.ends_with("reducers") {
                 folders.push(path);
             } else if path.extension().is_some_and(|end| end == "yaml") {
@@ -200,7 +201,8 @@ fn the_schema_for_editors_equals_the_generated_one() {
     assert_eq!(kept, schema::text(), "(hint: `UPDATE=1 cargo test` writes it anew)");
 }
 
-/// Only few scenarios are restricted to the embedded host, and no heavy requirement depends on them.
+/// Checks that only few scenarios are restricted to the embedded host, and no heavy requirement depends on
+/// them.
 #[test]
 fn few_scenarios_are_for_the_embedded_host_alone() {
     let suite = ScenarioSuite::carried();

@@ -1,5 +1,5 @@
-//! Tests that redacted secrets are still detected: a secret in a frame of the host is found during the
-//! recording, and again in the record, which no longer contains it.
+//! Tests that redacted secrets are still detected: the harness finds a secret in a frame of the host during the
+//! recording, and again in the redacted record.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -22,8 +22,8 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"
 const WELCOME: &str =
     r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"1.0.0","serverSeq":0,"snapshots":[]}}"#;
 
-/// Returns whether a secret of the command line is found in a frame of the host: during the recording, and in
-/// the record.
+/// Returns whether the harness finds a secret of the command line in a frame of the host: during the recording,
+/// and in the record.
 fn missed(secrets: &[&str], said: &str) -> (bool, bool) {
     let secrets = secrets.iter().map(|secret| (*secret).to_owned());
     let redactor = SecretRedactor::new(secrets.clone(), Vec::new());

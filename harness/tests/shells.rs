@@ -29,7 +29,7 @@ impl ShellHost {
         ShellHost { process, url: url.trim().to_owned() }
     }
 
-    /// Plays these scenarios.
+    /// Plays the scenarios in a file or folder.
     fn run(&self, path: &Path) -> Output {
         let report = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("shells-{}.jsonl", self.process.id()));
@@ -52,7 +52,7 @@ impl ShellHost {
         marked.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// Waits until no shell is left.
+    /// Waits until all shells of the host have ended.
     fn none_left(&self) {
         let began = Instant::now();
         while !self.shells().is_empty() {
@@ -64,7 +64,7 @@ impl ShellHost {
 
 impl Drop for ShellHost {
     fn drop(&mut self) {
-        // When the host is asked to end, it ends its shells.
+        // A host that is asked to end also ends its shells.
         let _ = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
         let _ = self.process.wait();
     }
@@ -92,7 +92,7 @@ fn the_suite_plays_on_real_shells() {
     let host = ShellHost::new("sh");
     let output = host.run(Path::new("../scenarios/ahp/terminals"));
     passes(&output, "10 passed, 4 skipped");
-    // Terminals that scenarios leave behind are disposed of, together with their shells.
+    // The harness disposes of terminals that scenarios leave behind, and the host ends their shells.
     host.none_left();
 }
 

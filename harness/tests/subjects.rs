@@ -71,7 +71,8 @@ fn broken_subjects_are_found_and_the_case_is_named() {
     broken("REDUCE | sed -u '9s/.*/\\xff/'", &["(garbage)", "expected an answer, found"]);
     broken("REDUCE | sed -u '9s/\"id\":9/\"id\":99/'", &["(out of order)", "to question 99"]);
     broken("REDUCE | sed -u '9p'", &["(answered twice)", "question 9 was answered twice"]);
-    // About sixty starts with two processes each take much less time than a timeout would.
+    // The subjects are started about sixty times with two processes each, which takes much less time than a
+    // timeout would.
     assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
 }
 
@@ -119,7 +120,8 @@ fn a_planted_defect_is_found_reported_written_and_known() {
     let written = Path::new(&cases).join("session-state-session-titleChanged-title.yaml");
     let text = fs::read_to_string(&written).unwrap();
     assert!(text.contains("type\":\"session/titleChanged"), "{text}");
-    // The written file is a vector file that shows the defect, but no defect of the harness's reducer.
+    // The written file is a vector file that shows the injected defect; the harness's own reducer passes the
+    // file.
     let written = written.display().to_string();
     check(PLANTED, &["--cases", "0", "--no-round-trips", &written], 1, &[key, "0 of 1 vectors"]);
     check("REDUCE", &["--cases", "0", "--no-round-trips", &written], 0, &["1 of 1 vectors pass"]);
@@ -174,7 +176,7 @@ fn the_example_subjects_pass() {
         if there {
             let subject = format!("{program} {}", examples.join(file).display());
             check(&subject, &arguments, 0, &["2 of 2 vectors pass"]);
-            // A missing reducer is reported as an error, and the process continues.
+            // The harness reports a missing reducer as an error, and the process continues.
             let more = ["--cases", "6", "--timeout", "20s", vectors.as_str()];
             let refused = "(chat state): the subject refuses it (";
             let said = check(&subject, &more, 1, &[refused, "(terminal state): the subject"]);
@@ -189,7 +191,7 @@ fn the_example_subjects_pass() {
         fs::write(&file, text.replace("root: agents", strict)).unwrap();
         check(&format!("node {}", file.display()), &arguments, 0, &["2 of 2 vectors pass"]);
     }
-    // Cargo builds the example next to the program when it builds all tests.
+    // Cargo builds the example next to the program if it builds all tests.
     let subject = Path::new(BIN).with_file_name("examples").join("subject");
     if subject.exists() {
         let subject = format!("{} 1.0.0", subject.display());

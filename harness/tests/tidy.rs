@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The modules in reading order: each uses only the ones before it.
+/// The modules in reading order: each module uses only earlier modules.
 const LAYERS: [&str; 21] = [
     "dice",
     "wire",
@@ -44,7 +44,7 @@ const IMPURE: [&str; 10] = [
     "getrandom",
 ];
 
-/// Files with input and output inside otherwise pure modules.
+/// Files that perform input and output, in modules whose other files are pure.
 const SHELL: [&str; 7] = [
     "record/proxy.rs",
     "run/driver.rs",
@@ -55,7 +55,7 @@ const SHELL: [&str; 7] = [
     "transport/",
 ];
 
-/// The maximal number of lines of a file.
+/// The maximum number of lines of a file.
 const MAX_LINES: usize = 700;
 
 fn root() -> PathBuf {
@@ -78,7 +78,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns whether two lines name the same package; versions of one package on consecutive lines share one
+/// Returns whether two lines name the same package. Versions of a package on consecutive lines share one
 /// reason.
 fn same_package(line: &str, other: &str) -> bool {
     let package = |line: &str| {
@@ -203,7 +203,7 @@ const SHOWING: [&str; 11] = [
     "cli/",
 ];
 
-/// Files of this kind that also pass texts to the scenarios, which need them unescaped.
+/// Files that format output for people and also pass texts to the scenarios, which need the texts unescaped.
 const HANDING_ON: [&str; 1] = ["cli/run.rs"];
 
 #[test]
@@ -227,7 +227,8 @@ fn foreign_text_is_never_shown_raw() {
     report(&mistakes);
 }
 
-/// The only files that may write to the terminal: the one that escapes, and those whose output is a protocol.
+/// The only files that may write to the terminal: the file that escapes texts, and the files whose output is a
+/// protocol.
 const WRITING: [&str; 5] =
     ["cli/context.rs", "cli/agent.rs", "cli/official.rs", "cli/reduce.rs", "transport/acp.rs"];
 
@@ -282,11 +283,11 @@ const ONE_WORD_TYPES: [&str; 16] = [
     "Weight",
 ];
 
-/// Files of which only one is compiled, depending on the operating system; they define the same types.
+/// Alternative files for different operating systems. Only one of them is compiled; all define the same types.
 const ALTERNATIVES: [&str; 1] = ["system/other.rs"];
 
 /// Returns the type that a line defines: the name after `struct`, `enum`, `trait`, `union`, or after an
-/// unindented `type` (an indented one is an associated type).
+/// unindented `type` (an indented `type` is an associated type).
 fn defined_type(line: &str) -> Option<&str> {
     let trimmed = line.trim_start();
     let public = trimmed.strip_prefix("pub").map_or(trimmed, |rest| {
@@ -401,7 +402,7 @@ fn nothing_names_a_machine_or_the_reference_folder() {
         walk(&root.join(folder), &mut files);
     }
     files.extend([root.join("README.md"), root.join("Cargo.toml")]);
-    // Split into parts, so that this file does not contain the forbidden words.
+    // The words are split into parts, so that this file does not contain the forbidden words.
     let words = [
         ["/ro", "ot/"],
         ["/ho", "me/"],

@@ -72,7 +72,7 @@ fn deed() -> impl Strategy<Value = BriefAction> {
 }
 
 impl BriefAction {
-    /// Returns the action for a channel that holds turns: a chat, or a session up to 0.3.0.
+    /// Returns the action for a channel that holds turns: a chat, or up to 0.3.0 a session.
     fn action(&self, channel: ChannelKind) -> Value {
         let yes = self.flag;
         let action_type = format!("{}/{}", channel.family(), self.kind);
@@ -143,7 +143,7 @@ fn step(state: &mut Value, version: Version, deed: &BriefAction) -> Result<(), T
     }
     let (old, new) = (calls(&before), calls(state));
     let Some(event) = event_of(&action) else {
-        // A new turn replaces the active one, with all its tool calls.
+        // A new turn replaces the active turn and all of its tool calls.
         if deed.kind == "turnStarted" {
             prop_assert_eq!(&old[..new.len()], &new[..]);
             return Ok(());
@@ -205,7 +205,7 @@ proptest! {
     }
 }
 
-/// Some sequence takes every row of the table, so that the property above is meaningful.
+/// Checks that each row of the table is taken by some sequence, so that the property above is meaningful.
 #[test]
 fn some_sequence_takes_every_row_of_the_table() {
     let newest = idle(Version::V1_0);
@@ -226,7 +226,7 @@ fn some_sequence_takes_every_row_of_the_table() {
     }
 }
 
-/// Returns the rows that no sequence takes in a version.
+/// Returns the rows of the table that no sequence takes in a version.
 fn idle(version: Version) -> Vec<&'static ToolCallTransition> {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -225,8 +225,8 @@ fn broken(said: &SentFrame, place: &MessageSite, drop: bool, type_: Index) -> Op
     Some(Message::new(value))
 }
 
-/// How a message is broken: which message, which place, whether the member is removed, and otherwise which
-/// other type it gets.
+/// The change that breaks a message: the index of the message, the index of the place, whether to remove the
+/// member, and the index of the other type if the member stays.
 type MessageBreak = (Index, Index, bool, Index);
 
 proptest! {
@@ -265,7 +265,7 @@ proptest! {
     }
 }
 
-/// The specification's examples of tool calls, each with a variant that is invalid.
+/// Checks the specification's examples of tool calls, each with an invalid variant.
 #[test]
 fn the_examples_about_tool_calls_are_valid_and_their_twins_are_not() {
     let table = Protocol::acp().unwrap();

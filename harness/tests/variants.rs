@@ -16,7 +16,7 @@ use ahp_harness::run::{agent_variants, agents, sim};
 use ahp_harness::transcript::ConnectionEvent;
 use ahp_harness::wire::version::Version;
 
-/// Each variant plays one in this many parts of the suite.
+/// The number of parts of the suite; each variant plays one part.
 const PARTS: usize = 24;
 
 fn play(
@@ -41,7 +41,7 @@ fn each_variant_keeps_every_rule() {
     for (number, row) in VARIANTS.iter().enumerate() {
         let result = play(&suite, Version::V1_0, &[row], |place| place % PARTS == number % PARTS);
         assert!(result.held > 0, "{}: nothing was played", row.name);
-        // If a capability is no longer detected, it is no longer tested.
+        // A variant that hides a capability would leave this capability untested.
         assert!(row.offers_less || result.lost.is_empty(), "{}: {:?}", row.name, result.lost);
         nobody_is_accused(&result);
     }
@@ -60,7 +60,7 @@ fn several_variants_keep_every_rule_together() {
     }
 }
 
-/// Variants for which a check once reported a false finding.
+/// Plays variants for which a check once reported a false finding.
 #[test]
 fn earlier_false_findings_about_variants_do_not_return() {
     const FOUND: &[(&str, Version, &str)] = &[
@@ -84,7 +84,7 @@ fn earlier_false_findings_about_variants_do_not_return() {
         ("agents-reversed", Version::V1_0, "metadata/the-first-directory-stays"),
         ("creating-for-a-second", Version::V1_0, "turns/what-a-message-carries-is-kept"),
     ];
-    /// Scenarios with an earlier false finding that are untestable with such a variant now.
+    /// Scenarios that once had a false finding, and that the named variant makes untestable now.
     const UNTESTED: &[(&str, &str)] = &[
         ("one-simple-agent", "metadata/what-there-is-is-told-anew"),
         ("without-risk-assessments", "tools/what-is-said-of-a-call-stays-with-it"),
@@ -121,7 +121,7 @@ fn earlier_false_findings_about_variants_do_not_return() {
     }
 }
 
-/// Each variant of an agent plays one in this many parts of the suite.
+/// The number of parts of the suite for agents; each variant plays one part.
 const AGENT_PARTS: usize = 5;
 
 #[test]
@@ -131,7 +131,7 @@ fn each_variant_of_an_agent_keeps_every_rule() {
         let share = |place| place % AGENT_PARTS == number % AGENT_PARTS;
         let result = agent_variants::play(&suite, &[row], share);
         assert!(result.held + result.untested.len() > 0, "{}: nothing was played", row.name);
-        // If the variant hides a capability, that capability is no longer tested.
+        // A variant that hides a capability would leave this capability untested.
         assert!(
             row.offers_less || result.untested.is_empty(),
             "{}: {:?}",
@@ -190,7 +190,7 @@ fn each_variant_of_an_agent_changes_some_play() {
     }
 }
 
-/// Variants of an agent for which a check once reported a false finding.
+/// Plays variants of an agent for which a check once reported a false finding.
 #[test]
 fn earlier_false_findings_about_agents_do_not_return() {
     const FOUND: &[(&[&str], &str)] = &[
@@ -204,7 +204,7 @@ fn earlier_false_findings_about_agents_do_not_return() {
             "acp/kinds/search",
         ),
     ];
-    /// Scenarios with an earlier false finding that are untestable with such an agent now.
+    /// Scenarios that once had a false finding, and that the named variant of the agent makes untestable now.
     const UNTESTED: &[(&str, &str)] = &[
         ("asks-twice", "acp/permission/two-at-a-time"),
         ("asks-twice", "acp/reports/pending-then-in-progress-then-completed"),

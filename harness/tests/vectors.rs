@@ -1,5 +1,5 @@
-//! Tests of the built-in vectors: they have no mistakes, the harness's reducer passes all of them, and a
-//! reducer that does nothing passes none without a twin.
+//! Tests of the built-in vectors: the vectors have no mistakes, the harness's reducer passes all vectors, and
+//! each vector that an idle reducer passes has a twin that it fails.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use ahp_harness::wire::json::Value;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::{PUBLISHED, Version};
 
-/// All vector files, read once for all tests.
+/// All vector files; the tests read the files only once.
 static FILES: LazyLock<Vec<VectorFile>> = LazyLock::new(carried);
 
 fn vectors(files: &[VectorFile]) -> impl Iterator<Item = &ReducerVector> {
@@ -100,8 +100,8 @@ fn a_reducer_that_does_nothing_passes_only_vectors_with_a_twin() {
     }
 }
 
-/// Returns whether a vector shows the effect of its action of that type: the action is applied, or it is one
-/// that never changes a state.
+/// Returns whether a vector shows the effect of its action of this type: the reducer applies the action, or the
+/// action is of a type that never changes a state.
 fn shows(vector: &ReducerVector, action_type: &str, never: bool) -> bool {
     let types = vector.actions.iter().map(|action| action.get("type").and_then(Value::as_str));
     let mut outcomes = types.zip(&vector.outcomes);
@@ -148,7 +148,7 @@ fn every_reason_for_a_no_op_has_a_vector() {
         })
         .collect();
     assert!(missing.is_empty(), "no vector shows {missing:?}");
-    // No vector names an unknown reason.
+    // No vector names a reason that the harness does not know.
     for vector in vectors(files) {
         for outcome in &vector.outcomes {
             let ExpectedResult::NoOp(reason) = outcome else { continue };
@@ -158,8 +158,9 @@ fn every_reason_for_a_no_op_has_a_vector() {
     }
 }
 
-/// A vector with an invalid state or action would prove nothing, because a subject may refuse it. Only a vector
-/// that is marked as open may have one.
+/// Checks that states and actions of vectors are valid. A vector with an invalid state or action would prove
+/// nothing, because a subject may refuse the vector. Only a vector that is marked as open may have an invalid
+/// state or action.
 #[test]
 fn states_and_actions_are_those_of_the_tables() {
     let files = &*FILES;

@@ -1,5 +1,5 @@
 //! Tests a fixed sample of `mutants --wire`: the share of a host's faults that the always-on checks detect in
-//! captures, by class, and that they report nothing for a legal rewrite of a capture.
+//! captures, by class, and that these checks report no finding for a legal rewrite of a capture.
 //!
 //! The whole table is in `reports/oracle/`. A lower score here means that a check detects less than before.
 
@@ -17,15 +17,15 @@ use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
 #[path = "common/wire_trial.rs"]
 mod wire_trial;
 
-/// One in this many scenarios of the suite is played.
+/// The divisor of the suite: the test plays one of this many scenarios.
 const PART: usize = 9;
-/// The number of generated conversations that are played as well.
+/// The number of generated conversations that the test plays as well.
 const DRAWN: u64 = 4;
 /// The number of mutants and of rewrites per operator.
 const COUNT: usize = 3;
 
-/// The minimal share of killed mutants per class, in percent: the actual share with a margin for different
-/// conversations after a change of the suite.
+/// The minimum share of killed mutants per class, in percent. The margin to the actual share allows for
+/// different conversations after a change of the suite.
 const LEAST: &[(FaultClass, usize)] = &[
     (FaultClass::Delivery, 86),
     (FaultClass::Numbers, 91),

@@ -173,7 +173,7 @@ fn scenario() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A depth at which everything is in flow style.
+/// A depth at which all collections are in flow style.
 const FLOW: usize = 1_000;
 
 /// The style of a YAML file.
@@ -182,7 +182,7 @@ struct YamlStyle {
     indent: usize,
     plain: bool,
     single: bool,
-    /// The depth from which flow style is used.
+    /// The depth at which flow style begins.
     flow: usize,
 }
 
@@ -290,7 +290,8 @@ fn meaning(loaded: &LoadedFile) -> (Vec<String>, Option<String>) {
     (errors, scenario)
 }
 
-/// Checks that a text gives a scenario, a fragment or a mistake, and that every mistake is within its file.
+/// Checks that a text gives a scenario, a fragment or a mistake, and that the place of every mistake is within
+/// the file.
 fn check_sound(loaded: &LoadedFile) -> Result<(), TestCaseError> {
     let nothing = loaded.scenario.is_none() && !loaded.fragment && loaded.errors.is_empty();
     prop_assert!(!nothing, "no scenario, and no word about it");

@@ -1,7 +1,7 @@
 //! The types of `agent-client-protocol-schema` by method. A message is deserialized into the crate's type and
 //! serialized again, and the crate's schema is converted to the form of the harness's tables.
 //!
-//! Real clients use these types, which are lenient: a member that does not fit is dropped, not refused. The
+//! Real clients use these types, which are lenient: a member that does not fit is dropped, not refused. A
 //! comparison of input and output therefore detects both dropped and refused members.
 //!
 //! Knows: the crate. Never knows: the harness, scenarios, rules.
@@ -20,7 +20,7 @@ pub mod table;
 /// Deserializes a value into a type and serializes it again.
 ///
 /// # Errors
-/// The type does not accept the value; the text contains the reason.
+/// Returns the reason if the type does not accept the value.
 type RoundTrip = fn(&Value) -> Result<Value, String>;
 
 /// Adds a type to a schema.
@@ -30,7 +30,7 @@ type DrawSchema = fn(&mut SchemaGenerator);
 pub struct CrateMethod {
     /// The name of the method.
     pub name: &'static str,
-    /// The params: the name of the type, and its round trip.
+    /// The params of the method: the name of the type, and the round trip through this type.
     pub params: (&'static str, RoundTrip),
     /// The result of a request; `None` for a notification.
     pub result: Option<(&'static str, RoundTrip)>,
@@ -49,7 +49,7 @@ fn draw<T: JsonSchema>(generator: &mut SchemaGenerator) {
 
 macro_rules! methods {
     ($($name:literal $params:ident $($result:ident)?;)*) => {
-        /// Every method of the crate without its unstable features.
+        /// Every stable method of the crate; unstable features of the crate are left out.
         pub const METHODS: &[CrateMethod] = &[$(CrateMethod {
             name: $name,
             params: (stringify!($params), again::<v1::$params>),
@@ -111,7 +111,7 @@ pub fn names() -> Vec<(&'static str, String)> {
 /// Passes the error of a response through the crate's type.
 ///
 /// # Errors
-/// The type does not accept it.
+/// Returns the reason if the type does not accept the error.
 pub fn error_again(value: &Value) -> Result<Value, String> {
     again::<v1::Error>(value)
 }
@@ -119,7 +119,7 @@ pub fn error_again(value: &Value) -> Result<Value, String> {
 /// Passes the identifier of a request through the crate's type.
 ///
 /// # Errors
-/// The type does not accept it.
+/// Returns the reason if the type does not accept the identifier.
 pub fn id_again(value: &Value) -> Result<Value, String> {
     again::<v1::RequestId>(value)
 }

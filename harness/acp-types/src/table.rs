@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// Returns a type in the form of a table entry; `None` if the schema has no type of that name.
+/// Returns a type in the form of a table entry; `None` if the schema has no type with this name.
 pub fn entry(schema: &Value, name: &str) -> Option<Value> {
     let definition = schema.get(name)?;
     let cases = cases(definition);
@@ -45,7 +45,7 @@ fn cases(schema: &Value) -> Vec<Value> {
     list.cloned().unwrap_or_default()
 }
 
-/// Returns the member that distinguishes an alternative, and its value.
+/// Returns the name and the value of the member that distinguishes an alternative.
 fn tag(case: &Value) -> Option<(String, String)> {
     let members = case["properties"].as_object()?;
     members
@@ -57,8 +57,8 @@ fn tag_word(case: &Value, name: &str) -> Option<String> {
     tag(case).filter(|(tag, _)| tag == name).map(|(_, word)| word)
 }
 
-/// Returns the members of an object, including those of the types that it is composed of; the names of optional
-/// members end with a question mark.
+/// Returns the members of an object, including the members of the types that the object is composed of. The
+/// names of optional members end with a question mark.
 fn fields(schema: &Value, object: &Value) -> Map<String, Value> {
     let mut fields = Map::new();
     for part in object["allOf"].as_array().into_iter().flatten() {

@@ -40,7 +40,8 @@ const ABSENT: &str = "\"(absent)\"";
 const DEFAULT: &str = "what it says is the default, which the types leave out here and write there";
 const NULL: &str = "null and absent are the same, and the types leave null out";
 
-/// The known differences between the tables and the schema: the type, the member, the reason.
+/// The known differences between the tables and the schema: the type, the member, the reason for the
+/// difference.
 const OTHERWISE: &[(&str, &str, &str)] = &[
     (
         "AuthMethod",
@@ -104,14 +105,14 @@ impl TranscriptRecorder for KeptMessages {
     }
 }
 
-/// Plays the suite against an honest agent and returns every message of each scenario, in order.
+/// Plays the suite against an honest agent. Returns every message of each scenario, in order.
 fn conversations(
     config: &AgentConfig,
     side: &AgentSide,
 ) -> Vec<(String, Vec<(MessageSender, Value)>)> {
     let mut all = Vec::new();
     for entry in playable(&ScenarioSuite::carried()) {
-        // These messages are malformed on purpose.
+        // The messages of these scenarios are malformed on purpose.
         if entry.scenario.id.starts_with("acp/params/") {
             continue;
         }
@@ -203,7 +204,7 @@ fn differences(at: &str, sent: &Value, back: &Value, found: &mut Vec<(String, Va
     }
 }
 
-/// Returns the differences between the messages and what the official types made of them, except known differences.
+/// Returns the differences between the messages and the output of the official types, except known differences.
 fn mistakes(passed: &[PassedMessage], used: &mut BTreeSet<usize>) -> BTreeSet<String> {
     let mut mistakes = BTreeSet::new();
     for PassedMessage { what, sent, back } in passed {
@@ -263,7 +264,7 @@ fn messages_equal_those_of_the_crates_types() {
 /// Methods that neither side of the harness sends, because the suite does not play elicitation.
 const UNSENT: &[&str] = &["elicitation/create", "elicitation/complete"];
 
-/// Shows that the test above can fail: each of these is an honest message with one change.
+/// This test shows that the test above can fail: each of these messages is an honest message with one change.
 #[test]
 fn an_invalid_message_does_not_survive_a_round_trip() {
     let plain = sim::side(Some(Version::ACP_1));
@@ -317,8 +318,8 @@ fn methods_are_those_of_the_crate() {
     assert_eq!(METHODS.len(), rows.len());
 }
 
-/// Every type of the tables must agree with the schema in its members, required members and words, except for
-/// the listed differences.
+/// Checks that every type of the tables must agree with the schema in its members, required members and words,
+/// except for the listed differences.
 #[test]
 fn tables_agree_with_the_schema_of_the_crate() {
     let tables: Value = serde_json::from_str(TABLES).unwrap();
@@ -352,7 +353,8 @@ fn sorted(value: &Value) -> Value {
     value
 }
 
-/// Each word of the tables passes through the types; a word that is not in the tables does not.
+/// Checks that each word of the tables passes through the types unchanged; a word that is not in the tables
+/// does not pass.
 #[test]
 fn only_known_words_survive_a_round_trip() {
     let tables: Value = serde_json::from_str(TABLES).unwrap();

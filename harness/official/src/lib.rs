@@ -1,12 +1,12 @@
 //! The official Rust crates of all versions as subjects of `ahp-harness reducers`.
 //!
-//! A package of its own, since these are thousands of decoders that nobody has to optimise: what the
-//! harness builds with is meant for code that runs often. The crates that cannot be linked beside
-//! another one have packages in the folders here, which share the wrapper.
+//! These crates are in a package of their own, since their thousands of decoders need no optimisation, and the
+//! build settings of the harness are for code that runs often. Crates that cannot be linked beside another
+//! crate have packages in the folders here, which share the wrapper.
 //!
 //! Knows: which crate speaks a version. Never knows: the harness, its reducers and values.
 //!
-//! Start at [`serve`]; the wrapper says how a crate is asked.
+//! Start at [`serve`]; the wrapper passes a question to a crate.
 
 #[macro_use]
 mod wrapper;
@@ -19,7 +19,8 @@ use wrapper::{Answer, Question};
 ///
 /// # Errors
 ///
-/// Those of reading and writing. A version without a crate answers every line with an error.
+/// Returns an error of reading or writing. A version without a crate is no such error: each of its lines is
+/// answered with an error message.
 pub fn serve(version: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<()> {
     wrapper::serve(|question| ask(version, question), input, output)
 }
@@ -71,8 +72,8 @@ macro_rules! reducers_1_0 {
     };
 }
 
-/// The table of crates: the version as `--spec` spells it, the module, the crate's name, what it has,
-/// and how it says that an action is unusable.
+/// Builds the table of crates: the version as `--spec` spells it, the module, the name of the crate, the macros
+/// of its reducers and types, and since 0.9.0 the variant of its outcome for an unusable action.
 macro_rules! crates {
     ($($version:literal $module:ident $ahp:ident $reducers:ident $types:ident $($invalid:ident)?;)*) => {
         /// The versions whose crates are linked, as the line protocol's `--spec` spells them.

@@ -1,14 +1,13 @@
-//! What an official crate makes of a line: its types decode, its reducer folds, its types encode.
+//! Answers a line with an official crate: the crate's types decode, its reducer folds, and its types encode.
 //!
-//! The crates have the same names in all versions and other types behind them, so that the code is
-//! one macro that every version goes through. What a version has more than the one before stands in
-//! a macro of its own. The packages in the folders beside compile this file too, each with
-//! a crate that cannot be linked beside the others.
+//! The crates of all versions use the same names for different types, so a macro generates the code for every
+//! version. A further macro holds the additions of a newer version. The packages in the folders beside also
+//! compile this file, each with a crate that cannot be linked beside the others.
 //!
-//! Knows: the names in the crates `ahp`, and the line protocol. Never knows: which versions are
-//! linked, our own reducers and values.
+//! Knows: the names in the crates `ahp`, and the line protocol. Never knows: which versions are linked, the
+//! harness's reducers and values.
 //!
-//! Start at [`serve`], which is given what [`crate_of`] makes.
+//! Start at [`serve`], which uses the code that [`crate_of`] generates.
 
 use std::io::{self, BufRead, Write};
 
@@ -17,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// A question. What the crate decodes is kept as text, so that it reads what was on the wire.
+/// A question to a crate. The values stay text, so the crate decodes exactly the text of the line.
 #[derive(Deserialize)]
 pub struct Question<'a> {
     #[serde(default)]
@@ -36,14 +35,14 @@ pub struct Question<'a> {
     pub value: Option<&'a RawValue>,
 }
 
-/// The answer's members, or why there is none.
+/// The members of the answer, or the reason why the crate has no answer.
 pub type Answer = Result<Value, String>;
 
-/// Answers every line with a crate, until the input ends or nobody reads the answers.
+/// Answers every line with a crate, until the input ends or the reader of the answers has gone.
 ///
 /// # Errors
 ///
-/// Those of reading and writing.
+/// Returns an error of reading or writing.
 pub fn serve(
     crate_answers: impl Fn(&Question<'_>) -> Answer,
     input: &mut dyn BufRead,
@@ -56,7 +55,7 @@ pub fn serve(
     Ok(())
 }
 
-/// The answer to one line.
+/// Returns the answer to one line.
 pub fn answer(crate_answers: impl Fn(&Question<'_>) -> Answer, line: &str) -> Value {
     let question: Question<'_> = match serde_json::from_str(line) {
         Ok(question) => question,
@@ -78,12 +77,13 @@ fn encode<T: Serialize>(value: &T) -> Answer {
     serde_json::to_value(value).map_err(|error| error.to_string())
 }
 
-/// Decodes and encodes.
+/// Decodes the value of a question with a type and encodes it again.
 pub fn trip<T: DeserializeOwned + Serialize>(question: &Question<'_>) -> Answer {
     decode::<T>(question.value).and_then(|value| Ok(json!({"value": encode(&value)?})))
 }
 
-/// Folds a state; `apply` is the crate's reducer and says the outcome in the protocol's words.
+/// Applies actions to a state. `apply` calls the crate's reducer and returns the outcome with the names of the
+/// protocol.
 pub fn reduce<S, A>(question: &Question<'_>, apply: impl Fn(&mut S, &A) -> &'static str) -> Answer
 where
     S: DeserializeOwned + Serialize,
@@ -97,7 +97,7 @@ where
     Ok(json!({"state": encode(&state)?, "outcomes": outcomes}))
 }
 
-/// Looks a type up by its name and sends the value through it.
+/// Finds a type by its name and passes the value through the type.
 macro_rules! types {
     ($ahp:ident $question:ident; $($module:ident: $($name:ident)*;)*) => {
         match $question.name.as_str() {
@@ -109,7 +109,7 @@ macro_rules! types {
     };
 }
 
-/// Looks a reducer up by its name and folds the state with it.
+/// Finds a reducer by its name and folds the state with the reducer.
 macro_rules! reducers {
     ($ahp:ident $question:ident; $($reducer:literal $state:ident $apply:ident;)*) => {
         match $question.reducer.as_str() {
@@ -188,8 +188,8 @@ macro_rules! reducers_0_4 {
     };
 }
 
-/// The crate of one version: its name, what it has, and how it says that an action is unusable,
-/// which it does since 0.9.0.
+/// Defines the crate of one version: its name, the macros of its reducers and types, and since 0.9.0 the
+/// variant of its outcome for an unusable action.
 macro_rules! crate_of {
     ($version:ident $ahp:ident $reducers:ident $types:ident $($invalid:ident)?) => {
         mod $version {

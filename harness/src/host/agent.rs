@@ -1,4 +1,5 @@
-//! The scripted agent's progress in a turn: the operations that are left, and the events it waits for.
+//! The scripted agent's progress in a turn: the operations that are left, and the events that the agent waits
+//! for.
 //!
 //! A turn is one [`HostAgentRun`] with a main track, and one more track for each call of a parallel group. A
 //! track is a queue of small operations. Each operation takes [`STEP`] of virtual time.
@@ -14,8 +15,7 @@ use crate::agent::script::{self, AgentScript, RELEASE, ScriptStep, ToolStep};
 
 /// The time that the agent takes for one operation.
 pub(super) const STEP: Duration = Duration::from_millis(2);
-/// The number of pieces that `endless` streams. After them the turn stays silent, so that the state stays
-/// bounded.
+/// The number of pieces that `endless` streams. The turn stays silent afterwards, so the state stays bounded.
 pub(super) const ENDLESS_PIECES: u32 = 5_000;
 
 /// An operation of the agent.
@@ -33,7 +33,7 @@ pub(super) enum HostAgentOp {
     Call(ToolStep),
     /// Streams a piece of a tool call's input.
     Input { call: String, text: String },
-    /// Publishes the tool call as ready; asks for approval if the step says so.
+    /// Publishes the tool call as ready; asks for approval if the script requires approval.
     Ready { call: String, step: ToolStep },
     /// Lets the MCP server of the tool ask for a token.
     Challenge { call: String },
@@ -48,21 +48,21 @@ pub(super) enum HostAgentOp {
 /// The event that a track waits for. The track continues as soon as the state shows the event.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum HostAgentWait {
-    /// The tool call leaves this status.
+    /// Waits until the tool call leaves this status.
     Call { call: String, status: &'static str },
-    /// The input request with this identifier has an answer.
+    /// Waits until the input request with this identifier has an answer.
     Answer(String),
-    /// The hold with this name is released.
+    /// Waits until the hold with this name is released.
     Release(String),
-    /// The worker chat with this URI ends its turn.
+    /// Waits until the worker chat with this URI ends its turn.
     Worker(String),
-    /// All other tracks end.
+    /// Waits until all other tracks end.
     Others,
-    /// No event: only a client's cancellation or a crash ends the turn.
+    /// Waits forever: only a client's cancellation or a crash ends the turn.
     Forever,
 }
 
-/// A queue of operations, the time of the next one, and the event that the track waits for.
+/// A queue of operations, the time of the next operation, and the event that the track waits for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostAgentTrack {
     pub(super) ops: VecDeque<HostAgentOp>,
@@ -80,7 +80,7 @@ pub(super) struct HostAgentRun {
     pub(super) released: HashSet<String>,
     /// The context that the agent received in addition to the message.
     pub(super) given: Vec<String>,
-    /// Whether the turn was cancelled and the agent continues it: an injected fault.
+    /// Whether an injected fault makes the agent continue a cancelled turn.
     pub(super) undead: bool,
 }
 
@@ -110,8 +110,8 @@ impl HostAgentRun {
     }
 }
 
-/// Returns the operations for a message: those of its script, or an echo of the text. A script with a syntax
-/// error becomes an error message and a failed turn.
+/// Returns the operations for a message: the operations of its script, or an echo of the text. A script with a
+/// syntax error becomes an error message and a failed turn.
 pub(super) fn plan(text: &str) -> VecDeque<HostAgentOp> {
     match script::find(text) {
         Some(Ok(script)) => steps(script),
@@ -123,7 +123,7 @@ pub(super) fn plan(text: &str) -> VecDeque<HostAgentOp> {
     }
 }
 
-/// Returns the operations that a steering message adds: those of its script, or none.
+/// Returns the operations that a steering message adds: the operations of its script, or no operations.
 pub(super) fn steer(text: &str) -> VecDeque<HostAgentOp> {
     match script::find(text) {
         Some(Ok(script)) => steps(script),
@@ -131,7 +131,7 @@ pub(super) fn steer(text: &str) -> VecDeque<HostAgentOp> {
     }
 }
 
-/// Returns the name of the hold that a steering message releases; `None` if it releases none.
+/// Returns the name of the hold that a steering message releases; `None` if the message releases no hold.
 pub(super) fn release(text: &str) -> Option<&str> {
     Some(text.strip_prefix(RELEASE)?.trim())
 }

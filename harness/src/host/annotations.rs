@@ -1,14 +1,15 @@
 //! Annotations: comments on a session's files, on a channel that lives as long as the session.
 //!
-//! Clients write all of them. The session's state and summary repeat the number of annotations. No action
-//! changes that number, so the host updates both itself, as it updates the status.
+//! Clients write all annotations. The session's state and summary repeat the number of annotations. No action
+//! changes that number, so the host updates the number in the state and in the summary itself, as it updates
+//! the status.
 //!
-//! Readings taken where the specification is silent:
+//! Interpretations where the specification is silent:
 //! - The host rejects an annotation without entries and the removal of an annotation's last entry: the client
 //!   has to remove the annotation explicitly.
 //! - The host rejects a new annotation that is already resolved.
 //!
-//! Knows: what an annotations channel holds. Never knows: files, who wrote what.
+//! Knows: what an annotations channel holds. Never knows: files, the authors of annotations.
 //!
 //! Start at [`RefHost::add_annotations`].
 
@@ -27,8 +28,8 @@ const MAX_ENTRIES: usize = 1_000;
 /// The suffix of the URI of a session's annotations channel.
 const PATH: &str = "/annotations";
 
-/// Adds the session to the `origin` of an annotation. Clients of older versions leave it out, because the
-/// channel implies it.
+/// Adds the session to the `origin` of an annotation. Clients of older versions leave the session out, because
+/// the channel implies the session.
 pub(super) fn place_note(uri: &str, action: &mut Value) {
     let note = if action.get("annotation").is_some() { &mut action["annotation"] } else { action };
     let origin = note.get_mut("origin").and_then(Value::as_object_mut);

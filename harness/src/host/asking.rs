@@ -1,8 +1,8 @@
 //! Requests of the host to clients: reading a plugin that a client has published under its own URI.
 //!
-//! A plugin that lists its `children` needs no request. For a plugin without them at `virtual://NAME/..`, the
-//! host asks the publishing client for `plugin.json` and takes the `children` from there. The host numbers its
-//! requests independently of the request ids of the client.
+//! A plugin that lists its `children` needs no request. If a plugin at `virtual://NAME/..` has no `children`,
+//! the host asks the publishing client for `plugin.json` and takes the `children` from this file. The host
+//! numbers its requests independently of the request ids of the client.
 //!
 //! Knows: connections, published plugins. Never knows: what is in a plugin.
 //!
@@ -20,7 +20,7 @@ use crate::wire::message::Message;
 
 /// The timeout for a client's response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The maximum number of open requests to clients. Beyond it the host sends no request.
+/// The maximum number of open requests to clients. At this number the host sends no further request.
 const MAX_QUESTIONS: usize = 1_000;
 /// The scheme of the URIs that a client serves.
 const SCHEME: &str = "virtual://";

@@ -1,13 +1,13 @@
-//! Tokens: which agents require one, which connection has delivered one, and when it expires.
+//! Tokens: which agents require a token, which connection has delivered a token, and when a token expires.
 //!
 //! A token belongs to the connection that delivered it, and is forgotten with the connection. The protected
 //! agent accepts exactly one token, [`TOKEN`]. The host does not check a token for an optional resource of
-//! another agent, since nothing depends on it.
+//! another agent, since no request depends on this token.
 //!
-//! Readings taken where the specification is silent:
-//! - A connection has no tokens after a reconnect; an error says which one a request needs.
-//! - The host reports an expired token only to the connection that delivered it, and only if that connection
-//!   is subscribed to the root channel.
+//! Interpretations where the specification is silent:
+//! - A connection has no tokens after a reconnect; an error names the token that a request needs.
+//! - The host reports an expired token only to the connection that delivered it, and only if that connection is
+//!   subscribed to the root channel.
 //! - Creating a session needs a token. Using an existing session does not.
 //!
 //! Knows: agents, connections. Never knows: sessions.
@@ -30,11 +30,10 @@ use crate::wire::feature::ProtocolFeature;
 pub const TOKEN: (&str, &str) =
     ("https://agent.ahp-harness.example/api", "reference-host-token-3f1c9a7e");
 
-/// An optional resource that nothing depends on.
+/// An optional resource; no request requires a token for it.
 pub(super) const EXTRAS: &str = "https://extras.ahp-harness.example";
 
-/// Returns the metadata of a protected resource, from which a client learns how to get a token. Source: RFC
-/// 9728.
+/// Returns the metadata of a protected resource, which tells a client how to get a token. Source: RFC 9728.
 pub(super) fn metadata(resource: &str, required: bool) -> Value {
     json!({
         "resource": resource,
@@ -98,7 +97,8 @@ impl RefHost {
         Ok(json!({}))
     }
 
-    /// Returns the time at which a token expires; `None` if it does not. Source: `auth.authenticate.expiresIn`.
+    /// Returns the time at which a token expires; `None` if the token does not expire. Source:
+    /// `auth.authenticate.expiresIn`.
     fn lifetime(&self, call: &HostCall) -> Result<Option<Duration>, ErrorResponse> {
         let knows = self.protocol_of(call.conn).has(ProtocolFeature::TokenLifetimes);
         let Some(given) = call.params.get("expiresIn").filter(|it| knows && !it.is_null()) else {
@@ -182,8 +182,8 @@ fn required(resources: Vec<Value>) -> ErrorResponse {
     failure
 }
 
-/// Returns the provider that a request names, or the first one if it names none; `None` if the host does not
-/// have it. Source: `session.create.provider-unknown`.
+/// Returns the provider that a request names, or the first provider if the request names none; `None` if the
+/// host does not have the named provider. Source: `session.create.provider-unknown`.
 pub(super) fn provider<'a>(call: &'a HostCall<'_>) -> Option<&'a str> {
     match call.params.get("provider").and_then(Value::as_str) {
         Some(named) => Some(named).filter(|it| configuration::has_provider(it)),

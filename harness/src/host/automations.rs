@@ -3,11 +3,11 @@
 //! A run begins on request or on a schedule. The host announces no event kinds, so it rejects a definition with
 //! an event trigger. The runs themselves are in [`errands`].
 //!
-//! Readings taken where the specification is silent:
-//! - `runCount` counts scheduled runs only. An automation with a limit on its runs is disabled after the
-//!   last of them.
+//! Interpretations where the specification is silent:
+//! - `runCount` counts scheduled runs only. An automation with a limit on its runs is disabled after the last
+//!   of these runs.
 //! - The host accepts a schedule that never matches, such as the 30th of February; the automation never starts.
-//! - Removing an automation removes its runs; the host cancels the active ones first.
+//! - Removing an automation removes its runs; the host cancels the active runs first.
 //!
 //! [`errands`]: super::errands
 //!
@@ -57,7 +57,7 @@ pub(super) fn first_state() -> Value {
     json!({"entries": []})
 }
 
-/// Returns the entries of the catalogue.
+/// Returns the entries of an automation catalogue.
 pub(super) fn entries(catalogue: &Value) -> &[Value] {
     catalogue["entries"].as_array().map_or(&[], Vec::as_slice)
 }
@@ -128,7 +128,7 @@ fn patched(definition: &Value, changes: &Value) -> Value {
 }
 
 impl RefHost {
-    /// Returns the catalogue entry of an automation; `None` if there is none.
+    /// Returns the catalogue entry of an automation; `None` if the catalogue has no such entry.
     pub(super) fn automation(&self, uri: &str) -> Option<&Value> {
         entries(self.state(AUTOMATIONS)).iter().find(|entry| entry["resource"] == uri)
     }
@@ -212,7 +212,7 @@ impl RefHost {
         Some(Duration::from_millis(next.saturating_sub(self.epoch_ms)))
     }
 
-    /// Starts the scheduled runs that are due. Skips a run if its automation has too many.
+    /// Starts the scheduled runs that are due. Skips a run if the automation has too many runs.
     pub(super) fn run_scheduled(&mut self) {
         let now = self.wall_ms();
         let due = self.schedules.iter().filter(|(_, due)| due.at <= now);
@@ -279,7 +279,7 @@ impl RefHost {
         Ok(json!({}))
     }
 
-    /// Serves `listAutomationTriggerDefinitions`: there are none.
+    /// Serves `listAutomationTriggerDefinitions` with an empty list: this host has no event triggers.
     pub(super) fn list_triggers(&mut self, _call: &HostCall) -> CallReply {
         Ok(json!({"items": []}))
     }

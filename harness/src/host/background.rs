@@ -1,5 +1,5 @@
-//! Background commands: a command that an agent leaves running in its own terminal. Its chat lists it until it
-//! ends.
+//! Background commands: a command that an agent leaves running in its own terminal. The chat of the agent lists
+//! the command until the command ends.
 //!
 //! Knows: chats, terminals. Never knows: what a command does.
 //!
@@ -20,7 +20,7 @@ const MAX_RUNNING: usize = 100;
 pub(super) struct BackgroundCommand {
     /// The time at which the command ends.
     due: Duration,
-    /// The chat that lists it.
+    /// The chat that lists the command.
     chat: String,
     /// The identifier of the command in the chat's list.
     id: String,
@@ -65,7 +65,7 @@ impl RefHost {
         self.end_those(|it| it.due <= now);
     }
 
-    /// Ends every command, because a crash of the host killed them.
+    /// Ends every command after a crash of the host, which kills all commands.
     pub(super) fn lose_running(&mut self) {
         self.end_those(|_| true);
     }

@@ -1,7 +1,7 @@
 //! Tool calls of the agent: start, streamed input, confirmation, execution, completion.
 //!
-//! A tool runs once, and only after its confirmation. Its output repeats its input, so that a client can see an
-//! edited input.
+//! A tool runs once, and only after its confirmation. The output of a tool repeats the input, so a client can
+//! see an edited input.
 //!
 //! Knows: operations, the states of chats. Never knows: connections.
 //!
@@ -17,7 +17,7 @@ use super::resources::uri_of;
 use crate::agent::script::{ToolClass, ToolStep, pieces};
 
 impl ToolClass {
-    /// Returns the name of a tool on the wire and its display name.
+    /// Returns the name of a tool on the wire, and the display name.
     fn names(&self) -> (&str, &str) {
         match self {
             ToolClass::Shell => ("shell", "Run command"),
@@ -242,8 +242,8 @@ impl RefHost {
         })
     }
 
-    /// Handles a denied call. Its remaining operations become no-ops; the turn continues unless the script says
-    /// otherwise.
+    /// Handles a denied call. The remaining operations of the call become no-ops; the turn continues unless the
+    /// script ends it after a denial.
     fn denied(&mut self, uri: &str, index: usize, step: &ToolStep) {
         let Some(run) = self.runs.get_mut(uri).filter(|_| step.deny_ends_turn) else {
             return;
@@ -261,8 +261,8 @@ impl RefHost {
         clients.into_iter().flatten().any(|known| known["clientId"] == client)
     }
 
-    /// Fails the running calls of clients that are no longer active in a session.
-    /// Source: `disconnect.tool-calls-cancelled`, `disconnect.tool-call-form`.
+    /// Fails the running calls of clients that are no longer active in a session. Sources:
+    /// `disconnect.tool-calls-cancelled`, `disconnect.tool-call-form`.
     pub(super) fn fail_orphans(&mut self, session: &str) {
         if self.keeps("disconnect.tool-calls-cancelled") {
             self.fail_calls(session, |host, chat, owner| !host.is_active(chat, owner));
@@ -292,7 +292,7 @@ impl RefHost {
 }
 
 impl RefHost {
-    /// Returns the input of a call, whether the state holds it inline or refers to a file.
+    /// Returns the input of a call, both if the state holds the input inline and if the state refers to a file.
     fn input_of(&self, call: &Value) -> Option<String> {
         let input = &call["toolInput"];
         let Some(uri) = input["uri"].as_str() else {

@@ -1,7 +1,8 @@
-//! Canvases: pages that an extension displays outside of the host. Each is a channel, and its chat lists it.
+//! Canvases: pages that an extension displays outside of the host. Each canvas is a channel, and the chat of
+//! the canvas lists it.
 //!
-//! A canvas has an address only while its extension displays it. The host does not keep the address over a
-//! crash.
+//! A canvas has an address only while its extension displays it. After a crash the host no longer has the
+//! address.
 //!
 //! Knows: chats. Never knows: what is on a page.
 //!

@@ -1,9 +1,9 @@
-//! A chain of rewriters between clients and the reference host: injected faults next to the host, legal variants
-//! outside of them.
+//! A chain of rewriters between clients and the reference host: injected faults are next to the host, and legal
+//! variants are next to the clients.
 //!
-//! A rewriter sees every message in the words of the negotiated version. It may change, drop, repeat or delay it,
-//! answer a client itself, send a message to another connection, or close connections. [`SeenTraffic`] has what is
-//! known of earlier traffic.
+//! A rewriter sees every message with the names of the negotiated version. A rewriter may change, drop, repeat
+//! or delay a message, answer a client itself, send a message to another connection, or close connections.
+//! [`SeenTraffic`] records earlier traffic.
 //!
 //! Knows: messages, versions, subscriptions as they pass. Never knows: states, faults, variants, rules.
 //!
@@ -28,9 +28,9 @@ const MAX_ASKED: usize = 100_000;
 /// Whether a message of a client goes on to the host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MessagePassage {
-    /// The message continues to the host.
+    /// The host receives the message.
     Onward,
-    /// The host never receives it.
+    /// The host does not receive the message.
     Stopped,
 }
 
@@ -56,8 +56,8 @@ pub(super) trait MessageRewriter: Send {
     ) -> Option<Value> {
         None
     }
-    /// Handles a message of a client; the default calls [`MessageRewriter::edit_client_message`]. Messages in `out` are
-    /// sent to clients at once.
+    /// Handles a message of a client; the default calls [`MessageRewriter::edit_client_message`]. The chain
+    /// sends the messages in `out` to clients at once.
     fn on_client_message(
         &mut self,
         link: &MessageLink<'_>,
@@ -72,7 +72,8 @@ pub(super) trait MessageRewriter: Send {
             None => MessagePassage::Onward,
         }
     }
-    /// Rewrites a message of the host: the messages in `out` are sent in its place, in order.
+    /// Rewrites a message of the host: the chain sends the messages in `out`, in their order, in place of the
+    /// message.
     fn on_host_message(
         &mut self,
         _link: &MessageLink<'_>,
@@ -81,7 +82,7 @@ pub(super) trait MessageRewriter: Send {
     ) {
         out.send(message);
     }
-    /// Returns the JSON text of a message; `None` for the text that the host would send.
+    /// Returns the JSON text of a message; `None` keeps the text that the host would send.
     fn spelled(&self, _message: &Value) -> Option<String> {
         None
     }
@@ -125,7 +126,7 @@ impl RewriterOutput {
         self.effects.push(ConnectionEffect::Send(conn, message));
     }
 
-    /// Closes a connection with a WebSocket code, after what was sent on it before.
+    /// Closes a connection with a WebSocket code, after the messages that were sent on the connection before.
     pub(super) fn close(&mut self, conn: ConnId, code: u16, reason: &'static str) {
         self.effects.push(ConnectionEffect::Close(conn, code, reason));
     }
@@ -134,21 +135,22 @@ impl RewriterOutput {
 /// The context of a message: its connection, the request that it answers, and earlier traffic.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageLink<'a> {
-    /// The connection.
+    /// The connection that the message belongs to.
     pub conn: ConnId,
     /// The method of the request, if the message is a response.
     pub answers: Option<&'a str>,
     /// The request that the message answers, as the client sent it; `None` if the message is no response.
     pub request: Option<&'a Value>,
-    /// The version that the client and the host speak; before the handshake, the newest one.
+    /// The version that the client and the host have negotiated; before the handshake, the newest version.
     pub protocol: Option<&'static Protocol>,
-    /// The time of the host.
+    /// The current time of the host.
     pub now: Duration,
     pub(super) seen: &'a SeenTraffic,
 }
 
 impl MessageLink<'_> {
-    /// Calls `visit` for each object of a message with the name of its type, but not for actions of clients.
+    /// Calls `visit` for each object of a message with the name of the object's type; leaves out actions of
+    /// clients.
     pub(super) fn visit_records(&self, message: &mut Value, visit: &mut RecordVisitor<'_>) {
         if let Some(protocol) = self.protocol {
             protocol.visit_records(message, self.answers, visit);
@@ -161,7 +163,7 @@ impl MessageLink<'_> {
         request.and_then(|request| subject_of(&request["params"]))
     }
 
-    /// Returns the observed state of the connection; `None` if it is unknown.
+    /// Returns the observed state of the connection; `None` if the connection is unknown.
     pub(super) fn own(&self) -> Option<&SeenConnection> {
         self.seen.connections.get(&self.conn)
     }
@@ -173,8 +175,8 @@ pub(super) fn each_envelope_list(message: &mut Value, visit: &mut dyn FnMut(&mut
     result.and_then(Value::as_array_mut).into_iter().for_each(visit);
 }
 
-/// Returns the channel that the params of `subscribe` and `unsubscribe` name; older versions call it
-/// `resource`.
+/// Returns the channel that the params of `subscribe` and `unsubscribe` name; older versions name the channel
+/// in `resource`.
 pub(super) fn subject_of(params: &Value) -> Option<&str> {
     params.get("channel").or_else(|| params.get("resource")).and_then(Value::as_str)
 }
@@ -186,7 +188,7 @@ pub(super) struct SeenConnection {
     pub(super) client: Option<String>,
     /// The version that the connection has negotiated.
     pub(super) protocol: Option<&'static Protocol>,
-    /// The subscribed channels, spelled as the connection spells them, in the order of subscription.
+    /// The subscribed channels, in the spelling of the connection and in the order of subscription.
     pub(super) subscriptions: Vec<String>,
     /// The number of requests received so far.
     pub(super) requests: u64,
@@ -329,7 +331,7 @@ impl MessageChain {
         self.now = self.now.max(now);
     }
 
-    /// Returns the headers that the host sees of a request to open a connection.
+    /// Returns the headers that the host sees in a request to open a connection.
     pub(super) fn admission(&mut self, headers: &[(String, String)]) -> Vec<(String, String)> {
         let mut headers = headers.to_vec();
         self.rewriters.iter_mut().rev().for_each(|one| one.on_admission(&mut headers));
@@ -363,7 +365,8 @@ impl MessageChain {
         self.seen.connections.clear();
     }
 
-    /// Returns the frame that the host receives for a client's frame; `None` if a rewriter has stopped it.
+    /// Returns the frame that the host receives for a client's frame; `None` if a rewriter has stopped the
+    /// frame.
     pub(super) fn incoming(&mut self, conn: ConnId, frame: &Frame) -> Option<Frame> {
         if self.seen.connections.get(&conn).is_some_and(|known| known.closing) {
             return None;
@@ -403,7 +406,7 @@ impl MessageChain {
                 return None;
             }
         }
-        // A message that no rewriter has changed keeps its bytes.
+        // A message that no rewriter has changed keeps the bytes of the original frame.
         Some(if message == before { frame.clone() } else { Frame::json(&message) })
     }
 
@@ -449,7 +452,8 @@ impl MessageChain {
         self.asked.remove(&(conn, response.get("id")?.to_text()))
     }
 
-    /// Passes messages through the rewriters from index `from` on; `request` is the request that they answer.
+    /// Passes messages through the rewriters from index `from` on; `request` is the request that the messages
+    /// answer.
     fn carry(&mut self, mut effects: Vec<ConnectionEffect>, request: Option<&Value>, from: usize) {
         let Some(ConnectionEffect::Send(first, _)) = effects.first() else {
             return effects.into_iter().for_each(|effect| self.act(effect, Duration::ZERO, None));
@@ -528,7 +532,7 @@ fn answers(message: &Value, request: &Value) -> bool {
     message.get("method").is_none() && message.get("id") == request.get("id")
 }
 
-/// Parses a text that is a JSON object; `None` otherwise.
+/// Parses a text as a JSON object; `None` if the text is no JSON object.
 fn object(text: &str) -> Option<Value> {
     Value::read(text).ok().filter(Value::is_object)
 }

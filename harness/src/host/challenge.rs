@@ -1,7 +1,7 @@
 //! Challenges: an MCP server asks for a token before it runs a tool, and the tool call waits for the token.
 //!
 //! Every waiting call names the resource of its token. A client that delivers the token resolves all calls that
-//! wait for this resource. If the server stops in the meantime, its calls fail.
+//! wait for this resource. If a server stops in the meantime, the calls to this server fail.
 //!
 //! Knows: calls, servers, what waits. Never knows: scripts.
 //!
@@ -14,7 +14,7 @@ use super::auth;
 use super::engine::RefHost;
 use super::play::tool_call;
 
-/// The resource for which the MCP servers of this host require a token. They accept any token.
+/// The resource for which the MCP servers of this host require a token. The servers accept any token.
 pub(super) const RESOURCE: &str = "https://tools.ahp-harness.example/mcp";
 
 /// A call that waits for a token.
@@ -22,9 +22,9 @@ struct WaitingCall {
     chat: String,
     turn: String,
     call: String,
-    /// The resource that the token is for.
+    /// The resource that the token gives access to.
     resource: Value,
-    /// The id of the server that asks; `None` if the call has no server.
+    /// The id of the server that asks for the token; `None` if the call has no server.
     server: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl RefHost {
         }
     }
 
-    /// Fails the calls that wait for a token of a server that no longer asks for one. Source:
+    /// Fails the calls that wait for a token, if their server no longer asks for a token. Source:
     /// `session.customizations.mcp.stop-clears-input`.
     pub(super) fn abandon_challenges(&mut self, session: &str) {
         if !self.keeps("session.customizations.mcp.stop-clears-input") {

@@ -1,17 +1,18 @@
 //! Changesets: the file changes of a session's agents, for the whole session and for each turn.
 //!
-//! A session has no changesets before its first edit; then its catalogue lists two. The session's changeset can
-//! be reviewed and reverted. A turn's changeset is read-only. An edit makes the host recompute both. The
-//! computation takes a moment in which they still show their previous content. The host creates the changeset
-//! of a turn without edits when a client asks for it.
+//! A session has no changesets before its first edit; after the edit, the session's catalogue lists two
+//! changesets. The session's changeset can be reviewed and reverted. A turn's changeset is read-only. An edit
+//! makes the host recompute both changesets. During the computation, which takes a moment, the changesets still
+//! show their previous content. If a client asks for the changeset of a turn without edits, the host creates
+//! this changeset.
 //!
-//! Readings taken where the specification is silent:
+//! Interpretations where the specification is silent:
 //! - The host sends the status `recomputing` also to clients of a version that does not define it: the set of
 //!   statuses is open, and all clients share one state.
 //! - Reverting changes does not alter a turn's changeset.
 //! - A reviewed file stays reviewed as long as its content does not change.
 //!
-//! Knows: files as they were and are. Never knows: who edits them.
+//! Knows: the former and the current content of files. Never knows: who edits files.
 //!
 //! Start at [`RefHost::record_edit`].
 
@@ -40,7 +41,7 @@ pub(super) struct HostChangeset {
     /// Whether this is the changeset of the whole session.
     pub(super) whole: bool,
     pub(super) entries: Vec<EditedFile>,
-    /// The time at which the computation ends; `None` if the changeset is not being computed.
+    /// The time at which the computation of the changeset ends; `None` if no computation is running.
     due: Option<Duration>,
 }
 
@@ -48,7 +49,7 @@ pub(super) struct HostChangeset {
 #[derive(Debug)]
 pub(super) struct EditedFile {
     pub(super) path: String,
-    /// The path of the saved content from before the edit; `None` if the file did not exist.
+    /// The path of the saved content from before the edit; `None` if the file did not exist before the edit.
     pub(super) before: Option<String>,
     /// The etag of the content that the changeset shows.
     pub(super) shown: Option<u64>,
@@ -130,7 +131,7 @@ impl RefHost {
         }
     }
 
-    /// Returns the changeset catalogue of a session.
+    /// Returns the catalogue of changesets of a session.
     fn catalogue(base: &str) -> Value {
         json!([
             {
@@ -150,7 +151,7 @@ impl RefHost {
         self.changesets.insert(uri.to_owned(), changeset);
     }
 
-    /// Creates the changeset of a turn without edits, if the URI names one.
+    /// Creates the changeset of a turn without edits, if the URI names such a changeset.
     pub(super) fn expand_changeset(&mut self, uri: &str) {
         if self.channels.contains_key(uri) {
             return;
@@ -189,7 +190,7 @@ impl RefHost {
         self.publish(uri, json!({"type": "changeset/statusChanged", "status": "recomputing"}));
     }
 
-    /// Returns the time at which the next computation ends; `None` if there is none.
+    /// Returns the time at which the next computation ends; `None` if no computation is running.
     pub(super) fn next_computed(&self) -> Option<Duration> {
         self.changesets.values().filter_map(|changeset| changeset.due).min()
     }
@@ -306,7 +307,8 @@ impl RefHost {
         Some(shown)
     }
 
-    /// Returns the numbers of changed files and lines of a session; `None` if no agent has edited a file.
+    /// Returns the numbers of changed files and lines of a session; `None` if no agent has edited a file in the
+    /// session.
     pub(super) fn changes_of(&self, session: &str) -> Option<Value> {
         let base = self.sessions.get(session)?.changes.as_deref()?;
         let files = self.state(base)["files"].as_array()?;

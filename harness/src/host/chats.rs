@@ -1,6 +1,6 @@
 //! Chats: creation, forks, disposal, completions.
 //!
-//! Knows: what a chat holds and where it may come from. Never knows: what its agent does.
+//! Knows: what a chat holds and which sources a chat may have. Never knows: what the agent of a chat does.
 //!
 //! Start at [`RefHost::create_chat`].
 
@@ -61,7 +61,7 @@ impl RefHost {
         Ok(Value::Null)
     }
 
-    /// Checks that the agent of a session supports a further chat of this source kind.
+    /// Checks that the agent of a session supports another chat with a source of this kind.
     pub(super) fn offers_chat(&self, session: &str, source: &Value) -> Result<(), ErrorResponse> {
         let provider = self.state(session)["provider"].as_str().unwrap_or_default();
         let chats = &configuration::capabilities(provider)["multipleChats"];
@@ -75,7 +75,7 @@ impl RefHost {
         Err(ErrorResponse::invalid_request("the agent does not offer such chats"))
     }
 
-    /// Returns the transcript that a new chat receives from its origin, as the origin is now.
+    /// Returns the transcript that a new chat receives from its origin, in the current state of the origin.
     fn history(&self, origin: &Value) -> String {
         let (Some(from), Some(turn)) = (origin["chat"].as_str(), origin["turnId"].as_str()) else {
             return String::new();

@@ -10,7 +10,7 @@ use super::auth;
 
 /// The default provider of a session.
 pub const PROVIDER: &str = "scripted";
-/// The providers, the default one first. All of them run agent scripts.
+/// The providers, with the default provider first. All providers run agent scripts.
 const PROVIDERS: &[&str] = &[PROVIDER, "guarded", "obliging", "plain", "single", ROAMING];
 /// The provider whose agent can change its primary working directory.
 const ROAMING: &str = "roaming";
@@ -118,7 +118,7 @@ fn root_schema() -> Value {
     }, "required": ["verbosity"]})
 }
 
-/// Returns a property of type object.
+/// Returns an example property of type object.
 fn limits() -> Value {
     let turns = json!({"type": "number", "title": "Turns", "default": 100});
     json!({
@@ -133,7 +133,7 @@ fn mutable(mut property: Value) -> Value {
     property
 }
 
-/// Returns a property of type array.
+/// Returns an example property of type array.
 fn labels() -> Value {
     json!({
         "type": "array", "title": "Labels", "items": {"type": "string", "title": "Label"},

@@ -32,22 +32,22 @@ pub(super) struct HostConnection {
     pub(super) client: Option<String>,
     /// The tables of the negotiated version; `None` before the handshake.
     pub(super) protocol: Option<&'static Protocol>,
-    /// The index of the connection's view; `None` if its version needs no view.
+    /// The index of the connection's view; `None` if the version of the connection needs no view.
     pub(super) view: Option<usize>,
     /// The subscribed channels.
     pub(super) subscriptions: HashSet<String>,
     /// The number of frames that wait to be polled.
     pub(super) pending: usize,
-    /// Whether the connection is closing; the host reads and sends nothing more on it.
+    /// Whether the connection is closing; the host no longer reads or sends on a closing connection.
     pub(super) closing: bool,
-    /// The time that the delivery of a channel's envelopes may be delayed for merging.
+    /// The time for which the host may delay the envelopes of a channel to merge them.
     pub(super) latencies: LiteMap<String, Duration>,
     /// The resources with a token, and the time at which each token expires; `None` for a token that does not
     /// expire.
     pub(super) tokens: LiteMap<String, Option<Duration>>,
 }
 
-/// A request on the way to its handler.
+/// A request that is passed to its handler.
 pub(super) struct HostCall<'a> {
     /// The connection that the request came from.
     pub(super) conn: ConnId,
@@ -56,7 +56,7 @@ pub(super) struct HostCall<'a> {
 }
 
 impl HostCall<'_> {
-    /// Returns a string member of `params`; an empty text if it is absent.
+    /// Returns a string member of `params`; an empty text if the member is absent.
     pub(super) fn text(&self, name: &str) -> &str {
         self.params.get(name).and_then(Value::as_str).unwrap_or("")
     }
@@ -262,7 +262,7 @@ impl RefHost {
         if !self.keeps("jsonrpc.invalid-params.type") {
             return Ok(());
         }
-        // Before the handshake the version of a `ping` is unknown, and no version requires params of it.
+        // Before the handshake the version is unknown, and no version requires params for a `ping`.
         if row.method == "ping"
             && self.connections.get(&call.conn).is_none_or(|c| c.client.is_none())
         {
@@ -293,7 +293,8 @@ impl RefHost {
         Ok(())
     }
 
-    /// Returns the tables of the version that a connection negotiated, or those of the newest version.
+    /// Returns the tables of the version that a connection negotiated; before the handshake, the tables of the
+    /// newest version.
     pub(super) fn protocol_of(&self, conn: ConnId) -> &'static Protocol {
         let agreed = self.connections.get(&conn).and_then(|connection| connection.protocol);
         agreed.unwrap_or(self.protocol)

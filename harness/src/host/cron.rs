@@ -1,6 +1,6 @@
 //! Cron expressions: the grammar of schedules, and the next time that an expression matches.
 //!
-//! Five fields: minute, hour, day of the month, month, day of the week. A field is a list of `*`, values and
+//! Five fields: minute, hour, day of the month, month, day of the week. Each field is a list of `*`, values and
 //! ranges; `*` and ranges may have a step. Months and days of the week have names of three letters, in any
 //! case; Sunday is 0 and 7. If both day fields are restricted, a day has to match only one of them. Source:
 //! AutomationSchedule.
@@ -40,7 +40,7 @@ pub(super) struct CronExpression {
 }
 
 impl CronExpression {
-    /// Parses an expression; `None` if it is invalid.
+    /// Parses an expression; `None` if the expression is invalid.
     pub(super) fn parse(text: &str) -> Option<CronExpression> {
         let fields: Vec<&str> = text.split_ascii_whitespace().collect();
         let [minute, hour, date, month, weekday] = fields[..] else { return None };
@@ -84,7 +84,7 @@ impl CronExpression {
     }
 }
 
-/// Parses a field into its bit set; `None` if it is invalid.
+/// Parses a field into its bit set; `None` if the field is invalid.
 fn field(text: &str, (least, greatest, names): (u32, u32, &[&str])) -> Option<u64> {
     let value = |text: &str| {
         let named = names.iter().position(|name| name.eq_ignore_ascii_case(text));
@@ -121,7 +121,7 @@ fn field(text: &str, (least, greatest, names): (u32, u32, &[&str])) -> Option<u6
     Some(bits)
 }
 
-/// Returns the month and the day of the month for a day, given in days since 1970.
+/// Returns the month and the day of the month for a day, which is given in days since 1970.
 fn civil(day: u64) -> (u64, u64) {
     // Years begin in March here, so that a leap day is the last day of its year. An era is 400 years.
     let day = day + 719_468;

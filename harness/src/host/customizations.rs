@@ -1,20 +1,20 @@
-//! Customizations of sessions: the host's own, those that active clients publish, and the decisions to enable
-//! or disable them.
+//! Customizations of sessions: the host's own customizations, the plugins of active clients, and the decisions
+//! to enable or disable customizations.
 //!
 //! A client's plugin is in the session's list as long as the client is active in the session. The plugin has to
 //! include its children: this host reads no plugin files, so a plugin without children gets the load state
-//! `error`, unless its client serves the contents.
+//! `error`, unless the publishing client serves the contents.
 //!
-//! Readings taken where the specification is silent:
+//! Interpretations where the specification is silent:
 //! - The host keeps a published id if it is free; otherwise it prepends the client id.
 //! - The host accepts decisions in another order than session, workspace, global, and several decisions for one
-//!   scope. It then publishes them again in the effective order.
-//! - The host stops an MCP server that is disabled, or whose container is disabled. When the server is enabled
-//!   again, it stays stopped until a client starts it.
-//! - All subscribers share `mcpApp` and side channels in one state. They are present if the client that created
-//!   the session, or that published the server, shows MCP apps.
+//!   scope. Afterwards the host publishes the decisions again in the effective order.
+//! - The host stops an MCP server that is disabled, or whose container is disabled. A server that is enabled
+//!   again stays stopped until a client starts the server.
+//! - All subscribers share `mcpApp` and side channels in one state. `mcpApp` and side channels are present if
+//!   the client that created the session, or the client that published the server, shows MCP apps.
 //!
-//! Knows: sessions, decisions. Never knows: what is said to an MCP server.
+//! Knows: sessions, decisions. Never knows: the messages to an MCP server.
 //!
 //! Start at [`RefHost::follow_plugins`].
 
@@ -26,7 +26,7 @@ use super::engine::RefHost;
 use super::{asking, mcp};
 use crate::wire::protocol::Protocol;
 
-/// The scopes of decisions; an earlier scope overrides a later one. Source: changelog 0.8.0.
+/// The scopes of decisions; an earlier scope overrides a later scope. Source: changelog 0.8.0.
 const SCOPES: [&str; 3] = ["session", "workspace", "global"];
 /// The members of a client's plugin that the host does not publish to other clients.
 const PRIVATE: &[&str] = &["nonce", "childEnablement", "load"];
@@ -42,7 +42,7 @@ pub(super) struct ClientPlugin {
 }
 
 /// Returns the customizations of a new session: a plugin with a skill and a stopped MCP server, and a directory
-/// of skills. With `apps`, the server also lists what an MCP app can do.
+/// of skills. With `apps`, the server also lists the capabilities of MCP apps.
 pub(super) fn own(apps: bool) -> Value {
     let mut server = json!({
         "type": "mcpServer", "id": "host-echo", "name": "Echo",
@@ -72,7 +72,7 @@ pub(super) fn own(apps: bool) -> Value {
     ])
 }
 
-/// Gives every container of a session the id of the first one, for an injected fault.
+/// Gives every container of a session the id of the first container; an injected fault uses this function.
 pub(super) fn repeat_ids(session: &mut Value) {
     let containers =
         session["customizations"].as_array_mut().map_or(&mut [][..], Vec::as_mut_slice);
@@ -90,7 +90,7 @@ fn children(container: &Value) -> &[Value] {
     container["children"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns all customizations of a session, each with its container. The container of a container is itself.
+/// Returns all customizations of a session, each with its container. A container counts as its own container.
 pub(super) fn entries(session: &Value) -> impl Iterator<Item = (&Value, &Value)> {
     let both = |container| {
         let inner = children(container).iter();
@@ -105,7 +105,8 @@ pub(super) fn is_on(container: &Value, entry: &Value) -> bool {
     on(container) && on(entry)
 }
 
-/// Sorts decisions by scope, the effective one first, and keeps one for each scope. Unknown scopes come last.
+/// Sorts decisions by scope, with the effective decision first, and keeps one decision for each scope.
+/// Decisions with an unknown scope come last.
 fn in_order(decisions: &[Value]) -> Vec<Value> {
     let scope = |it: &Value| it["kind"].as_str().unwrap_or("").to_owned();
     let place =
@@ -206,20 +207,22 @@ impl RefHost {
         servers.iter().for_each(|server| self.start_server(session, server));
     }
 
-    /// Returns the id under which a client's plugin is listed; `None` if it is no longer listed.
+    /// Returns the id under which the session lists a client's plugin; `None` if the session no longer lists
+    /// the plugin.
     pub(super) fn brought_as(&self, session: &str, client: &str, source: &Value) -> Option<String> {
         let mut known = self.brought.get(session)?.iter();
         known.find(|it| it.client == client && it.source == *source).map(|it| it.id.clone())
     }
 
-    /// Publishes a plugin again after its client has sent its contents or failed to send them.
+    /// Publishes a plugin again after the client has sent the contents of the plugin or has failed to send
+    /// them.
     pub(super) fn plugin_known(&mut self, session: &str, client: &str, source: &Value, id: &str) {
         let entry = self.surface(session, client, source, Some(id), true);
         self.list_plugin(session, entry);
     }
 
-    /// Returns the list entry of a client's plugin; `own_id` is its existing id, `asked` tells whether the
-    /// client was asked for its contents.
+    /// Returns the list entry of a client's plugin. `own_id` is the existing id of the entry, and `asked`
+    /// states whether the host asked the client for the contents of the plugin.
     fn surface(
         &self,
         session: &str,

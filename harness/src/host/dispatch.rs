@@ -2,7 +2,7 @@
 //!
 //! The checks, in order: the host ignores an action on an unknown channel; the negotiated version has to allow
 //! clients this action, on this kind of channel, in this shape; the rules of `rules::RULES` have to hold; and
-//! the action must not be a no-op for the reducers. If a check after the first one fails, the host sends the
+//! the action must not be a no-op for the reducers. If a check after the first check fails, the host sends the
 //! action back to its dispatcher with a reason, and no state changes.
 //!
 //! Knows: states, rules of the protocol. Never knows: how an action reaches its subscribers.
@@ -24,7 +24,7 @@ use crate::wire::feature::ProtocolFeature;
 use crate::wire::frame::Frame;
 use crate::wire::protocol::DispatchRight;
 
-/// An action that a client has dispatched, before any check.
+/// An action that a client has dispatched and that the host has not checked yet.
 pub(super) struct DispatchedAction<'a> {
     /// The params of the `dispatchAction`.
     pub(super) params: &'a Value,
@@ -35,8 +35,8 @@ pub(super) struct DispatchedAction<'a> {
 }
 
 impl RefHost {
-    /// Handles a `dispatchAction`. Ignores one without a channel, an integer `clientSeq` or an action type,
-    /// because no rejection can refer to it.
+    /// Handles a `dispatchAction`. Ignores a dispatch without a channel, an integer `clientSeq` or an action
+    /// type, because no rejection can refer to such a dispatch.
     pub(super) fn dispatch(&mut self, conn: ConnId, params: &Value) {
         let client = self.connections.get(&conn).and_then(|connection| connection.client.clone());
         let Some(client) = client else {
@@ -68,7 +68,7 @@ impl RefHost {
         }
     }
 
-    /// Checks whether the host accepts an action. The reducers are not consulted here.
+    /// Checks whether the host accepts an action, without a call of the reducers.
     pub(super) fn judge(
         &self,
         uri: &str,

@@ -1,10 +1,10 @@
 //! Admission: the host checks the credentials and the origin of a request before it opens a connection.
 //!
-//! A host with tokens admits a request that carries one of them; a host without tokens admits every request.
-//! Each token identifies a visitor. A client id belongs to the visitor that first completes a handshake with
-//! it. The visitor with the first token is the owner of the host.
+//! A host with tokens admits a request that carries one of its tokens; a host without tokens admits every
+//! request. Each token identifies a visitor. A client id belongs to the visitor that first completes a
+//! handshake with this client id. The visitor with the first token is the owner of the host.
 //!
-//! Readings taken where the specification is silent:
+//! Interpretations where the specification is silent:
 //! - The host accepts web origins of its own machine only.
 //! - A client id belongs to its visitor for as long as the host remembers the client.
 //!
@@ -18,7 +18,7 @@ use super::rules::{RuleFacts, require};
 use crate::peer::guise::{ClientCredentials, ClientGuise};
 use crate::transcript::ConnId;
 
-/// The tokens of a guarded reference host: the owner's and a guest's.
+/// The tokens of a guarded reference host: the token of the owner and the token of a guest.
 pub const TOKENS: [&str; 2] = ["reference-host-owner-5d20b1c4", "reference-host-guest-8e7f03aa"];
 /// A token that a guarded reference host does not accept.
 pub const WRONG: &str = "reference-host-nobody-00000000";
@@ -48,7 +48,7 @@ pub fn headers(guise: &ClientGuise) -> Vec<(String, String)> {
     token.into_iter().chain(origin).collect()
 }
 
-/// Returns the status line of a refused request.
+/// Returns the HTTP status line of a refused request.
 pub fn refusal(status: u16) -> String {
     let reason = match status {
         401 => "Unauthorized",
@@ -67,8 +67,8 @@ fn is_local(origin: &str) -> bool {
 }
 
 impl RefHost {
-    /// Checks a request to open a connection and records its visitor; returns the HTTP status of a refusal.
-    /// Source: `transport.auth.during-handshake`, `security.origin-check`.
+    /// Checks a request to open a connection, and records the visitor. Returns the HTTP status if the host
+    /// refuses the request. Sources: `transport.auth.during-handshake`, `security.origin-check`.
     pub(super) fn let_in(&mut self, conn: ConnId, headers: &[(String, String)]) -> Result<(), u16> {
         let header = |wanted: &str| {
             let mut found = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
@@ -85,7 +85,7 @@ impl RefHost {
             None if !self.keeps("transport.auth.during-handshake") => EndpointVisitor::Anybody,
             None => return Err(401),
         };
-        // An admitted request may never become a connection, so the oldest entry makes room.
+        // An admitted request may never become a connection, so the oldest entry is removed.
         if self.visitors.len() >= MAX_CONNECTIONS
             && let Some(first) = self.visitors.keys().next().copied()
         {

@@ -21,7 +21,8 @@ enum FileEdit<'a> {
     Part(&'a str, &'a str),
 }
 
-/// Returns the absolute path for a path relative to the agent's folder; `None` if it leads out of the folder.
+/// Returns the absolute path for a path relative to the agent's folder; `None` if the path leads out of the
+/// folder.
 fn absolute(path: &str) -> Option<String> {
     let plain = |piece: &str| !matches!(piece, "" | "." | "..") && !piece.contains('\0');
     path.split('/').all(plain).then(|| format!("{AREA}/{path}"))
@@ -31,7 +32,7 @@ impl RefHost {
     /// Performs the file edit of a call of the host's own tools.
     ///
     /// # Errors
-    /// The reason for a failed edit, for a person.
+    /// Returns the reason for a failed edit, as a text for people.
     pub(super) fn edit_called(
         &mut self,
         chat: &str,
@@ -52,7 +53,7 @@ impl RefHost {
     }
 
     /// Applies the diffs that an agent subprocess reports for its folder. Ignores a diff that does not fit the
-    /// host's files: the agent has files that the host does not have.
+    /// host's files, because the agent may have files that the host does not have.
     pub(super) fn edit_told(&mut self, chat: &str, turn: &str, folder: &str, content: &Value) {
         let differences = content.as_array().into_iter().flatten();
         for one in differences.filter(|item| item["type"] == "diff") {

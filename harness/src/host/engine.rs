@@ -1,16 +1,16 @@
 //! The reference host: its parts, its connections, and the path of a frame through it.
 //!
 //! The host decodes a frame. A request goes to its handler in `connection`, a `dispatchAction` to `dispatch`.
-//! Every state change is an action. `publish` numbers it, applies the reducers of `model`, stores it for replay
-//! and sends it to the subscribers. The agent plays its script in virtual time, in `play`.
+//! Every state change is an action. `publish` numbers an action, applies the reducers of `model`, stores the
+//! action for replay and sends it to the subscribers. The agent plays its script in virtual time, in `play`.
 //!
-//! Readings taken where the specification is silent:
+//! Interpretations where the specification is silent:
 //! - A batch is rejected with -32600, since one frame holds one message.
 //! - Before the handshake every request but `initialize`, `reconnect` and `ping` gets -32600.
 //! - A second `initialize` on a connection gets -32600.
-//! - Two connections may share a client id; a `reconnect` supersedes the older ones.
-//! - A binary frame is no message: -32700 with a null id.
-//! - Rejections go to the dispatcher alone, carry the current number and are not replayed.
+//! - Two connections may share a client id; a `reconnect` supersedes the older connections of the client id.
+//! - A binary frame is not a message: the host answers with -32700 and a null id.
+//! - Rejections go only to the dispatcher, carry the current `serverSeq` and are not replayed.
 //! - The dispatcher of an accepted action receives it only if it is subscribed to the channel.
 //! - A crash keeps sessions, chats, automations, known clients and `serverSeq`, as in a host that stores them
 //!   on disk. The replay buffer is lost, turns end in an error, the processes of terminals have exited, MCP
@@ -61,7 +61,7 @@ use crate::wire::frame::Frame;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-/// The maximum number of connections. The host closes a further connection at once.
+/// The maximum number of connections. The host closes each further connection at once.
 pub const MAX_CONNECTIONS: usize = 1_000;
 /// The maximum size of a frame in bytes. A larger frame closes its connection with code 1009.
 pub const MAX_FRAME_BYTES: usize = 4 << 20;
@@ -88,11 +88,12 @@ const EPOCH_MS: u64 = 1_767_225_600_000;
 /// The configuration of a reference host.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
-    /// The supported versions; each one stands for its caret range. An empty list means the newest versions.
+    /// The supported versions; each version also stands for its caret range. An empty list means the newest
+    /// versions.
     pub versions: Vec<Version>,
     /// The number of envelopes kept for replay.
     pub replay_capacity: usize,
-    /// The seed of the identifiers that the host makes, so that two hosts make different ones.
+    /// The seed of the identifiers that the host makes. Hosts with different seeds make different identifiers.
     pub seed: u64,
     /// The injected faults.
     pub faults: Vec<HostFault>,
@@ -106,7 +107,7 @@ pub struct HostConfig {
     pub tokens: Vec<String>,
     /// The working folder of an agent subprocess that speaks ACP; `None` for the host's own scripted agent.
     pub acp: Option<String>,
-    /// Whether terminals of clients have real shells. The caller that moves the frames starts them.
+    /// Whether terminals of clients have real shells. The caller that moves the frames starts the shells.
     pub shells: bool,
 }
 
@@ -127,8 +128,8 @@ impl Default for HostConfig {
     }
 }
 
-/// Returns the versions that need no view. Other versions have to be requested, since a view translates every
-/// action.
+/// Returns the versions that need no view. A configuration has to name all other versions, since a view
+/// translates every action.
 fn newest_words() -> Vec<Version> {
     let plain = |version: &&Version| VersionEdge::new(**version, PROVIDER).is_plain();
     Protocol::known().iter().filter(plain).copied().collect()
@@ -137,7 +138,7 @@ fn newest_words() -> Vec<Version> {
 /// A client that has completed a handshake.
 #[derive(Clone, Debug)]
 pub(super) struct HostClient {
-    /// The client's version, as the client offered it.
+    /// The client's version, in the client's spelling.
     pub(super) version: String,
     /// Whether the client shows MCP apps.
     pub(super) apps: bool,
@@ -154,7 +155,7 @@ pub(super) struct HostClient {
 pub(super) struct HostChannel {
     pub(super) kind: ChannelKind,
     pub(super) state: Value,
-    /// The `serverSeq` at which the channel was created; a replay cannot begin before it.
+    /// The `serverSeq` at which the channel was created; no replay of the channel begins before this number.
     pub(super) born: u64,
     /// The state before the last action; set only if state faults are active.
     pub(super) before: Option<Value>,
@@ -172,9 +173,9 @@ pub struct RefHost {
     /// The memory of injected faults.
     pub(super) memory: FaultMemory,
     pub(super) versions: Vec<Version>,
-    /// The newest version. The host stores states in its terms.
+    /// The newest version that the host supports. The host stores states with the names of this version.
     pub(super) protocol: &'static Protocol,
-    /// The states as clients of each older version see them.
+    /// The states as clients of older versions see them, one view for each older version.
     pub(super) views: Vec<VersionView>,
     pub(super) seed: u64,
     pub(super) epoch_ms: u64,
@@ -214,7 +215,7 @@ pub struct RefHost {
     /// The time at which each starting MCP server is ready, by session and server id.
     pub(super) starts: LiteMap<(String, String), Duration>,
     pub(super) side_channels: LiteMap<String, SideChannel>,
-    /// The agent subprocess.
+    /// The connection to the agent subprocess; `None` for the host's own scripted agent.
     pub(super) acp: Option<AgentConnection>,
     /// The sessions that each client is active in.
     pub(super) active: LiteMap<String, HashSet<String>>,
@@ -228,7 +229,7 @@ pub struct RefHost {
     pub(super) telemetered: bool,
     /// Whether the host has stopped reading; only an injected fault sets it.
     pub(super) stalled: bool,
-    /// The requirement that the last rejected action breaks; empty if there is none.
+    /// The requirement that the last rejected action breaks; empty if no such requirement is known.
     pub(super) refused_by: String,
 }
 
@@ -318,7 +319,7 @@ impl RefHost {
         self.channels.insert(uri.to_owned(), channel);
     }
 
-    /// Returns the state of a channel; null if there is none.
+    /// Returns the state of a channel; null if the channel does not exist.
     pub(super) fn state(&self, uri: &str) -> &Value {
         self.channels.get(uri).map_or(&Value::Null, |channel| &channel.state)
     }
@@ -344,7 +345,7 @@ impl RefHost {
         self.outputs.push_back(HostOutput::Send { conn, frame });
     }
 
-    /// Closes a connection; does nothing if it is closing already.
+    /// Closes a connection; does nothing if the connection is already closing.
     pub(super) fn close(&mut self, conn: ConnId, code: u16, reason: &str) {
         let Some(connection) = self.connections.get_mut(&conn) else {
             return;
@@ -363,7 +364,8 @@ impl RefHost {
         self.respond_on(conn, id, reply, None);
     }
 
-    /// Sends the response to a request, on the side channel `channel` if the request came on one.
+    /// Sends the response to a request. If the request came on a side channel, `channel` names this side
+    /// channel.
     pub(super) fn respond_on(
         &mut self,
         conn: ConnId,
@@ -403,7 +405,7 @@ impl RefHost {
         conns.into_iter().for_each(|conn| self.inform(conn, method, &params));
     }
 
-    /// Notifies one connection, if it is subscribed to the root channel.
+    /// Notifies one connection if the connection is subscribed to the root channel.
     pub(super) fn notify_one(&mut self, conn: ConnId, method: &str, mut params: Value) {
         if !self.sends_notice(method, &mut params) {
             return;
@@ -432,7 +434,7 @@ impl RefHost {
         }
     }
 
-    /// Checks that a request may be served at this point of a connection.
+    /// Checks that the connection of a request has reached the stage at which the host serves the request.
     pub(super) fn admits(&self, call: &HostCall, early: bool) -> Result<(), ErrorResponse> {
         let connection = self.connections.get(&call.conn);
         let shaken = connection.is_some_and(|connection| connection.client.is_some());

@@ -1,10 +1,10 @@
 //! Errands: the runs of automations, from the request to their end.
 //!
-//! A new run is pending. After a moment it creates its own session. When the session is ready, its agent
+//! A new run is pending. After a moment the run creates its own session. When the session is ready, its agent
 //! receives the automation's message, and the run ends with this turn. Later events of the session do not
 //! affect the run.
 //!
-//! Knows: runs, the sessions that they make. Never knows: definitions beyond the one that it runs.
+//! Knows: runs, the sessions that they make. Never knows: definitions, except the definition of a run.
 //!
 //! Start at [`RefHost::begin_run`].
 
@@ -35,7 +35,7 @@ pub(super) struct AutomationRun {
     due: Option<Duration>,
     /// The URI of the session that the run has created.
     session: String,
-    /// The chat and the id of the turn that the run waits for; `None` before the turn starts.
+    /// The chat and the turn id that the run waits for; `None` before the turn starts.
     turn: Option<(String, String)>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn not_over(facts: &RuleFacts) -> Result<(), String> {
 }
 
 impl RefHost {
-    /// Creates a pending run of an automation with this origin. Source: `automation.run.persist-first`.
+    /// Creates a pending run of an automation with an origin. Source: `automation.run.persist-first`.
     pub(super) fn begin_run(
         &mut self,
         automation: &str,
@@ -122,7 +122,7 @@ impl RefHost {
         state
     }
 
-    /// Handles a session that became ready: if a run created it, its agent receives the run's message.
+    /// Handles a session that became ready: if a run created the session, the agent receives the run's message.
     pub(super) fn errand_ready(&mut self, session: &str) {
         let mut errands = self.errands.iter();
         let made = errands.find(|(_, it)| it.session == session && it.turn.is_none());
@@ -138,7 +138,7 @@ impl RefHost {
         }
     }
 
-    /// Handles the end of a turn: ends the run that waits for it with the same outcome.
+    /// Handles the end of a turn: ends the run that waits for this turn, with the outcome of the turn.
     pub(super) fn errand_follows(&mut self, chat: &str, action_type: &str) {
         let status = match action_type {
             "chat/turnComplete" => "completed",
@@ -171,7 +171,7 @@ impl RefHost {
         self.go_on(run, lifecycle);
     }
 
-    /// Returns the lifecycle of a run in its next status, with the timestamps known so far.
+    /// Returns the lifecycle of a run with a new status, including the timestamps known so far.
     fn lifecycle(&self, run: &str, status: &str) -> Value {
         let before = &self.state(run)["lifecycle"];
         let mut lifecycle = json!({"status": status, "createdAt": before["createdAt"]});

@@ -1,7 +1,7 @@
 //! The host's files: a small tree in memory, and the folders that clients may reach.
 //!
-//! The tree also holds a folder outside of the client area, so that a host that does not confine clients
-//! reveals it. Another folder holds special nodes of a file system: links that lead outside, a pipe without a
+//! The tree also holds a folder outside of the client area, so a host that does not confine clients reveals
+//! this folder. Another folder holds special nodes of a file system: links that lead outside, a pipe without a
 //! writer, and a file that is too large to be read at once.
 //!
 //! Every change returns its effects, for the watches.
@@ -15,11 +15,11 @@ use std::ops::Bound;
 
 use super::connection::ErrorResponse;
 
-/// The folder that clients may read and write.
+/// The folder that every client may read and write.
 pub(super) const AREA: &str = "/harness";
-/// The folder of file contents from before an agent's edit. Clients may read it.
+/// The folder of file contents from before an agent's edit. Clients may read this folder.
 pub(super) const KEPT: &str = "/before";
-/// The folder of files that a client may reach after the host has granted it.
+/// The folder whose files a client may reach after the host has granted access.
 pub(super) const ASKED: &str = "/asked";
 /// The folder of read-only files.
 pub(super) const SHOWN: &str = "/shown";
@@ -31,13 +31,13 @@ const SHOWN_FILES: [(&str, &[u8]); 3] = [
     ("/shown/bytes", &[0xff, 0x00, 0xfe]),
     ("/shown/folder/text.txt", b"text"),
 ];
-/// The folder of special file system nodes. Clients may reach it.
+/// The folder of special file system nodes. Clients may reach this folder.
 pub(super) const ODD: &str = "/odd";
 /// The URI of the folder of special file system nodes.
 pub const ODD_URI: &str = "file:///odd";
 /// The URI of the folder that clients may read and write.
 pub const AREA_URI: &str = "file:///harness";
-/// The URI of the folder of files that a client has to be granted.
+/// The URI of the folder whose files a client may reach after the host has granted access.
 pub const ASKED_URI: &str = "file:///asked";
 /// The URI of a folder that no client may reach.
 pub const OUTSIDE_URI: &str = "file:///outside";
@@ -63,9 +63,9 @@ const MAX_PATH: usize = 1_024;
 #[derive(Clone, Debug)]
 pub(super) struct HostFile {
     pub(super) bytes: Vec<u8>,
-    /// The number of the content; every write gets a new one.
+    /// The version number of the content; every write assigns a new number.
     pub(super) etag: u64,
-    /// The time of the last write.
+    /// The timestamp of the last write.
     pub(super) at: String,
 }
 
@@ -78,12 +78,12 @@ pub(super) enum FileNode {
     Link(&'static str),
     /// A pipe, whose content has no end.
     Pipe,
-    /// A file of this many zeros, which are not stored.
+    /// A file of this many zeros; the zeros are not stored.
     Large(u64),
 }
 
 impl FileNode {
-    /// Returns the node's kind in the terms of the protocol.
+    /// Returns the kind of the node, with the name that the protocol uses.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             FileNode::File(_) | FileNode::Pipe | FileNode::Large(_) => "file",
@@ -93,7 +93,7 @@ impl FileNode {
     }
 }
 
-/// A path and its change: `added`, `updated`, `deleted`.
+/// A path and the kind of its change: `added`, `updated`, `deleted`.
 pub(super) type FileChange = (String, &'static str);
 
 /// The mode of a write.
@@ -110,9 +110,9 @@ pub(super) enum WriteMode {
 /// The content that a file must have for a write to succeed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExpectedContent {
-    /// The file must not exist.
+    /// Whether the file must not exist.
     pub(super) nothing: bool,
-    /// The file must have this etag.
+    /// The etag that the file must have; `None` permits every etag.
     pub(super) etag: Option<String>,
 }
 
@@ -239,7 +239,7 @@ impl HostFiles {
         Ok(direct)
     }
 
-    /// Writes bytes to a file; creates the file if it is missing.
+    /// Writes bytes to a file; creates a missing file.
     pub(super) fn write(
         &mut self,
         path: &str,
@@ -276,7 +276,7 @@ impl HostFiles {
         Ok(vec![(path.to_owned(), kind)])
     }
 
-    /// Sets the content of a file. Fails if its folder is missing or a limit is reached.
+    /// Sets the content of a file. Fails if the folder of the file is missing or a limit is reached.
     fn put(&mut self, path: &str, bytes: Vec<u8>, now: &str) -> Result<(), ErrorResponse> {
         if !matches!(self.nodes.get(parent(path)), Some(FileNode::Folder)) {
             return Err(missing());
@@ -296,14 +296,15 @@ impl HostFiles {
         Ok(())
     }
 
-    /// Saves a content from before an edit and returns its path; `None` if there is no room.
+    /// Saves a content from before an edit and returns the path of the saved content; `None` if the tree has no
+    /// room.
     pub(super) fn keep(&mut self, bytes: &[u8]) -> Option<String> {
         let path = format!("{KEPT}/{}", self.written);
         self.put(&path, bytes.to_vec(), "").ok()?;
         Some(path)
     }
 
-    /// Deletes a saved content.
+    /// Deletes a saved content from before an edit.
     pub(super) fn forget(&mut self, path: &str) {
         if let Some(FileNode::File(file)) = self.nodes.remove(path) {
             self.bytes -= file.bytes.len();
@@ -331,7 +332,7 @@ impl HostFiles {
         Ok(made.into_iter().map(|folder| (folder, "added")).collect())
     }
 
-    /// Removes a file, or a folder with its contents.
+    /// Removes a file, or a folder and everything in the folder.
     pub(super) fn remove(
         &mut self,
         path: &str,
@@ -431,7 +432,7 @@ impl FileNode {
     }
 }
 
-/// Returns the etag for the number of a content.
+/// Returns the etag for the version number of a content.
 pub(super) fn etag(number: u64) -> String {
     format!("w{number}")
 }

@@ -1,7 +1,7 @@
-//! Implementations of [`HostHooks`] and [`StateFault`] by one function or value each, for the tables of faults and of
-//! legal variants.
+//! Implementations of [`HostHooks`] and [`StateFault`] by one function or value each, for the tables of faults
+//! and of legal variants.
 //!
-//! Knows: the hooks. Never knows: what a row fills in.
+//! Knows: the hooks. Never knows: the function or value of a row.
 
 use crate::agent::script::{ScriptStep, ToolStep};
 use crate::host::agent::HostAgentOp;
@@ -17,7 +17,7 @@ use crate::host::rules::RuleFacts;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-/// Does not enforce the rules with these requirement ids.
+/// Lifts the rules with these requirement ids: the host does not enforce them.
 pub(super) struct LiftsRules(pub(super) &'static [&'static str]);
 
 impl HostHooks for LiftsRules {
@@ -26,7 +26,7 @@ impl HostHooks for LiftsRules {
     }
 }
 
-/// Called when an event happens to the host that no message reports.
+/// Calls a function for each event of the host that no message reports.
 pub(super) struct ActsOnEvents(pub(super) fn(&mut RefHost, &HostEvent));
 
 impl HostHooks for ActsOnEvents {
@@ -46,7 +46,7 @@ impl HostHooks for ChangesMessageForAgent {
     }
 }
 
-/// Called before the host handles a dispatch; `false` drops the dispatch.
+/// Calls a function before the host handles a dispatch; the result `false` drops the dispatch.
 pub(super) struct ChangesDispatches(pub(super) fn(&mut RefHost, &mut DispatchedAction) -> bool);
 
 impl HostHooks for ChangesDispatches {
@@ -73,7 +73,7 @@ impl HostHooks for RefusesActions {
     }
 }
 
-/// The host's own actions of these types are neither applied nor sent.
+/// Keeps the host from applying and from sending its own actions of these types.
 pub(super) struct OmitsActions(pub(super) &'static [&'static str]);
 
 impl HostHooks for OmitsActions {
@@ -88,7 +88,7 @@ impl HostHooks for OmitsActions {
     }
 }
 
-/// Changes the host's own actions of a type; `false` drops the action.
+/// Changes the host's own actions of a type; the function drops an action by returning `false`.
 pub(super) struct AltersAction(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &str, &mut Value) -> bool,
@@ -106,7 +106,7 @@ impl HostHooks for AltersAction {
     }
 }
 
-/// Called after an action of a type, at a stage.
+/// Calls a function after the host has applied an action of a type, at one stage.
 pub(super) struct ActsAfterApplying(
     pub(super) ActionStage,
     pub(super) &'static str,
@@ -121,7 +121,8 @@ impl HostHooks for ActsAfterApplying {
     }
 }
 
-/// Called before an allowed action of a client is applied; `false` leaves it unapplied.
+/// Calls a function before the host applies an allowed action of a client; the result `false` leaves the action
+/// unapplied.
 pub(super) struct ActsBeforeApplying(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &str, &Value, &ActionOrigin) -> bool,
@@ -140,7 +141,7 @@ impl HostHooks for ActsBeforeApplying {
     }
 }
 
-/// Changes rejections; `false` drops the rejection.
+/// Changes rejections; the function drops a rejection by returning `false`.
 pub(super) struct ChangesRejections(
     pub(super) fn(&mut RefHost, &RejectedAction, &mut Value) -> bool,
 );
@@ -175,7 +176,7 @@ impl HostHooks for ChangesSummaries {
     }
 }
 
-/// Changes notifications of a method; `false` drops the notification.
+/// Changes notifications of a method; the function drops a notification by returning `false`.
 pub(super) struct ChangesNotifications(
     pub(super) &'static str,
     pub(super) fn(&mut RefHost, &mut Value) -> bool,
@@ -187,7 +188,7 @@ impl HostHooks for ChangesNotifications {
     }
 }
 
-/// Replaces every identifier of a kind with this one: kind, identifier.
+/// Replaces every identifier of a kind by a fixed identifier: the kind, the identifier.
 pub(super) struct FixedIds(pub(super) &'static str, pub(super) &'static str);
 
 impl HostHooks for FixedIds {
@@ -200,8 +201,8 @@ impl HostHooks for FixedIds {
     }
 }
 
-/// Called before requests of these methods, of all methods if the list is empty; a returned reply is sent in place of
-/// the host's.
+/// Calls a function before the host serves requests of these methods; an empty list stands for all methods. A
+/// reply that the function returns is sent in place of the host's reply.
 pub(super) struct AnswersRequests(
     pub(super) &'static [&'static str],
     pub(super) fn(&mut RefHost, &HostCall) -> Option<CallReply>,
@@ -216,7 +217,7 @@ impl HostHooks for AnswersRequests {
     }
 }
 
-/// Changes the replies to requests of these methods; of all methods if the list is empty.
+/// Changes the replies to requests of these methods; an empty list stands for all methods.
 pub(super) struct ChangesReplies(
     pub(super) &'static [&'static str],
     pub(super) fn(&mut RefHost, &ServedRequest, CallReply) -> CallReply,
@@ -231,7 +232,7 @@ impl HostHooks for ChangesReplies {
     }
 }
 
-/// Called before each step of the agent; `false` skips the step.
+/// Calls a function before each step of the agent; the result `false` skips the step.
 pub(super) struct ChangesAgentSteps(pub(super) fn(&mut RefHost, &AgentStep, &HostAgentOp) -> bool);
 
 impl HostHooks for ChangesAgentSteps {
@@ -240,7 +241,7 @@ impl HostHooks for ChangesAgentSteps {
     }
 }
 
-/// Actions of these types (names of the newest version) change nothing.
+/// Keeps actions of these types (names of the newest version) from changing the state.
 pub(super) struct LeavesState(pub(super) &'static [&'static str]);
 
 impl StateFault for LeavesState {
@@ -251,7 +252,7 @@ impl StateFault for LeavesState {
     }
 }
 
-/// Changes the state that actions of these types (names of the newest version) leave.
+/// Changes the state after actions of these types (names of the newest version).
 pub(super) struct ChangesState(
     pub(super) &'static [&'static str],
     pub(super) fn(&ReducedAction, &mut Value),
@@ -266,8 +267,8 @@ impl StateFault for ChangesState {
 }
 
 /// Changes a session's summary after an action on its chat, in versions whose sessions hold the turns. The
-/// function gets the summary before the action. In newer versions the host sends the summary by session actions
-/// instead.
+/// function gets the summary before the action. In newer versions the host sends the summary by session
+/// actions.
 pub(super) struct RollsUp(pub(super) fn(&Value, &mut Value));
 
 impl StateFault for RollsUp {

@@ -1,14 +1,14 @@
 //! The context that an agent receives in addition to the message of a turn: attached chats, files and texts,
 //! and the history that a chat inherits from its origin.
 //!
-//! The host collects the context when the turn starts; later changes do not affect it.
+//! The host collects the context when the turn starts; later changes do not affect the context.
 //!
-//! Readings taken where the specification is silent:
+//! Interpretations where the specification is silent:
 //! - A transcript holds the messages and the markdown of its turns, but no tool calls and no attachments.
-//! - An attached file is included if clients may read it, and left out otherwise.
-//! - The latest completed turn is the last one that is not active, whatever its outcome.
+//! - An attached file is included only if clients may read this file.
+//! - The latest completed turn is the last turn that is not active, whatever its outcome.
 //!
-//! Knows: the states of chats, files. Never knows: how an agent reads it.
+//! Knows: the states of chats, files. Never knows: how an agent reads the context.
 //!
 //! Start at [`RefHost::given`].
 
@@ -51,7 +51,7 @@ impl RefHost {
         Some(String::from_utf8_lossy(&file.bytes).into_owned())
     }
 
-    /// Returns the transcript of a chat up to the turn `end`, or of all turns except the active one.
+    /// Returns the transcript of a chat up to the turn `end`, or of all turns except the active turn.
     pub(super) fn transcript(&self, uri: &str, end: Option<&str>) -> String {
         let turns = self.state(uri)["turns"].as_array().map(Vec::as_slice).unwrap_or_default();
         let last = end.and_then(|end| turns.iter().position(|turn| turn["id"] == end));
@@ -68,7 +68,7 @@ impl RefHost {
         lines.join("\n") + "\n"
     }
 
-    /// Returns the agent's answer to the question which of these words occur in its context of the active turn.
+    /// Returns the agent's answer to a question: which of these words occur in the context of the active turn.
     pub(super) fn recall(&self, uri: &str, words: &[String]) -> String {
         let active = &self.state(uri)["activeTurn"]["message"];
         let mut given = self.runs.get(uri).map(|run| run.given.clone()).unwrap_or_default();

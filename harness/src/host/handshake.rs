@@ -75,8 +75,8 @@ impl RefHost {
         }))
     }
 
-    /// Returns the highest offered version that is in the caret range of a supported one, spelled as the client
-    /// offered it. Source: versioning.md, from 1.0.0 on; `lifecycle.version.*`.
+    /// Returns the highest offered version in the caret range of a supported version, in the client's spelling.
+    /// Sources: versioning.md, from 1.0.0 on; `lifecycle.version.*`.
     pub(super) fn negotiate(
         &self,
         params: &Value,
@@ -92,7 +92,7 @@ impl RefHost {
             Some((offer, text.to_owned(), Protocol::of(base(offer)?)?))
         };
         let mut acceptable = offers.clone().filter_map(&fits);
-        // Up to 0.9.0 the order of the client's offers decides: the first acceptable one wins. Source:
+        // Up to 0.9.0 the order of the client's offers decides: the first acceptable offer wins. Source:
         // versioning.md of these versions.
         let exact = acceptable.clone().any(|(_, _, it)| it.has(ProtocolFeature::ExactNegotiation));
         let chosen = match exact {
@@ -117,8 +117,9 @@ impl RefHost {
         base.copied().and_then(Protocol::of).unwrap_or(self.protocol)
     }
 
-    /// Guesses the version of a request before the handshake from its form. A request without a channel belongs
-    /// to a version without channels; a `protocolVersion` number belongs to version 1.
+    /// Guesses the version of a request before the handshake from the form of the request. A request without a
+    /// channel belongs to a version without channels; a `protocolVersion` that is a number belongs to version
+    /// 1.
     fn protocol_spoken(&self, params: &Value) -> &'static Protocol {
         let number = params.get("protocolVersion").is_some();
         let old = params.get("channel").is_none();
@@ -130,7 +131,7 @@ impl RefHost {
         tables.find(fits).unwrap_or(self.protocol)
     }
 
-    /// Returns the tables by which to read a request: those of the negotiated version or, before the handshake,
+    /// Returns the tables for reading a request: the tables of the negotiated version or, before the handshake,
     /// of the version that this request negotiates.
     pub(super) fn protocol_for(&self, call: &HostCall, method: &str) -> &'static Protocol {
         let agreed = self.connections.get(&call.conn).and_then(|it| it.protocol);
@@ -175,8 +176,8 @@ impl RefHost {
             .collect()
     }
 
-    /// Serves `reconnect`. A client that this host does not know has to send `initialize`, because its version
-    /// is unknown. Source: lifecycle.md#reconnection.
+    /// Serves `reconnect`. A client that this host does not know has to send `initialize`, because the host
+    /// does not know the client's version. Source: lifecycle.md#reconnection.
     pub(super) fn reconnect(&mut self, call: &HostCall) -> CallReply {
         let client = call.text("clientId").to_owned();
         let own = self.connections.get(&call.conn).and_then(|c| c.client.as_ref());
@@ -216,8 +217,8 @@ impl RefHost {
         Ok(result)
     }
 
-    /// Returns what the client has missed: a replay if the log still holds all of it, snapshots otherwise. A
-    /// `lastSeenServerSeq` that is too high, or older than a channel, results in snapshots.
+    /// Returns the actions that the client has missed: a replay if the log still holds all of these actions,
+    /// snapshots if not. A `lastSeenServerSeq` that is too high, or older than a channel, results in snapshots.
     fn resume(&mut self, call: &HostCall, last_seen: u64, wanted: &[String]) -> Value {
         let too_old = last_seen < self.log.floor();
         let too_new = last_seen > self.log.seq();
@@ -249,7 +250,8 @@ impl RefHost {
         json!({"type": "replay", "actions": actions, "missing": missing})
     }
 
-    /// Closes the older connections of a client that has reconnected; they are probably half-open.
+    /// Closes the older connections of a client that has reconnected, because these connections are probably
+    /// half-open.
     fn supersede(&mut self, conn: ConnId, client: &str) {
         let old = |(id, other): (&ConnId, &super::connection::HostConnection)| {
             (*id != conn && other.client.as_deref() == Some(client)).then_some(*id)
@@ -263,7 +265,7 @@ impl RefHost {
         }
     }
 
-    /// Deactivates a reconnected client in the sessions that it did not list.
+    /// Deactivates a reconnected client in the sessions that its `reconnect` did not list.
     fn leave_unlisted(&mut self, client: &str, wanted: &[String]) {
         for session in self.active_in(client) {
             if !wanted.contains(&session) {
@@ -294,7 +296,7 @@ impl RefHost {
         active.filter_map(|client| Some((client, self.clients.get(client)?.gone_at? + self.grace)))
     }
 
-    /// Returns the time of the next removal; `None` if there is none.
+    /// Returns the time of the next removal of a client; `None` if no removal is due.
     pub(super) fn next_removal(&self) -> Option<Duration> {
         self.removals().map(|(_, at)| at).min()
     }

@@ -1,8 +1,8 @@
 //! The hooks by which injected faults and legal variants change the behaviour of the host, and the code that
 //! calls them.
 //!
-//! The host names its rules by their requirements and asks [`RefHost::keeps`] whether it enforces one. The host
-//! calls other hooks at general places: requests and replies, actions before and after they are applied,
+//! The host names its rules by their requirements and asks [`RefHost::keeps`] whether to enforce a rule. The
+//! host calls other hooks at general places: requests and replies, actions before and after they are applied,
 //! rejections and notifications, values that the host makes, steps of the agent, events that no message
 //! reports. At these places the host names no fault and no variant.
 //!
@@ -26,10 +26,10 @@ use crate::model::ActionOutcome;
 
 /// A change to the behaviour of the host: a fault or a legal variant. By default every hook changes nothing.
 pub(super) trait HostHooks: Send + Sync {
-    /// Called when an event happens to the host that no message reports.
+    /// Handles an event that happens to the host and that no message reports.
     fn happens(&self, _host: &mut RefHost, _event: &HostEvent) {}
 
-    /// Returns whether a rule is not enforced; `rule` is the id of its requirement.
+    /// Returns whether the host does not enforce a rule; `rule` is the id of the requirement.
     fn lifts(&self, _rule: &str) -> bool {
         false
     }
@@ -39,18 +39,19 @@ pub(super) trait HostHooks: Send + Sync {
         self.lifts(&refusal.source)
     }
 
-    /// Returns the reason to reject an action that the rules allow; `None` to accept it.
+    /// Returns the reason to reject an action that the rules allow; `None` to accept the action.
     fn refuses(&self, _facts: &RuleFacts) -> Option<&'static str> {
         None
     }
 
-    /// Called before the host handles a dispatch. Returns whether the host handles it.
+    /// Runs before the host handles a dispatch. Returns whether the host handles the dispatch.
     fn receives(&self, _host: &mut RefHost, _it: &mut DispatchedAction) -> bool {
         true
     }
 
-    /// Called before an action is applied, for a client's action after the rules allow it. `from` is the
-    /// client; `None` for the host's own action. May change the action. Returns whether it is applied.
+    /// Runs before the host applies an action; for a client's action, after the rules have allowed the action.
+    /// `from` is the client; `None` for the host's own action. May change the action. Returns whether the host
+    /// applies the action.
     fn acts(
         &self,
         _host: &mut RefHost,
@@ -61,16 +62,18 @@ pub(super) trait HostHooks: Send + Sync {
         true
     }
 
-    /// Called after an action was applied. At [`ActionStage::Accepted`], changes to the action affect its
-    /// consequences.
+    /// Runs after the host has applied an action. At [`ActionStage::Accepted`], a change to the action also
+    /// affects the consequences of the action.
     fn acted(&self, _host: &mut RefHost, _uri: &str, _action: &mut Value, _stage: ActionStage) {}
 
-    /// Called when an action is rejected; may change the envelope. Returns whether the envelope is sent.
+    /// Runs when the host rejects an action; may change the envelope. Returns whether the host sends the
+    /// envelope.
     fn rejects(&self, _host: &mut RefHost, _it: &RejectedAction, _envelope: &mut Value) -> bool {
         true
     }
 
-    /// Called before a notification other than `action` is sent; may change it. Returns whether it is sent.
+    /// Runs before the host sends a notification other than `action`; may change the notification. Returns
+    /// whether the host sends the notification.
     fn notifies(&self, _host: &mut RefHost, _method: &str, _params: &mut Value) -> bool {
         true
     }
@@ -78,17 +81,18 @@ pub(super) trait HostHooks: Send + Sync {
     /// Changes a value that the host has made.
     fn makes(&self, _host: &RefHost, _what: &MadeValue, _value: &mut Value) {}
 
-    /// Called before a request is served. A returned reply is sent, and the request is not served.
+    /// Runs before the host serves a request. If the hook returns a reply, the host sends this reply and does
+    /// not serve the request.
     fn serves(&self, _host: &mut RefHost, _method: &str, _call: &HostCall) -> Option<CallReply> {
         None
     }
 
-    /// Called after a request was served; returns the reply to send.
+    /// Runs after the host has served a request; returns the reply to send.
     fn served(&self, _host: &mut RefHost, _request: &ServedRequest, reply: CallReply) -> CallReply {
         reply
     }
 
-    /// Called before a step of the agent. Returns whether the step is performed.
+    /// Runs before a step of the agent. Returns whether the agent performs the step.
     fn performs(&self, _host: &mut RefHost, _step: &AgentStep, _op: &HostAgentOp) -> bool {
         true
     }
@@ -97,11 +101,11 @@ pub(super) trait HostHooks: Send + Sync {
 /// The stages of an applied action.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ActionStage {
-    /// An action of the host.
+    /// The stage of the host's own action, after it was applied.
     Published,
-    /// An action of a client, before its consequences.
+    /// The stage of a client's action before the consequences of the action.
     Accepted,
-    /// An action of a client, after its consequences.
+    /// The stage of a client's action after the consequences of the action.
     Followed,
 }
 
@@ -121,15 +125,15 @@ pub(super) enum MadeValue<'a> {
 pub(super) enum HostEvent<'a> {
     /// The host was created.
     Made,
-    /// Time has passed; the host has not handled its timers yet.
+    /// Time has passed, and the host has not handled its timers yet.
     Timer,
-    /// A connection has ended. Holds the client id; `None` before a handshake.
+    /// A connection has ended; the value is the client id, `None` before a handshake.
     Closed(Option<&'a str>),
     /// A client has unsubscribed from a channel.
     Unsubscribed {
-        /// The client.
+        /// The client that has unsubscribed.
         client: &'a str,
-        /// The channel.
+        /// The channel that the client has left.
         uri: &'a str,
     },
     /// The host came back after a crash.
@@ -147,7 +151,7 @@ pub(super) trait StateFault: Send + Sync {
 
 /// An action that was reduced into a state.
 pub(super) struct ReducedAction<'a> {
-    /// Its type in the newest version.
+    /// The type of the action, with the name of the newest version.
     pub(super) kind: &'a str,
     pub(super) action: &'a Value,
     /// Whether the state is that of a session that holds the turns, as in versions without chats.
@@ -160,11 +164,11 @@ pub(super) struct ReducedAction<'a> {
 pub(super) struct ServedRequest<'a> {
     pub(super) method: &'a str,
     pub(super) call: &'a HostCall<'a>,
-    /// The number of outputs in the queue when the request arrived; later outputs were caused by it.
+    /// The number of outputs in the queue when the request arrived; the request caused all later outputs.
     pub(super) from: usize,
 }
 
-/// The chat, track and turn of a step of the agent.
+/// The chat, the track and the turn of a step of the agent.
 pub(super) struct AgentStep<'a> {
     /// The chat.
     pub(super) uri: &'a str,
@@ -173,7 +177,7 @@ pub(super) struct AgentStep<'a> {
     pub(super) turn: &'a str,
 }
 
-/// The active changes to the behaviour of the host.
+/// The active changes to the behaviour of the host, in their order.
 #[derive(Clone, Default)]
 pub(super) struct ActiveHooks(Vec<&'static dyn HostHooks>);
 
@@ -228,7 +232,7 @@ impl fmt::Debug for StateFaults {
 }
 
 impl ActiveHooks {
-    /// Combines the variants with those faults that have hooks.
+    /// Combines the variants with the faults that have hooks.
     pub(super) fn of(variants: Vec<&'static dyn HostHooks>, faults: &[HostFault]) -> ActiveHooks {
         let mut all = variants;
         all.extend(fault::in_host(faults));
@@ -256,7 +260,7 @@ impl IntoIterator for ActiveHooks {
 }
 
 impl RefHost {
-    /// Returns whether a rule is enforced; `rule` is the id of a requirement.
+    /// Returns whether the host enforces a rule; `rule` is the id of a requirement.
     pub(super) fn keeps(&self, rule: &str) -> bool {
         !self.injected.0.iter().any(|fault| fault.lifts(rule))
     }
@@ -266,7 +270,8 @@ impl RefHost {
         self.injected.0.iter().any(|fault| fault.waives(facts, refusal))
     }
 
-    /// Returns the reason by which a hook rejects an action that the rules allow; `None` if no hook does.
+    /// Returns the reason for which a hook rejects an action that the rules allow; `None` if no hook rejects
+    /// the action.
     pub(super) fn refuses(&self, facts: &RuleFacts) -> Option<&'static str> {
         self.injected.0.iter().find_map(|fault| fault.refuses(facts))
     }
@@ -288,7 +293,7 @@ impl RefHost {
         value
     }
 
-    /// Lets faults change an action that is about to be applied; returns whether it is applied.
+    /// Lets faults change an action before it is applied; returns whether the host applies the action.
     pub(super) fn acts(
         &mut self,
         uri: &str,
@@ -310,7 +315,7 @@ impl RefHost {
         }
     }
 
-    /// Lets faults change a notification; returns whether it is sent.
+    /// Lets faults change a notification; returns whether the host sends the notification.
     pub(super) fn sends_notice(&mut self, method: &str, params: &mut Value) -> bool {
         self.injected().into_iter().all(|fault| fault.notifies(self, method, params))
     }

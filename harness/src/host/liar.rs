@@ -1,7 +1,7 @@
-//! Hosts that complete a correct handshake and violate the protocol afterwards. Only their handshake may pass
-//! the checks.
+//! Hosts that complete a correct handshake and violate the protocol afterwards. Only the handshake of such a
+//! host may pass the checks.
 //!
-//! Knows: the reference host, which does the honest part. Never knows: rules.
+//! Knows: the reference host, which performs the correct part. Never knows: rules.
 //!
 //! Start at [`LiarBehaviour`].
 
@@ -28,7 +28,7 @@ pub enum LiarBehaviour {
     EchoEverything,
     /// Answers every `subscribe` with the same frozen snapshot.
     FrozenSnapshot,
-    /// Forgets everything when a client reconnects.
+    /// Forgets all sessions and channels when a client reconnects.
     ForgetsOnReconnect,
 }
 

@@ -1,6 +1,6 @@
 //! The log of accepted actions: the `serverSeq` counter and the envelopes for replay.
 //!
-//! The host has one strictly increasing counter. A bounded number of recent envelopes is kept for replay.
+//! The host has one strictly increasing counter. The log keeps a bounded number of recent envelopes for replay.
 //!
 //! Knows: envelopes. Never knows: who is subscribed to what.
 
@@ -15,23 +15,24 @@ const MAX_REPLAY_BYTES: usize = 64 << 20;
 /// An accepted action with its number.
 #[derive(Debug)]
 pub(super) struct LoggedEnvelope {
-    /// Its `serverSeq`.
+    /// The `serverSeq` of the envelope.
     pub(super) seq: u64,
-    /// Its channel.
+    /// The channel of the envelope.
     pub(super) channel: String,
-    /// The type of its action.
+    /// The type of the action in the envelope.
     pub(super) action_type: String,
     /// The whole `params` of the notification.
     pub(super) params: Value,
     /// The notification, serialised once for every subscriber.
     pub(super) text: String,
-    /// The envelope as clients of older versions see it, by view; `None` if they do not see it.
+    /// The envelope as clients of older versions see it, by view; `None` for a view that does not see the
+    /// envelope.
     pub(super) faces: Vec<Option<VersionFace>>,
     /// Whether clients without a view do not receive the envelope.
     pub(super) hidden: bool,
 }
 
-/// An accepted action as an older version spells it.
+/// An accepted action with the names of an older version.
 #[derive(Debug)]
 pub(super) struct VersionFace {
     /// The channel, spelled as the host spells it.
@@ -43,8 +44,8 @@ pub(super) struct VersionFace {
 }
 
 impl LoggedEnvelope {
-    /// Returns what a connection with this view receives: the channel as the host spells it, the params, the
-    /// notification. `None` if it receives nothing.
+    /// Returns the parts that a connection with this view receives: the channel as the host spells it, the
+    /// params, the notification. `None` if the connection does not receive the envelope.
     pub(super) fn told(&self, view: Option<usize>) -> Option<(&str, &Value, &str)> {
         let Some(view) = view else {
             return (!self.hidden).then_some((&self.channel, &self.params, &self.text));
@@ -58,7 +59,7 @@ impl LoggedEnvelope {
 #[derive(Debug, Default)]
 pub(super) struct HostLog {
     seq: u64,
-    /// The number of the newest envelope that is no longer kept; 0 if all are kept.
+    /// The number of the newest envelope that was dropped; 0 if the log keeps all envelopes.
     floor: u64,
     kept: VecDeque<Arc<LoggedEnvelope>>,
     bytes: usize,
@@ -86,7 +87,7 @@ impl HostLog {
         self.floor
     }
 
-    /// Stores an envelope, and drops the oldest ones beyond the limits.
+    /// Stores an envelope, and drops the oldest envelopes beyond the limits.
     pub(super) fn keep(&mut self, envelope: Arc<LoggedEnvelope>) {
         self.bytes += envelope.text.len();
         self.kept.push_back(envelope);

@@ -1,5 +1,5 @@
-//! Read access to the reference host without the wire. A generator of conversations uses it to learn which
-//! channels exist and which actions the host would accept.
+//! Read access to the reference host without the wire. A generator of conversations uses this access to learn
+//! which channels exist and which actions the host would accept.
 //!
 //! Knows: states, rules of the protocol. Never knows: who looks.
 
@@ -41,7 +41,7 @@ impl RefHost {
     }
 
     /// Returns the state of a channel as clients of a version see it, translated to the newest version; `None`
-    /// if they do not see the channel.
+    /// if these clients do not see the channel.
     pub fn state_at(&self, version: Version, uri: &str) -> Option<Cow<'_, Value>> {
         match self.view_at(version) {
             Some(view) => view
@@ -83,7 +83,7 @@ impl RefHost {
         outcome == ActionOutcome::Applied || taken.contains(&outcome)
     }
 
-    /// Returns the requirement that the last rejected action breaks; empty if there is none.
+    /// Returns the requirement that the last rejected action breaks; empty if no such requirement is known.
     pub fn refused_by(&self) -> &str {
         &self.refused_by
     }

@@ -1,13 +1,15 @@
 //! MCP servers of sessions, and the side channels over which a client talks to them.
 //!
-//! All servers are the same simulated server with one tool, which echoes its text. A started server is ready
-//! after a moment of virtual time. It then has a side channel, which closes when the server stops.
+//! All servers are the same simulated server with one tool, which echoes the text that it gets. A started
+//! server is ready after a moment of virtual time. A ready server has a side channel, which closes when the
+//! server stops.
 //!
-//! A message belongs to a side channel if it names one next to `method` or in `params`; a response names it
-//! next to `id`. The page of the protocol says "at top level", every other one `params`.
+//! A message belongs to a side channel if the message names the channel next to `method` or in `params`; a
+//! response names the channel next to `id`. One page of the specification says "at top level", and all other
+//! pages say `params`.
 //!
-//! Knows: the states of servers, what may be asked on a side channel. Never knows: who decides whether a server
-//! may run.
+//! Knows: the states of servers, the requests that a side channel permits. Never knows: who decides whether a
+//! server may run.
 //!
 //! Start at [`RefHost::start_server`], then [`RefHost::relay`].
 
@@ -36,7 +38,7 @@ type McpAnswer = fn(&Value) -> CallReply;
 const SERVED: &[(&str, &str, McpAnswer)] =
     &[("serverTools", "tools/list", list_tools), ("serverTools", "tools/call", call_tool)];
 
-/// The session and the MCP server of a side channel.
+/// The owner of a side channel: the session and the MCP server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct SideChannel {
     session: String,
@@ -54,7 +56,7 @@ pub(super) fn server_id(entry: &Value) -> Option<String> {
     entry["id"].as_str().filter(|_| server).map(str::to_owned)
 }
 
-/// Returns the side channel that a message of a client names; `None` if it names none.
+/// Returns the side channel that a message of a client names; `None` if the message names no side channel.
 pub(super) fn channel_of(message: &Message) -> Option<&str> {
     let named = |value: &'_ Value| value.as_str().is_some_and(|uri| uri.starts_with(SCHEME));
     let top = message.value().get("channel").filter(|it| named(it));
@@ -87,7 +89,7 @@ impl RefHost {
             || self.is_telemetry(uri)
     }
 
-    /// Sets the first state of a server; ignores the state that its client has published.
+    /// Sets the first state of a server; ignores the state that the client of the server has published.
     pub(super) fn first_server_state(&self, server: &mut Value, apps: bool) {
         if let Some(members) = server.as_object_mut() {
             members.remove("channel");
@@ -104,7 +106,7 @@ impl RefHost {
         self.clients.get(client).is_some_and(|known| known.apps)
     }
 
-    /// Schedules the time at which a server is ready. Its state is already `starting`.
+    /// Schedules the time at which a server becomes ready. The state of the server is already `starting`.
     pub(super) fn start_server(&mut self, session: &str, server: &str) {
         self.starts.insert((session.to_owned(), server.to_owned()), self.now + START);
     }
@@ -114,7 +116,7 @@ impl RefHost {
         self.starts.values().min().copied()
     }
 
-    /// Makes the servers ready that are due. Source: `session.customizations.mcp.start`.
+    /// Makes the servers ready whose start time has come. Source: `session.customizations.mcp.start`.
     pub(super) fn ready_servers(&mut self) {
         let due = self.starts.iter().filter(|(_, at)| **at <= self.now);
         let due: Vec<(String, String)> = due.map(|(key, _)| key.clone()).collect();
@@ -150,7 +152,7 @@ impl RefHost {
         }
     }
 
-    /// Publishes the state of a server, if the session has this server.
+    /// Publishes the state of a server; does nothing if the session does not have the server.
     pub(super) fn set_server(&mut self, session: &str, server: &str, state: Value) {
         if self.server(session, server).is_some() {
             let action =
@@ -181,7 +183,7 @@ impl RefHost {
         self.server(session, server)?["state"]["kind"].as_str()
     }
 
-    /// Closes the side channels that no ready server of a session names any more.
+    /// Closes the side channels that no ready server of a session uses any more.
     pub(super) fn close_side_channels(&mut self, session: &str) {
         let named = |uri: &str, side: &SideChannel| {
             let server = self.server(session, &side.server);

@@ -1,8 +1,8 @@
 //! Delayed and merged deliveries, for subscriptions that allow them.
 //!
-//! The host delays text that the agent streams, up to the latency that the client allows. It appends later text
-//! for the same part; the merged envelope carries the last number. The host sends a delayed envelope before
-//! anything else on the connection, so that the numbers stay increasing.
+//! The host delays text that the agent streams, up to the latency that the client allows. The host appends
+//! later text for the same part to the delayed envelope; the merged envelope carries the last `serverSeq`. The
+//! host sends a delayed envelope before anything else on the connection, so the numbers stay increasing.
 //!
 //! Knows: envelopes, subscriptions. Never knows: states.
 //!
@@ -42,7 +42,8 @@ pub(super) fn latency(params: &Value) -> Option<Duration> {
 }
 
 impl RefHost {
-    /// Delays an envelope, or appends it to the delayed one. Returns `false` if it has to be sent at once.
+    /// Delays an envelope, or appends it to the delayed envelope. Returns `false` if the host has to send the
+    /// envelope at once.
     pub(super) fn gather(&mut self, conn: ConnId, envelope: &LoggedEnvelope) -> bool {
         let Some((channel, params, _)) = envelope.told(self.view_of(conn)) else {
             return false;

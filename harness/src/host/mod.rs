@@ -1,11 +1,12 @@
 //! The reference host: the host under test in the harness's own tests, and the carrier of injected faults.
 //!
 //! A [`SansIoHost`] is a host without a socket: the caller passes in frames with their times and polls
-//! [`HostOutput`]. It is deterministic: the same calls at the same times give the same frames.
+//! [`HostOutput`]. A host is deterministic: the same calls at the same times give the same frames.
 //!
 //! There are four kinds of host. [`engine::RefHost`] follows the specification, except for the injected faults
 //! in [`fault`]. [`null`] hosts do nothing; [`liar`] hosts violate the protocol after the handshake. No suite
-//! may pass on these two. [`subject`] is the reference agent in the place of a host, for the suite of ACP.
+//! may pass on the null hosts and the lying hosts. [`subject`] is the reference agent in the place of a host,
+//! for the suite of ACP.
 //!
 //! Knows: `wire`, `model`, `peer`, `agent`. Never knows: sockets, clocks, scenarios, rules.
 //!
@@ -78,10 +79,10 @@ pub use configuration::PROVIDER;
 #[cfg(test)]
 mod tests;
 
-/// A host without a socket. All times are [`Duration`]s since the transcript began; they never decrease.
+/// A host without a socket. All times are [`Duration`]s since the transcript began; times never decrease.
 pub trait SansIoHost {
-    /// Handles an HTTP request to open a connection. `Err` refuses it with that HTTP status, and the connection
-    /// is never opened. By default every request is admitted.
+    /// Handles an HTTP request to open a connection. An `Err` refuses the request with this HTTP status, and
+    /// the connection is never opened. The default admits every request.
     fn admit(
         &mut self,
         _now: Duration,
@@ -94,8 +95,8 @@ pub trait SansIoHost {
     fn handle_open(&mut self, now: Duration, conn: ConnId);
     /// Handles a frame on an open connection. Ignores frames on other connections.
     fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame);
-    /// Handles a client that stops (`held`) or resumes reading, which a host would notice as backpressure of
-    /// its socket.
+    /// Handles a client that stops reading (`held`) or reads again. A real host would notice this as
+    /// backpressure of the socket.
     fn handle_held(&mut self, _now: Duration, _conn: ConnId, _held: bool) {}
     /// Handles the end of a connection, closed by either side.
     fn handle_close(&mut self, now: Duration, conn: ConnId);
@@ -103,15 +104,16 @@ pub trait SansIoHost {
     fn handle_timeout(&mut self, now: Duration);
     /// Returns the time of the next timer; `None` if no timer is set.
     fn next_timeout(&self) -> Option<Duration>;
-    /// Handles a line on the stdout of the host's agent subprocess; `None` when the subprocess has ended.
-    /// Ignored by hosts without a subprocess.
+    /// Handles a line on the stdout of the host's agent subprocess; `None` when the subprocess has ended. A
+    /// host without a subprocess ignores the line.
     fn handle_agent(&mut self, _now: Duration, _line: Option<&str>) {}
-    /// Handles an event of the shell of a terminal, given by its URI. Ignored by hosts that start no shells.
+    /// Handles an event of the shell of a terminal, given by the terminal's URI. A host that starts no shells
+    /// ignores the event.
     fn handle_shell(&mut self, _now: Duration, _terminal: &str, _said: shell::ShellEvent) {}
-    /// Releases the agent's hold with this name. Ignored by hosts whose agents are released by messages.
+    /// Releases the agent's hold with this name. A host whose agent is released by messages ignores the call.
     fn release(&mut self, _now: Duration, _hold: &str) {}
-    /// Performs an errand of a client of ACP and returns the results, see [`ClientErrand`]. By default nothing
-    /// is performed.
+    /// Performs an errand of a client of ACP and returns the results, see [`ClientErrand`]. The default
+    /// performs nothing.
     fn handle_errand(&mut self, _now: Duration, _errand: &ClientErrand) -> Vec<Value> {
         Vec::new()
     }
@@ -142,8 +144,9 @@ pub enum HostOutput {
     },
     /// Write a line, without its line end, to the stdin of the agent subprocess.
     ToAgent(String),
-    /// Act on the shell of the terminal with this URI.
+    /// Perform this instruction on the shell of the terminal with this URI.
     Shell(String, shell::ShellDeed),
-    /// The harness's own tool was called; what is told of it, as `agent::mcp` says.
+    /// Record a call of the harness's own tool; the value is the record of the call in the form of
+    /// `agent::mcp`.
     Called(Value),
 }

@@ -2,7 +2,7 @@
 //!
 //! A chat that a user created is movable while it has no active turn. A session's default chat is never
 //! movable, and worker chats move with the chat that they work for. The host checks a move completely before it
-//! changes anything, and assigns the chat to its destination before it notifies subscribers.
+//! changes any state, and assigns the chat to its destination before it notifies subscribers.
 //!
 //! Knows: catalogues. Never knows: who is subscribed to what.
 //!
@@ -64,9 +64,9 @@ impl RefHost {
         Ok(json!({"session": to}))
     }
 
-    /// Checks that a session can take chats from another one: it has room, its agent supports further chats,
-    /// and it has their working directories. A chat keeps its state when it moves. Source:
-    /// `chat.move.other-session`, `chat.workingDirectories.subset`.
+    /// Checks that a session can take chats from another session: the session has room, its agent supports
+    /// further chats, and it has the working directories of the chats. A chat keeps its state when it moves.
+    /// Sources: `chat.move.other-session`, `chat.workingDirectories.subset`.
     fn takes_in(&self, session: &str, from: &str, moved: &[String]) -> Result<(), ErrorResponse> {
         if session == from {
             return Ok(());
@@ -86,7 +86,7 @@ impl RefHost {
         Ok(())
     }
 
-    /// Places a chat behind the chat `after` in the catalogue, or first without one.
+    /// Places a chat behind the chat `after` in the catalogue, or first if `after` is `None`.
     fn reposition(&mut self, session: &str, chat: &str, after: Option<&str>) {
         let chats = self.state(session)["chats"].as_array();
         let uris = chats.into_iter().flatten().filter_map(|entry| entry["resource"].as_str());
@@ -123,7 +123,7 @@ impl RefHost {
         }
     }
 
-    /// Creates an empty session with the settings of another one.
+    /// Creates an empty session with the settings of another session.
     fn session_like(&mut self, other: &str) -> String {
         let uri = format!("ahp-session:/{}", self.fresh_id("session"));
         let like = self.state(other).clone();

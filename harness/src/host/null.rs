@@ -1,4 +1,4 @@
-//! Hosts that do nothing. No rule and no scenario may pass on them.
+//! Hosts that do nothing. No rule and no scenario may pass on such a host.
 //!
 //! Knows: frames. Never knows: the protocol.
 //!

@@ -1,9 +1,9 @@
 //! Actions and creation params that only versions without chats have. Clients of these versions receive the
-//! session's tools, metadata and customizations when the session is ready, the agents once the first session is
-//! ready, and the session's activity. At the creation of a session they may set its model, its agent, and the
-//! session that it is forked from.
+//! session's tools, metadata and customizations when the session is ready, the agents when the first session is
+//! ready, and changes of the session's activity. At the creation of a session these clients may set the model
+//! and the agent of the session, and the session to fork.
 //!
-//! Knows: views. Never knows: why something happens.
+//! Knows: views. Never knows: the cause of a change.
 //!
 //! Start at [`RefHost::tell_ready`].
 
@@ -73,13 +73,13 @@ impl RefHost {
         }
     }
 
-    /// Returns whether `createSession` has this member in the version of a request.
+    /// Returns whether `createSession` has this member in the version of the request.
     fn made_by(&self, call: &HostCall, member: &str) -> bool {
         self.protocol_of(call.conn).has_member(TrimType::Params("createSession"), member)
     }
 
-    /// Returns the turns that a new session inherits from `fork`, up to the named turn. Empty without `fork`,
-    /// or if the version has no such member. Source: `session.create.fork-legacy`.
+    /// Returns the turns that a new session inherits from `fork`, up to the named turn. Returns no turns
+    /// without `fork`, or if the version has no such member. Source: `session.create.fork-legacy`.
     pub(super) fn history_of_fork(&self, call: &HostCall) -> Result<Vec<Value>, ErrorResponse> {
         let Some(fork) = call.params.get("fork").filter(|_| self.made_by(call, "fork")) else {
             return Ok(Vec::new());

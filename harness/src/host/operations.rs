@@ -1,9 +1,10 @@
 //! Operations on changesets: the actions that a client can invoke on the changes of agents.
 //!
-//! `revert` undoes changes of all files or of one. `explain` explains a change. `publish` is listed but disabled,
-//! since there is nothing to publish to. The host answers a request after the operation has finished.
+//! `revert` undoes the changes of all files or of one file. `explain` explains a change. `publish` is listed
+//! but disabled, since there is nothing to publish to. The host answers a request after the operation has
+//! finished.
 //!
-//! Knows: changesets. Never knows: how they are computed.
+//! Knows: changesets. Never knows: how a changeset is computed.
 //!
 //! Start at [`RefHost::invoke_changeset_operation`].
 
@@ -93,10 +94,11 @@ impl RefHost {
         self.publish(uri, status);
     }
 
-    /// Restores the original content of all files or of one.
+    /// Restores the original content of all files or of one file.
     ///
     /// # Errors
-    /// The reason, for a person. A changed file is rejected before anything is restored.
+    /// Returns the reason, as a text for people. A file that has changed since is rejected before any file is
+    /// restored.
     fn revert(&mut self, uri: &str, target: Option<&str>) -> Result<(), String> {
         let Some(changeset) = self.changesets.get(uri) else {
             return Ok(());

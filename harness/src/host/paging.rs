@@ -1,9 +1,9 @@
 //! `listSessions`: pages of sessions, most recently modified first.
 //!
 //! A cursor names the last entry of its page. A session that is created or changed between two pages therefore
-//! neither repeats nor hides another one.
+//! neither repeats nor hides another session.
 //!
-//! Knows: summaries. Never knows: how they came about.
+//! Knows: summaries. Never knows: how a summary is computed.
 
 use crate::wire::json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::wire::feature::ProtocolFeature;
 
 /// The maximum and default number of sessions of a page.
 const PAGE: usize = 100;
-/// The prefix of a cursor; the time and the URI of the last entry follow.
+/// The prefix of a cursor; the time and the URI of the last entry follow the prefix.
 const CURSOR: &str = "sessions-after ";
 
 impl RefHost {

@@ -192,9 +192,9 @@ impl RefHost {
         self.hold_up(uri, index, HostAgentWait::Answer(id));
     }
 
-    /// Publishes an action of the script on the channel that it names, or on the chat or its session. Waits if
-    /// the action leaves a decision to the user. A name of a notification sends the notification to the root
-    /// channel instead.
+    /// Publishes an action of the script on the channel that the action names, or on the chat or its session.
+    /// Waits if the action leaves a decision to the user. If the name is that of a notification, sends the
+    /// notification to the root channel.
     fn act(&mut self, uri: &str, index: usize, turn: &str, name: &str, members: &str) {
         let mut action: Value = serde_json::from_str(members).unwrap_or_else(|_| json!({}));
         if self.protocol.method(name).is_some() {
@@ -219,8 +219,8 @@ impl RefHost {
         wait.into_iter().for_each(|wait| self.hold_up(uri, index, wait));
     }
 
-    /// Publishes an action of the agent. If the reducers do not apply the action, sends it only for a run that
-    /// an injected fault continues after its cancellation.
+    /// Publishes an action of the agent. An action that the reducers do not apply is sent only if an injected
+    /// fault continues a cancelled run.
     pub(super) fn say(&mut self, uri: &str, action: Value) {
         if self.publish(uri, action.clone()) != crate::model::ActionOutcome::Applied {
             let undead = self.runs.get(uri).is_some_and(|run| run.undead);
@@ -265,7 +265,7 @@ impl RefHost {
         self.runs.get_mut(uri)?.tracks.get_mut(index)
     }
 
-    /// Resumes the tracks whose wait is over.
+    /// Resumes the tracks whose event has happened.
     pub(super) fn wake(&mut self, uri: &str) {
         let unconfirmed = !self.keeps("chat.tool.result-confirmation");
         let state = self.channels.get(uri).map_or(&Value::Null, |channel| &channel.state);
@@ -284,7 +284,7 @@ impl RefHost {
                 Some(HostAgentWait::Worker(chat)) => !works(chat),
                 Some(HostAgentWait::Release(name)) => run.released.contains(name),
                 // A client that completes its call may leave the approval of the result to the user, as the
-                // agent may.
+                // agent may do.
                 Some(HostAgentWait::Call { call, status }) => {
                     let found = &tool_call(state, call)["status"];
                     *found != *status && (unconfirmed || *found != "pending-result-confirmation")
@@ -398,7 +398,7 @@ impl RefHost {
         }
     }
 
-    /// Takes the next queued message, if the chat is idle. Source: `chat.queue.*`.
+    /// Takes the next queued message if the chat is idle. Source: `chat.queue.*`.
     pub(super) fn drain_queue(&mut self, uri: &str) {
         let active = !self.state(uri)["activeTurn"].is_null();
         if active && self.keeps("chat.queue.consume-after-turn") {
@@ -451,7 +451,8 @@ impl RefHost {
     }
 }
 
-/// Returns an action that sets or, without text, clears the activity of a chat or a session.
+/// Returns an action that sets the activity of a chat or a session; without text, the action clears the
+/// activity.
 pub(super) fn doing(kind: &str, text: Option<&str>) -> Value {
     let mut action = json!({"type": kind});
     if let Some(text) = text.filter(|text| !text.is_empty()) {
@@ -473,7 +474,7 @@ fn answered(state: &Value, id: &str) -> bool {
     parts.any(|part| part["request"]["id"] == id && part["response"].is_string())
 }
 
-/// Returns a required question of an input request.
+/// Returns a question of an input request, marked as required.
 fn questioned(kind: AskKind, message: &str, options: &[String]) -> Value {
     let name = match kind {
         AskKind::Text | AskKind::Url => "text",
@@ -490,7 +491,8 @@ fn questioned(kind: AskKind, message: &str, options: &[String]) -> Value {
     question
 }
 
-/// Returns the wait for a decision that an action leaves to the user; `None` if it leaves none.
+/// Returns the event to wait for if an action leaves a decision to the user; `None` if the action leaves no
+/// decision.
 fn left_open(action: &Value) -> Option<HostAgentWait> {
     let call = || action["toolCallId"].as_str().unwrap_or_default().to_owned();
     match action["type"].as_str()? {

@@ -27,7 +27,7 @@ pub(super) struct ActionOrigin {
     pub(super) conn: ConnId,
     pub(super) client: String,
     pub(super) client_seq: Value,
-    /// The dispatch as the client spelled it; `None` unless the client speaks an older version.
+    /// The dispatch in the client's spelling; `None` if the client uses the newest version.
     pub(super) sent: Option<ViewedDispatch>,
 }
 
@@ -45,11 +45,12 @@ const SUMMARY_MEMBERS: &[(&str, Version)] =
 /// The actions that end a turn.
 const ENDS: &[&str] = &["chat/turnComplete", "chat/turnCancelled", "chat/error", "chat/truncated"];
 
-/// The prefix of the cursor of a shortened history; the id of the first turn shown follows.
+/// The prefix of the cursor of a shortened history; the id of the first turn in the snapshot follows the
+/// prefix.
 const CURSOR: &str = "turns-before ";
 
 impl RefHost {
-    /// Applies an action of the host, and sends it to the subscribers if the reducers apply it.
+    /// Applies an action of the host, and sends the action to the subscribers if the reducers apply it.
     pub(super) fn publish(&mut self, uri: &str, mut action: Value) -> ActionOutcome {
         if !self.acts(uri, &mut action, None) {
             return ActionOutcome::Applied;
@@ -62,7 +63,7 @@ impl RefHost {
         outcome
     }
 
-    /// Applies an action and sends it to the subscribers if the reducers apply it.
+    /// Applies an action of any origin, and sends the action to the subscribers if the reducers apply it.
     pub(super) fn publish_from(
         &mut self,
         uri: &str,
@@ -92,14 +93,14 @@ impl RefHost {
         outcome
     }
 
-    /// Numbers an action and sends it, whatever its effect on the state.
+    /// Numbers an action and sends it to the subscribers, whatever the effect of the action on the state.
     pub(super) fn emit(&mut self, uri: &str, action: Value, origin: Option<&ActionOrigin>) {
         let worded = self.worded(uri, &action, origin);
         self.emit_worded(uri, action, origin, worded, false);
     }
 
-    /// Does the same as [`RefHost::emit`], with the action as older versions spell it. `hidden`: only clients
-    /// of older versions receive it.
+    /// Does the same as [`RefHost::emit`] with translations of the action for older versions. With `hidden`,
+    /// only clients of older versions receive the action.
     pub(super) fn emit_worded(
         &mut self,
         uri: &str,
@@ -189,7 +190,7 @@ impl RefHost {
         }
     }
 
-    /// Returns a snapshot of a channel's whole state in the terms of a connection's version; `None` if the
+    /// Returns a snapshot of a channel's whole state with the names of the connection's version; `None` if the
     /// connection does not see the channel.
     pub(super) fn snapshot(&self, conn: ConnId, uri: &str) -> Option<Value> {
         let channel = self.channels.get(uri)?;
@@ -252,7 +253,7 @@ impl RefHost {
         }
     }
 
-    /// Serves `fetchTurns`. One page holds all turns that any window omits, so that one action serves every
+    /// Serves `fetchTurns`. One page holds all turns that any window omits, so a single action serves every
     /// subscriber without a gap.
     pub(super) fn fetch_turns(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel();
@@ -294,7 +295,7 @@ impl RefHost {
         }
     }
 
-    /// Handles `unsubscribe`. A client that leaves a session is no longer active in it.
+    /// Handles `unsubscribe`. A client that leaves a session is no longer active in the session.
     pub(super) fn unsubscribe(&mut self, conn: ConnId, params: &Value) {
         let Some(uri) = params.get("channel").and_then(Value::as_str) else {
             return;
@@ -320,8 +321,8 @@ impl RefHost {
         self.happened(&HostEvent::Unsubscribed { client: &client, uri });
     }
 
-    /// Returns the method and params of a notification in the terms of a connection's version; `None` if that
-    /// version has no such notification, or no changes are left in it.
+    /// Returns the method and params of a notification with the names of the connection's version; `None` if
+    /// that version has no such notification, or the notification has no changes in that version.
     pub(super) fn shaped(
         &self,
         conn: ConnId,
@@ -345,13 +346,13 @@ impl RefHost {
         Some((method.to_owned(), params))
     }
 
-    /// Does the same as [`RefHost::shaped`] for a view of an older version. The summary comes from the view's
-    /// state.
+    /// Does the same as [`RefHost::shaped`] for a view of an older version. The summary comes from the state in
+    /// the view.
     fn shaped_for(&self, view: usize, method: &str, mut params: Value) -> Option<(String, Value)> {
         let edge = &self.views.get(view)?.edge;
         let added = params["summary"]["resource"].as_str().map(str::to_owned);
         let session = params["session"].as_str().map(str::to_owned).or(added);
-        // Translate first: the members are compared under their older names.
+        // Translate the params first: the members are compared under their older names.
         let mut inner = edge.lower_params(method, params.take());
         if let Some(session) = session {
             for name in ["summary", "changes"] {
@@ -385,7 +386,7 @@ pub(super) fn unknown_channel(uri: &str) -> ErrorResponse {
     }
 }
 
-/// Returns the type of an action; an empty text if it has none.
+/// Returns the type of an action; an empty text if the action has no type.
 pub(super) fn action_type(action: &Value) -> &str {
     action.get("type").and_then(Value::as_str).unwrap_or("")
 }

@@ -1,8 +1,8 @@
 //! Resources: clients read and change the host's files, inside the folders that they may reach.
 //!
-//! Readings taken where the specification is silent:
-//! - The host never asks a user for permission. Files in the area need none. A file in the folder that needs a
-//!   grant is granted at once, to one client and for the requested access. Everything else is denied.
+//! Interpretations where the specification is silent:
+//! - The host never asks a user for permission. Files in the area need no permission. A file in the folder that
+//!   needs a grant is granted at once, to one client and for the requested access. Everything else is denied.
 //! - A file in the place of a folder, a folder in the place of a file, and a folder that is not empty are
 //!   invalid requests.
 //! - A copy or move never replaces a folder.
@@ -111,8 +111,8 @@ impl RefHost {
         if path == AREA || path == ODD || within(&path, KEPT) { Err(denied()) } else { Ok(path) }
     }
 
-    /// Returns the path that a request names, if the client was granted it, and an error if not; `None` if the
-    /// path needs no grant.
+    /// Returns the path that a request names if the client was granted access to it, and an error if not;
+    /// `None` if the path needs no grant.
     fn granted(
         &self,
         call: &HostCall,
@@ -296,7 +296,7 @@ impl RefHost {
     }
 }
 
-/// Returns the content type for a file's extension; `None` if it is unknown.
+/// Returns the content type for a file's extension; `None` if the extension is unknown.
 fn content_type(path: &str) -> Option<&'static str> {
     let (_, end) = path.rsplit('/').next()?.rsplit_once('.')?;
     let kinds = [("txt", "text/plain"), ("md", "text/markdown"), ("json", "application/json")];
@@ -320,7 +320,8 @@ impl ResourceRight {
     }
 }
 
-/// Returns the denial. It names no `resourceRequest`, since none would grant access.
+/// Returns the error for denied access. The error names no `resourceRequest`, since no request would grant
+/// access.
 fn denied() -> ErrorResponse {
     ErrorResponse::named("PermissionDenied", "the path is not in the area of clients")
 }

@@ -1,12 +1,13 @@
-//! Derived state: what a session repeats of its chats, and what its summary repeats of the session.
+//! Derived state: the members of a session that repeat its chats, and the members of a summary that repeat its
+//! session.
 //!
 //! After each action on a chat the host recomputes the chat's entry in the session's catalog and the session's
-//! `inputNeeded`. After each action on a session it recomputes the status and the announced summary.
+//! `inputNeeded`. After each action on a session the host recomputes the status and the announced summary.
 //!
-//! No client action sets the activity of a session; it follows its status. If one chat waits for input and
-//! another has failed, the session's status is that of waiting.
+//! No client action sets the activity of a session; the activity follows the session's status. If one chat
+//! waits for input and another has failed, the session's status is that of the waiting chat.
 //!
-//! Knows: states. Never knows: who changed them.
+//! Knows: states. Never knows: who changed a state.
 //!
 //! Start at [`RefHost::chat_changed`].
 
@@ -255,7 +256,7 @@ impl RefHost {
         }
     }
 
-    /// Removes a client from a session's active clients, if it is there.
+    /// Removes a client from a session's active clients; does nothing if the client is not active.
     pub(super) fn deactivate(&mut self, session: &str, client: &str) {
         if self.active.get(client).is_some_and(|sessions| sessions.contains(session)) {
             let action = json!({"type": "session/activeClientRemoved", "clientId": client});
@@ -263,7 +264,7 @@ impl RefHost {
         }
     }
 
-    /// Restricts the working directories of a session's chats to those of the session.
+    /// Restricts the working directories of a session's chats to the working directories of the session.
     fn narrow_directories(&mut self, session: &str) {
         if !self.keeps("chat.workingDirectories.subset") {
             return;

@@ -28,7 +28,7 @@ const MAX_ACTIVE_CLIENTS: usize = 64;
 /// The maximum number of plugins that a client may publish in a session.
 const MAX_PLUGINS: usize = 64;
 
-/// The input of a rule: an action and its circumstances.
+/// The input of a rule: an action, the client that dispatched the action, and the state of the channel.
 pub(super) struct RuleFacts<'a> {
     pub(super) host: &'a RefHost,
     /// The client that dispatched the action.
@@ -47,7 +47,7 @@ pub(super) struct ActionRule {
     pub(super) action: &'static str,
     /// Checks the precondition; the error is a reason for a person.
     pub(super) check: fn(&RuleFacts<'_>) -> Result<(), String>,
-    /// The requirement behind the rule, or the name of a limit of this host.
+    /// The requirement that demands the rule, or the name of a limit of this host.
     pub(super) source: &'static str,
 }
 
@@ -59,10 +59,10 @@ const fn rule(
     ActionRule { action, check, source }
 }
 
-/// All preconditions beyond those of the reducers. An action that is a no-op for the reducers (no active turn,
-/// another turn, an unknown call, a wrong status, an unknown request, message, turn) is rejected with the
-/// reducers' reason. That covers the other rules on confirmations, cancellations, resumes, truncations, answers
-/// and pending messages.
+/// All preconditions, except the preconditions that the reducers check. An action that is a no-op for the
+/// reducers (no active turn, another turn, an unknown call, a wrong status, an unknown request, message, turn)
+/// is rejected with the reducers' reason. These rejections cover the other rules on confirmations,
+/// cancellations, resumes, truncations, answers and pending messages.
 pub(super) const RULES: &[ActionRule] = &[
     rule("chat/turnStarted", session_ready, "chat.turn.ready-gate"),
     rule("chat/turnStarted", no_turn, "dispatch.chat.turnStarted.while-active"),
@@ -142,7 +142,7 @@ pub(super) const RULES: &[ActionRule] = &[
     rule("annotations/entryRemoved", notes::not_the_last, "dispatch.annotations.entryRemoved.last"),
 ];
 
-/// The requirements that the reducers enforce: the action, the no-op reason, the requirement.
+/// The requirements that the reducers enforce: the action, the reason for the no-op, the requirement.
 const UNMET: &[(&str, NoOp, &str)] = &[
     (
         "chat/toolCallConfirmed",
@@ -467,13 +467,14 @@ fn not_primary(facts: &RuleFacts) -> Result<(), String> {
     require(may, "the primary directory cannot be replaced")
 }
 
-/// Checks that a primary directory is not removed without a replacement, if it can be replaced.
+/// Checks that the action does not remove the primary directory without a replacement, if the agent supports a
+/// replacement.
 fn not_the_primary_alone(facts: &RuleFacts) -> Result<(), String> {
     let bare = is_primary(facts) && replaces_primary(facts);
     require(!bare, "the primary directory is replaced, not removed")
 }
 
-/// Checks that the replacement is in the area, where the directory exists or can be created.
+/// Checks that the replacement is in the area, where the directory exists or the host can create it.
 fn in_the_area(facts: &RuleFacts) -> Result<(), String> {
     let open = facts.host.is_in_area(&facts.action["replacement"]);
     require(open, "there is no such directory")

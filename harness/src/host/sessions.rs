@@ -1,8 +1,9 @@
 //! Sessions: creation, readiness, disposal.
 //!
-//! A session begins with the lifecycle `creating`. After a moment it gets its default chat and becomes ready.
+//! A session begins with the lifecycle `creating`. After a moment the session gets its default chat and becomes
+//! ready.
 //!
-//! Knows: what a session holds. Never knows: what its agent does.
+//! Knows: what a session holds. Never knows: what the agent of a session does.
 //!
 //! Start at [`RefHost::create_session`].
 
@@ -32,17 +33,18 @@ const MAX_DIRECTORIES: usize = 100;
 #[derive(Debug)]
 pub(super) struct HostSession {
     pub(super) created_at: String,
-    /// The time of the next stage of the creation; `None` once the session is ready.
+    /// The time of the next stage of the session's creation; `None` once the session is ready.
     pub(super) ready_at: Option<Duration>,
     /// The last announced summary.
     pub(super) summary: Value,
-    /// The connection that requested progress notifications of the creation, and its token.
+    /// The connection that requested progress notifications of the creation, and the progress token.
     pub(super) progress: Option<(ConnId, String)>,
-    /// The number of bytes that clients have stored permanently in its annotations.
+    /// The number of bytes that clients have stored permanently in the session's annotations.
     pub(super) annotated: usize,
-    /// The URI of its changeset, the prefix of its turns' changesets; `None` before the first edit.
+    /// The URI of the session's changeset, which is the prefix of the changesets of turns; `None` before the
+    /// first edit.
     pub(super) changes: Option<String>,
-    /// The turns that its default chat inherits from a fork.
+    /// The turns that the default chat inherits from a fork.
     pub(super) history: Vec<Value>,
 }
 
@@ -57,7 +59,7 @@ pub(super) struct HostChat {
     pub(super) began: Duration,
     /// The remaining operations of a failed turn that can be resumed.
     pub(super) rest: VecDeque<HostAgentOp>,
-    /// Removed messages that an injected fault delivers.
+    /// Removed messages, which an injected fault delivers later.
     pub(super) ghosts: Vec<Value>,
     /// The number of bytes that clients have stored permanently in the chat.
     pub(super) stored: usize,
@@ -288,8 +290,8 @@ impl RefHost {
     /// Removes a channel and its subscriptions.
     pub(super) fn drop_channel(&mut self, uri: &str) {
         let kind = self.channels.remove(uri).map(|channel| channel.kind);
-        // An injected fault lets the agent of a disposed session continue. Where sessions hold the turns, its
-        // output goes to the session's channel.
+        // An injected fault lets the agent of a disposed session continue. In versions whose sessions hold the
+        // turns, the agent's output goes to the session's channel.
         let heard =
             !self.keeps("session.dispose.stops-agent") && kind == Some(ChannelKind::Session);
         self.hide(uri, heard);

@@ -1,9 +1,9 @@
 //! Real shells: the instructions of a terminal for its shell, and the parser of the shell's output.
 //!
-//! The caller that moves the frames starts a shell on a pseudo-terminal, types into it, and reads its output. A
-//! read may end anywhere, so the parser buffers incomplete characters and marks. A mark is an operating system
-//! command (OSC) by which a shell informs an editor (`OSC 133`, `633`, `7`) or sets the window title (`OSC 0`,
-//! `2`). The host publishes marks as actions and does not show them.
+//! The caller that moves the frames starts a shell on a pseudo-terminal, types into the shell, and reads the
+//! output of the shell. A read may end anywhere, so the parser buffers incomplete characters and marks. A mark
+//! is an operating system command (OSC) by which a shell informs an editor (`OSC 133`, `633`, `7`) or sets the
+//! window title (`OSC 0`, `2`). The host publishes marks as actions and does not show marks as text.
 //!
 //! Knows: bytes, control sequences. Never knows: processes, connections.
 //!
@@ -21,7 +21,7 @@ const BEGINNING: &[u8] = b"\x1b]";
 /// The size of a terminal, in characters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TerminalSize {
-    /// The number of characters of a line.
+    /// The number of characters in a line.
     pub columns: u16,
     /// The number of lines.
     pub rows: u16,
@@ -56,16 +56,16 @@ pub enum ShellDeed {
 pub enum ShellEvent {
     /// The shell has printed these bytes.
     Printed(Vec<u8>),
-    /// The shell has exited with this code; `None` if a signal killed it.
+    /// The shell has exited with this code; `None` if a signal killed the shell.
     Ended(Option<i64>),
 }
 
 /// A parsed piece of a shell's output.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum PrintedPiece {
-    /// Text to show.
+    /// Text to show in the terminal.
     Text(String),
-    /// The line of the next command.
+    /// The command line of the next command.
     Line(String),
     /// The start of a command.
     Began,
@@ -90,7 +90,7 @@ pub(super) struct TerminalShell {
 /// A parser of a shell's output.
 #[derive(Debug, Default)]
 pub(super) struct ShellReader {
-    /// The incomplete end of the output so far.
+    /// The incomplete sequence or character at the end of the output so far.
     rest: Vec<u8>,
 }
 
@@ -143,7 +143,7 @@ impl ShellReader {
     }
 }
 
-/// Splits the body of a mark from what follows the mark; `None` if the mark is incomplete.
+/// Splits the body of a mark from the bytes that follow the mark; `None` if the mark is incomplete.
 fn ended(mark: &[u8]) -> Option<(&[u8], &[u8])> {
     let body = mark.get(BEGINNING.len()..)?;
     let bell = memchr::memchr(b'\x07', body).map(|at| (at, 1));
@@ -152,8 +152,8 @@ fn ended(mark: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((body.get(..at)?, body.get(at + long..)?))
 }
 
-/// Parses the body of a mark. `None` if the sequence is no mark and has to be shown; `Some(None)` for a mark to
-/// ignore.
+/// Parses the body of a mark. Returns `None` if the sequence is no mark and has to be shown, and `Some(None)`
+/// if the host ignores the mark.
 fn known(body: &str) -> Option<Option<PrintedPiece>> {
     let (kind, said) = body.split_once(';').unwrap_or((body, ""));
     Some(match kind {
@@ -169,7 +169,8 @@ fn known(body: &str) -> Option<Option<PrintedPiece>> {
     })
 }
 
-/// Moves the text in `shown` to `pieces`. Keeps an incomplete character at its end, unless `all`.
+/// Moves the text in `shown` to `pieces`. Unless `all` is set, leaves an incomplete character at the end of
+/// `shown`.
 fn show(pieces: &mut Vec<PrintedPiece>, shown: &mut Vec<u8>, all: bool) {
     let end = shown.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
     let cut = std::str::from_utf8(end).is_err_and(|error| error.error_len().is_none());

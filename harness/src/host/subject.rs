@@ -1,7 +1,7 @@
 //! The reference agent as the subject of tests: ACP frames in and out, with files in memory.
 //!
-//! Its tools change the files in memory, and a client's errands see the same files. A scenario can therefore
-//! verify which tools have run.
+//! The agent's tools change the files in memory, and a client's errands see these files. A scenario can
+//! therefore verify which tools have run.
 //!
 //! Knows: the scripted agent. Never knows: files, processes, sockets.
 //!
@@ -41,7 +41,7 @@ const MARK_EVERY: Duration = Duration::from_millis(200);
 /// The prefix of a marking command. The number of words that follow limits the number of lines.
 const MARKS: &str = "for i in ";
 
-/// The party that started a command, and that can stop it.
+/// The party that started a command and that can stop the command.
 #[derive(Clone, Debug, PartialEq)]
 enum CommandOwner {
     /// The agent, by its connection and the token of the effect.

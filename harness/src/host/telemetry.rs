@@ -1,10 +1,10 @@
 //! Telemetry: log records, spans and metrics of the host's activity, for subscribers.
 //!
 //! The channels have no state and the host stores nothing: without a subscriber a record is lost. A record
-//! names the session, the chat and the turn that it is about, but holds no message content. A client can
-//! subscribe to log records from a minimum level, by the template of their channel.
+//! names a session, a chat and a turn, but holds no message content. The template of the log channel lets a
+//! client subscribe to log records from a minimum level.
 //!
-//! Knows: what was published. Never knows: why.
+//! Knows: published actions. Never knows: why an action was published.
 //!
 //! Start at [`RefHost::telemeter`].
 
@@ -89,7 +89,7 @@ impl RefHost {
         }
     }
 
-    /// Logs an event about a channel that is not an action.
+    /// Logs an event about a channel, other than an action.
     pub(super) fn log_of(&mut self, uri: &str, severity: u64, text: &str) {
         if self.telemetered {
             let about = self.about(uri);

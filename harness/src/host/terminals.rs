@@ -1,10 +1,10 @@
 //! Terminals: creation, input, disposal, and the list of terminals in the root state.
 //!
-//! A client's terminal has a real shell if the host is configured so, and a simulated shell otherwise. In a
-//! simulated shell a typed line is a command whose output repeats the line. `echo $((1+2))` prints the sum,
-//! `stty size` prints rows and columns, `exit 3` ends the process with that code, `cd file:///a` changes the
-//! folder. Output is bounded: the host clears a terminal with too much output by an action, so that all clients
-//! agree.
+//! A client's terminal has a real shell if the configuration of the host enables shells, and a simulated shell
+//! if not. In a simulated shell a typed line is a command whose output repeats the line. `echo $((1+2))` prints
+//! the sum, `stty size` prints rows and columns, `exit 3` ends the process with that code, `cd file:///a`
+//! changes the folder. Output is bounded: the host clears a terminal with too much output by an action, so that
+//! all clients agree.
 //!
 //! Knows: what a terminal holds. Never knows: processes.
 //!
@@ -27,7 +27,7 @@ const MAX_TERMINALS: usize = 200;
 const MAX_RETAINED: usize = 1 << 20;
 /// The maximum length of a typed line in bytes; the rest is dropped.
 const MAX_LINE: usize = 4 << 10;
-/// The members of a terminal's state that the root's list repeats; `exitCode` in versions without a lifecycle.
+/// The members of a terminal's state that the root's list repeats; versions without a lifecycle use `exitCode`.
 const LISTED: &[&str] = &["title", "claim", "lifecycle", "exitCode"];
 /// The actions on a terminal that do not change the root's list.
 const QUIET: &[&str] = &[
@@ -48,7 +48,7 @@ pub(super) struct HostTerminal {
     retained: usize,
     /// The size that the shell sees.
     size: TerminalSize,
-    /// The real shell; `None` for a simulated one.
+    /// The real shell; `None` for a simulated shell.
     shell: Option<TerminalShell>,
 }
 
@@ -202,7 +202,7 @@ impl RefHost {
             }
             let output = format!("{}\r\n", self.output_of(uri, &line));
             self.make_room(uri, output.len());
-            // A comment is echoed, and is not a command.
+            // The terminal echoes a comment and runs no command.
             if line.starts_with('#') {
                 self.print(uri, &output);
                 continue;
@@ -276,7 +276,7 @@ impl RefHost {
                 self.print(uri, &text);
             }
             PrintedPiece::Line(line) => {
-                // Some shells prefix the line with its number in the history; strip it.
+                // Some shells prefix the line with its number in the history; strip this number.
                 let said = line.trim_start().trim_start_matches(|it: char| it.is_ascii_digit());
                 shell.line = said.trim().to_owned();
             }
@@ -336,8 +336,8 @@ impl RefHost {
         self.publish(uri, json!({"type": "terminal/data", "data": output}));
     }
 
-    /// Clears a terminal that cannot retain `more` bytes. A simulated shell does so before a command starts, so
-    /// that no command loses a part of itself.
+    /// Clears a terminal that cannot retain `more` bytes. A simulated shell clears the terminal before a
+    /// command starts, so the output of a command stays whole.
     fn make_room(&mut self, uri: &str, more: usize) {
         let Some(terminal) = self.terminals.get_mut(uri) else {
             return;
@@ -349,7 +349,7 @@ impl RefHost {
         }
     }
 
-    /// Publishes the exit of a terminal's process with this code; `None` if a signal killed it.
+    /// Publishes the exit of a terminal's process with this code; `None` if a signal killed the process.
     pub(super) fn exit(&mut self, uri: &str, code: Option<i64>) {
         let mut action = json!({"type": "terminal/exited"});
         if let Some(code) = code {
@@ -371,8 +371,8 @@ impl RefHost {
     }
 }
 
-/// Returns the size in a terminal's state. Falls back to the default size for a value that no pseudo-terminal
-/// can have.
+/// Returns the size in a terminal's state. Falls back to the default size if no pseudo-terminal can have the
+/// size in the state.
 fn size(state: &Value) -> TerminalSize {
     let usual = TerminalSize::default();
     let given = |name: &str, usual: u16| match state[name].as_u64().map(u16::try_from) {

@@ -1,9 +1,9 @@
 //! Views: the states and actions that clients of an older version see, computed by the reducers of that
 //! version.
 //!
-//! The host stores its states in the newest version. For each older version that it supports there is a
+//! The host stores its states in the newest version. For each older version that the host supports there is a
 //! [`VersionView`]. The host translates every action to that version and reduces it into the view's state, so
-//! that the state always equals the sum of the actions that its clients received. Actions that only the older
+//! the state always results from the actions that the clients of the view received. Actions that only the older
 //! version has change the view alone.
 //!
 //! Knows: edges, reducers. Never knows: whether an action was allowed.
@@ -31,7 +31,7 @@ use super::log::VersionFace;
 use super::publish::{ActionOrigin, action_type, unknown_channel};
 use super::rollup::IDENTITY;
 
-/// The members of a summary that newer versions do not have, or change by other actions.
+/// The members of a summary that newer versions do not have, or that other actions change in newer versions.
 const OWN: &[&str] = &["model", "agent", "diffs", "changesets"];
 
 /// An older version, and the channels as its clients see them.
@@ -52,7 +52,8 @@ pub(super) struct ViewedChannel {
     listed: Option<Value>,
 }
 
-/// An action as a view spells it; `key` is the channel in the host's spelling, `channel` in the view's.
+/// An action with the names of a view's version; `key` is the channel in the host's spelling, `channel` in the
+/// view's spelling.
 #[derive(Clone, Debug)]
 pub(super) struct ViewedAction {
     pub(super) key: String,
@@ -68,7 +69,8 @@ pub(super) struct ViewedDispatch {
 }
 
 impl ViewedChannel {
-    /// Returns the object with the session's own members: `summary` in versions that have it, else the state.
+    /// Returns the object with the session's own members: `summary` in versions that have this member, the
+    /// state in other versions.
     fn own(&self) -> &Value {
         self.state.get("summary").unwrap_or(&self.state)
     }
@@ -115,7 +117,7 @@ impl VersionView {
 }
 
 /// Replaces the turns of a state or an action by the turns with the same ids in `shown`. A turn in a view
-/// equals the sum of the actions that its clients received, not a translation.
+/// results from the actions that the clients of the view received; it is not a translation.
 fn as_shown(members: &mut Value, shown: &Value) {
     let shown = shown["turns"].as_array().into_iter().flatten();
     let shown: HashMap<&str, &Value> =
@@ -129,7 +131,7 @@ fn as_shown(members: &mut Value, shown: &Value) {
 }
 
 impl RefHost {
-    /// Returns the index of a connection's view; `None` if its version needs no view.
+    /// Returns the index of a connection's view; `None` if the version of the connection needs no view.
     pub(super) fn view_of(&self, conn: ConnId) -> Option<usize> {
         self.connections.get(&conn)?.view
     }
@@ -213,8 +215,8 @@ impl RefHost {
         self.views.iter().enumerate().map(of).collect()
     }
 
-    /// Returns the channel of a view that stands for a host's channel: the same, or for a default chat the
-    /// session in versions without chats. `None` if the view has no such channel.
+    /// Returns the channel of a view that corresponds to a host's channel. In versions without chats, the
+    /// session's channel corresponds to a default chat. Returns `None` if the view has no such channel.
     fn key_of(&self, view: &VersionView, uri: &str) -> Option<String> {
         match self.chats.get(uri) {
             Some(chat) if !view.edge.has_chats() => {
@@ -259,7 +261,7 @@ impl RefHost {
     }
 
     /// Translates a dispatch of an older version: the channel and the action in the newest version, and the
-    /// dispatch as it was sent. `None` if there is no such channel or no action.
+    /// dispatch as the client sent it. Returns `None` if the channel or the action has no translation.
     pub(super) fn raised(
         &self,
         view: usize,
@@ -274,7 +276,7 @@ impl RefHost {
         let (_, mut action) = edge.lift_action(named, sent, beside);
         let mut sent = sent.clone();
         if sent["type"] == "session/activeClientChanged" && sent.get("activeClient").is_none() {
-            // The crate of those versions omits a member that the specification defines as null.
+            // The official crate of these versions omits a member that the specification defines as null.
             sent["activeClient"] = Value::Null;
         }
         let worded = ViewedAction { key: key.clone(), channel: edge.lower_uri(&key), action: sent };
@@ -286,7 +288,7 @@ impl RefHost {
         {
             uri = chat.to_owned();
         }
-        // Fill in members that the newest version requires and the older one lacks.
+        // Fill in members that the newest version requires and the older version lacks.
         match action_type(&action) {
             "session/customizationToggled" => {
                 let known = self.state(&uri)["customizations"].as_array();
@@ -307,7 +309,7 @@ impl RefHost {
         Some((uri, action, ViewedDispatch { view, worded }))
     }
 
-    /// Removes the other active clients of a session in versions that allow only one.
+    /// Removes the other active clients of a session in versions that allow only one active client.
     pub(super) fn take_place(&mut self, uri: &str, action: &Value, origin: &ActionOrigin) {
         let protocol = self.protocol_of(origin.conn);
         if action_type(action) != "session/activeClientSet"
@@ -354,7 +356,7 @@ impl RefHost {
         outcome
     }
 
-    /// Sends an action to the clients of those older versions that have it and that `meant` selects.
+    /// Sends an action to the clients of the older versions that have this action and that `meant` selects.
     pub(super) fn say_old(&mut self, key: &str, action: &Value, meant: fn(&Protocol) -> bool) {
         for index in 0..self.views.len() {
             let Some(view) = self.views.get(index) else {
@@ -407,8 +409,8 @@ impl RefHost {
         }
     }
 
-    /// Returns the state of a channel for a snapshot in a view. Members that the newest version computes are
-    /// copied from the newest version.
+    /// Returns the state of a channel for a snapshot in a view. The members that only the newest version
+    /// computes are copied from the host's state.
     pub(super) fn shown(&self, view: usize, uri: &str) -> Option<Value> {
         let view = self.views.get(view)?;
         let shown = view.channels.get(uri)?;
@@ -458,8 +460,8 @@ impl RefHost {
         computed.map(|(_, value)| value).or_else(|| shown.own().get(name))
     }
 
-    /// Announces a session's status to the subscribers of a view's root channel, if it changed in that version.
-    /// `told`: the status was announced already.
+    /// Announces a session's status to the subscribers of a view's root channel, if the status changed in that
+    /// version. With `told`, the status was announced already.
     pub(super) fn tell_statuses(&mut self, uri: &str, told: bool) {
         for index in 0..self.views.len() {
             let status = self.views.get(index).and_then(|view| {
@@ -496,8 +498,8 @@ impl RefHost {
         lowered
     }
 
-    /// Replaces the members of a summary by those of the view. `whole`: the summary is complete, not a list of
-    /// changes.
+    /// Replaces the members of a summary by the members of the view. With `whole`, the summary is complete and
+    /// not a list of changes.
     pub(super) fn summary_shown(&self, view: usize, uri: &str, summary: &mut Value, whole: bool) {
         let Some(view) = self.views.get(view) else { return };
         let Some(shown) = view.channels.get(uri) else { return };
@@ -530,15 +532,16 @@ impl RefHost {
         params
     }
 
-    /// Returns the translation for a request, by its negotiated version or the version that it negotiates;
-    /// `None` if the version needs none.
+    /// Returns the translation for a request, by the negotiated version or by the version that the request
+    /// negotiates; `None` if the version needs no translation.
     pub(super) fn edge_of(&self, call: &HostCall, method: &str) -> Option<VersionEdge> {
         let protocol = self.protocol_for(call, method);
         let view = self.view_for(protocol).and_then(|view| self.views.get(view));
         view.map(|view| view.edge.clone())
     }
 
-    /// Serves `fetchTurns` of versions whose response holds the turns: the latest turns before a named one.
+    /// Serves `fetchTurns` in versions whose response holds the turns: returns the latest turns before a named
+    /// turn.
     pub(super) fn answer_turns(&self, call: &HostCall) -> CallReply {
         let uri = call.channel();
         let view = self.view_of(call.conn).and_then(|view| self.views.get(view));

@@ -4,7 +4,7 @@
 //! lost its connection may resubscribe within the grace period for active clients. The same period applies to a
 //! client that has created a watch and has not subscribed yet.
 //!
-//! Readings taken where the specification is silent:
+//! Interpretations where the specification is silent:
 //! - A pattern matches a path below the root, or a folder of that path; `*` and `?` do not match a slash, `**`
 //!   does.
 //! - The root of a watch has to exist.
@@ -66,7 +66,7 @@ fn covers(pattern: &str, path: &[&str]) -> bool {
     (1..=path.len()).any(|end| fits(&pattern, &path[..end]))
 }
 
-/// Returns whether the segments of a pattern match those of a path; `**` matches any number of segments.
+/// Returns whether the segments of a pattern match the segments of a path; `**` matches any number of segments.
 fn fits(pattern: &[&str], path: &[&str]) -> bool {
     stars(
         pattern,
@@ -80,8 +80,8 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
     )
 }
 
-/// Matches a sequence against a pattern in which some elements match any number of items. Backtracks to the
-/// last such element only, so the run time is bounded by the product of the lengths.
+/// Matches a sequence against a pattern in which some elements match any number of items. The function
+/// backtracks only to the last such element, so the run time is bounded by the product of the lengths.
 fn stars<P, T>(
     pattern: &[P],
     things: &[T],
@@ -156,7 +156,7 @@ impl RefHost {
         Ok(json!({"channel": uri}))
     }
 
-    /// Notifies each watch of the changes that it wants.
+    /// Notifies each watch of the changes that the watch reports.
     pub(super) fn tell_watches(&mut self, changes: &[FileChange]) {
         if changes.is_empty() {
             return;
@@ -168,7 +168,7 @@ impl RefHost {
             let items = items.map(|(path, kind)| json!({"uri": uri_of(path), "type": kind}));
             told.push((uri.clone(), items.collect::<Vec<Value>>()));
         }
-        // The reducers would not change the state, so emit the action directly.
+        // The reducers would not change the state, so emit the action without them.
         for (uri, items) in told {
             if !items.is_empty() || !self.keeps("watch.nonempty-batch") {
                 let changes = json!({"items": items});
@@ -203,7 +203,8 @@ impl RefHost {
         }
     }
 
-    /// Returns the time at which the next watch without subscribers may be released; `None` if there is none.
+    /// Returns the time at which the next watch without subscribers may be released; `None` if all watches have
+    /// subscribers.
     pub(super) fn next_release(&self) -> Option<Duration> {
         self.watches.values().filter_map(|watch| watch.idle_at).min().map(|at| at + self.grace)
     }

@@ -1,8 +1,8 @@
 //! Workers: agents that a tool call starts, each in its own chat.
 //!
 //! The tool call shows the worker's chat as content, and the chat's origin names the tool call. A worker's chat
-//! accepts no messages of users. Its turn ends with the turn that it works for, and it moves with the chat that
-//! it works for. A worker may have workers, up to a maximum depth.
+//! accepts no messages of users. A worker's turn ends with the turn of the calling chat, and a worker's chat
+//! moves with the calling chat. A worker may start workers of its own, up to a maximum depth.
 //!
 //! Knows: chats, tool calls. Never knows: what an agent does in its turn.
 //!
@@ -25,7 +25,7 @@ impl RefHost {
     /// waits for the worker.
     ///
     /// # Errors
-    /// The chat is gone, or a maximum is reached.
+    /// Returns the reason if the chat no longer exists or a maximum is reached.
     pub(super) fn put_to_work(
         &mut self,
         uri: &str,
@@ -72,7 +72,7 @@ impl RefHost {
         std::iter::successors(Some(uri.to_owned()), above).take(MAX_DEPTH + 1).count() - 1
     }
 
-    /// Returns the chat that a worker works for; `None` if the chat is no worker's.
+    /// Returns the chat that a worker works for; `None` if the chat does not belong to a worker.
     pub(super) fn employer(&self, uri: &str) -> Option<String> {
         let origin = &self.state(uri)["origin"];
         let chat = origin["chat"].as_str().filter(|_| origin["kind"] == "tool")?;
@@ -92,7 +92,8 @@ impl RefHost {
         all
     }
 
-    /// Handles the end of a turn: resumes the chat that it worked for, and cancels the turns of its workers.
+    /// Handles the end of a turn: resumes the chat that the worker worked for, and cancels the turns of the
+    /// chat's workers.
     pub(super) fn work_ended(&mut self, uri: &str) {
         if let Some(above) = self.employer(uri) {
             self.wake(&above);

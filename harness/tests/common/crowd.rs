@@ -1,5 +1,5 @@
-//! Many clients of the reference host: they write, start turns, truncate the history, disconnect and reconnect,
-//! and the oracle sees everything that they see.
+//! Many clients of the reference host. The clients write, start turns, truncate the history, disconnect and
+//! reconnect, and the oracle receives the same messages as the clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +75,7 @@ impl TestCrowd {
         crowd
     }
 
-    /// Lets one client act; the others receive the action.
+    /// Performs one action of a client; the other clients receive the action.
     pub fn act(&mut self, number: u64) {
         let place = (number % self.seats.len() as u64) as usize;
         let text = format!("text {number}");
@@ -183,7 +183,7 @@ impl TestCrowd {
         }
     }
 
-    /// Remembers what a client needs to continue.
+    /// Stores the data that a client needs to continue.
     fn learn(&mut self, conn: ConnId, seen: &SeenFrame) {
         let Some(message) = seen.message() else {
             return;
@@ -206,7 +206,7 @@ impl TestCrowd {
     }
 }
 
-/// The place in a session's snapshot that contains its chat.
+/// The JSON pointer to the default chat in a session's snapshot.
 const DEFAULT: &str = "/snapshot/state/defaultChat";
 
 /// Returns a request. Every request is answered immediately, so one identifier suffices.

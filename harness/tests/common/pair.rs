@@ -21,8 +21,8 @@ use super::seat::{ClientSeat, SeatRequest};
 use super::step::{ChannelRole, ClientAct, PlayScript, PlayStep, new_chat};
 
 const SESSION: &str = "ahp-session:/s";
-/// Longer than any script, shorter than the grace period of a disconnected client and than the oracle's
-/// deadline.
+/// A time that is longer than any script, and shorter than the grace period of a disconnected client and the
+/// oracle's deadline.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// An item in transit in one direction of a connection.
@@ -222,7 +222,7 @@ impl HostPair {
         self.send(at, message);
     }
 
-    /// Disconnects a client; the host is informed after the delay of the connection.
+    /// Disconnects a client; the host notices this after the delay of the connection.
     fn drop(&mut self, at: usize, conn: ConnId, lossy: bool) {
         if lossy && let Some(queue) = self.ups.get_mut(&conn) {
             queue.clear();

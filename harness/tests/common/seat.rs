@@ -77,12 +77,12 @@ impl ClientSeat {
         self.offer.parse().unwrap()
     }
 
-    /// Returns the client's optimistic state; null if the client does not follow the channel.
+    /// Returns the client's optimistic state of a channel; null if the client does not follow the channel.
     pub fn optimistic(&self, channel: &str) -> Value {
         self.engine.mirror(channel).map_or(Value::Null, |mirror| mirror.optimistic())
     }
 
-    /// Records a dispatch of the client. `sure` says that the channel cannot disappear.
+    /// Records a dispatch of the client. With `sure`, the channel cannot disappear.
     pub fn dispatched(&mut self, seq: u64, channel: &str, action: &Value, sure: bool) {
         let due = sure && self.wanted.contains(channel);
         let before = self.sent.insert(seq, SeatDispatch { due, settled: 0 });
@@ -103,7 +103,7 @@ impl ClientSeat {
         assert!(!self.engine.is_subscribed(channel));
     }
 
-    /// Records that the connection is gone.
+    /// Records that the connection has ended.
     pub fn lost(&mut self) {
         self.engine.lost();
         (self.conn, self.ready) = (None, false);
@@ -236,9 +236,9 @@ impl ClientSeat {
         assert_eq!(mirror.optimistic(), expected, "optimistic of {uri} at {name}");
     }
 
-    /// Checks the client when nothing is in transit: every request is answered, every dispatch is settled, and
-    /// each state results from its snapshot and the accepted actions, whatever was rejected in between.
-    /// `exists` says which channels still exist.
+    /// Checks the client when no message is in transit: every request is answered, and every dispatch is
+    /// settled. Each state results from its snapshot and the accepted actions, whatever the host rejected in
+    /// between. `exists` returns whether a channel still exists.
     pub fn check_at_rest(&self, exists: impl Fn(&str) -> bool) {
         let name = &self.engine.client_id;
         if !self.ready {

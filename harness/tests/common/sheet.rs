@@ -6,7 +6,7 @@ use std::time::Duration;
 use ahp_harness::run::play::TranscriptRecorder;
 use ahp_harness::transcript::{ConnectionEvent, line};
 
-/// The recorded lines; clones share them.
+/// The recorded lines; clones share the lines.
 #[derive(Clone, Default)]
 pub struct SharedSheet(Arc<Mutex<Vec<String>>>);
 

@@ -42,7 +42,7 @@ impl fmt::Debug for PlayScript {
 impl fmt::Debug for PlayStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // On one line, even if the whole play is pretty-printed.
+            // Each step takes one line, even if the whole play is pretty-printed.
             PlayStep::By(who, act) => f.write_str(&format!("c{who} {act:?}")),
             PlayStep::Pass(ms) => write!(f, "{ms}ms"),
             PlayStep::Settle => f.write_str("settle"),
@@ -59,11 +59,11 @@ pub enum ChannelRole {
     Session,
     /// The default chat of the session.
     Chat,
-    /// The chat that was created last; unknown before that.
+    /// The chat that was created last; no chat before the first creation.
     Side,
 }
 
-/// An action of a client. Identifiers that are not given are the last ones in the client's state.
+/// An action of a client. An identifier that is not given is the last identifier in the client's state.
 #[derive(Clone, Debug)]
 pub enum ClientAct {
     /// Starts a turn with a script.
@@ -103,7 +103,7 @@ pub enum ClientAct {
     NewChat(Option<&'static str>),
     EndChat,
     Subscribe(ChannelRole),
-    /// Subscribes to the last turns only, this many.
+    /// Subscribes to a number of last turns only.
     View(ChannelRole, u64),
     Unsubscribe(ChannelRole),
     FetchTurns(ChannelRole),
@@ -119,8 +119,8 @@ pub enum ClientAct {
 const TURNS: &[&str] = &["t1", "t2", "t3", "t4"];
 const IDS: &[&str] = &["a", "b", "c"];
 
-/// The scripts of turns. The empty one is an ordinary message; scripts whose effects need several steps occur
-/// more than once, so that they are drawn more often.
+/// The scripts of turns. The empty script stands for an ordinary message. Scripts whose effects need several
+/// steps occur more than once, so that they are drawn more often.
 const SCRIPTS: &[&str] = &[
     "",
     "say a b",
@@ -240,7 +240,7 @@ fn message(text: &str) -> Value {
     json!({"text": text, "origin": {"kind": "user"}})
 }
 
-/// Returns the parts of the active turn in a chat's state, the last one first.
+/// Returns the parts of the active turn in a chat's state, the last part first.
 fn parts(state: &Value) -> impl Iterator<Item = &Value> {
     state["activeTurn"]["responseParts"].as_array().into_iter().flatten().rev()
 }

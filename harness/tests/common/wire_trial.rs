@@ -16,7 +16,7 @@ pub fn on_all_cores(work: &(dyn Fn() + Sync)) {
     });
 }
 
-/// Checks that legal rewrites of captures, `count` of each kind, lead to no finding above a note.
+/// Checks that legal rewrites of captures, `count` of each kind, cause no finding above a note.
 pub fn expect_no_accusation(
     captures: Vec<MutableCapture>,
     rewrites: &[&'static LegalRewrite],

@@ -11,24 +11,24 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket, accept_with_config};
 /// The behaviour of a host.
 #[derive(Clone, Debug)]
 pub enum GalleryBehaviour {
-    /// Below WebSocket: it writes these bytes, at once or in pieces, and then ends or keeps the connection.
+    /// Writes these bytes below WebSocket, at once or in pieces, and then ends or keeps the connection.
     Tcp { bytes: Vec<u8>, pieces: usize, pause: Duration, stays: bool },
-    /// It never reads and never writes.
+    /// Never reads and never writes.
     Deaf,
-    /// It performs the WebSocket and AHP handshakes, and then writes these bytes, once or repeatedly.
+    /// Performs the WebSocket and AHP handshakes, and then writes these bytes, once or repeatedly.
     Frames { bytes: Vec<u8>, again: bool, pause: Duration },
-    /// It answers every request with this text, in which `"ID"` becomes the identifier.
+    /// Answers every request with this text; the identifier of the request replaces `"ID"`.
     Answers(String),
-    /// It performs the handshake, and then answers every request with this text.
+    /// Performs the handshake, and then answers every request with this text.
     Later(String),
-    /// It answers like a host, with this text in place of every string. After the handshake, it sends the text
-    /// in errors, titles and close reasons.
+    /// Answers like an ordinary host, with this text in place of every string. After the handshake, sends the
+    /// text in errors, titles and close reasons.
     Words(String),
-    /// It answers like a host, each time after this pause.
+    /// Answers like an ordinary host, but each time after this pause.
     Slow(Duration),
 }
 
-/// Starts a host with this behaviour, which ends with the process. Returns its URL.
+/// Starts a host with this behaviour, which ends with the process. Returns the URL of the host.
 pub fn host(behaviour: GalleryBehaviour) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ws://{}", listener.local_addr().unwrap());
@@ -129,7 +129,7 @@ fn answer(mut socket: GallerySocket, text: &str) -> Option<()> {
     Some(())
 }
 
-/// Sends the word everywhere where a report could show it.
+/// Sends the word in every place that a report could show.
 fn words(mut socket: GallerySocket, word: &str) -> Option<()> {
     let mut asked = 0;
     while let Some(request) = request(&mut socket) {

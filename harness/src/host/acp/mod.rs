@@ -4,7 +4,7 @@
 //! translates the agent's updates. A decision about a tool call is the response to the agent's permission
 //! request. If a turn ends before its prompt is answered, the host cancels the prompt.
 //!
-//! Readings taken: The host offers no client capabilities, so that the agent accesses files and terminals
+//! Interpretations: The host offers no client capabilities, so that the agent accesses files and terminals
 //! itself. A steering message is a further prompt of the same turn. An input cannot be edited, because the
 //! response to a permission request has no member for it.
 //!
@@ -36,7 +36,7 @@ pub(super) struct AgentConnection {
     cwd: String,
     stage: HandshakeStage,
     serial: u64,
-    /// The open requests to the agent, by id.
+    /// The open requests to the agent, by request id.
     asked: LiteMap<u64, AgentRequestPurpose>,
     talks: LiteMap<String, ChatTalk>,
 }
@@ -56,16 +56,17 @@ enum AgentRequestPurpose {
     Prompt { chat: String, turn: String },
 }
 
-/// The conversation with the agent about one chat.
+/// The conversation with the agent for one chat.
 #[derive(Debug, Default)]
 struct ChatTalk {
-    /// The agent's session id; `None` until it is created. `asked` tells whether the host has requested it.
+    /// The agent's session id; `None` until the agent has created the session. `asked` states whether the host
+    /// has requested the session.
     session: Option<String>,
     asked: bool,
     /// The turn that the agent works on, and its unsent prompt: the message and the context.
     turn: Option<String>,
     prompt: Option<Vec<String>>,
-    /// The response part that texts are appended to: its kind and its id.
+    /// The response part to which the host appends texts: the kind and the id of the part.
     part: Option<(&'static str, String)>,
     calls: LiteMap<String, KnownCall>,
 }
@@ -185,7 +186,7 @@ impl RefHost {
         first.strip_prefix("file://").filter(|path| path.starts_with('/')).map(str::to_owned)
     }
 
-    /// Returns the folder that the agent of a chat works in.
+    /// Returns the working folder of the agent for a chat.
     fn folder_of(&self, uri: &str) -> String {
         let own = self.acp.as_ref().map(|link| link.cwd.clone());
         self.cwd_of(uri).or(own).unwrap_or_default()
@@ -301,7 +302,7 @@ impl RefHost {
         self.fail_turn(uri, &active, kind.unwrap_or("agent"), false);
     }
 
-    /// Handles the end of the agent process: fails its turns. The next prompt starts a new process.
+    /// Handles the end of the agent process: fails the active turns. The next prompt starts a new process.
     pub(super) fn lose_agent(&mut self) {
         let Some(link) = self.acp.take() else {
             return;
@@ -331,7 +332,7 @@ impl RefHost {
         }
     }
 
-    /// Informs the agent of the effects of an action: the cancellation of its turn, or a decision about a tool
+    /// Informs the agent of the effects of an action: the cancellation of a turn, or a decision about a tool
     /// call.
     pub(super) fn tell_agent(&mut self, uri: &str, action: &Value) {
         let active = self.state(uri)["activeTurn"]["id"].as_str().map(str::to_owned);
@@ -354,7 +355,7 @@ impl RefHost {
         self.decide(uri, call, &chosen, allowed);
     }
 
-    /// Answers the agent's permission request for a tool call, if it is open.
+    /// Answers the agent's permission request for a tool call; does nothing if the request is not open.
     pub(super) fn decide(&mut self, uri: &str, call: &str, chosen: &Value, allowed: bool) {
         let Some(talk) = self.talk(uri) else {
             return;
@@ -365,7 +366,8 @@ impl RefHost {
         }
     }
 
-    /// Sends the response to a permission request: the chosen option, else the first option of the same kind.
+    /// Sends the response to a permission request: the chosen option, or the first option of the same kind if
+    /// the agent does not offer the chosen option.
     fn answer_permission(&mut self, id: Value, options: &Value, chosen: &Value, allowed: bool) {
         let kind = if allowed { "allow" } else { "reject" };
         let fits = |option: &&Value| option["kind"].as_str().is_some_and(|it| it.starts_with(kind));

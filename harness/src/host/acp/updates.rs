@@ -1,8 +1,8 @@
 //! Translates the agent's updates into actions of the chat.
 //!
 //! The host appends texts to a response part, and starts a new part after each tool call. A tool call starts
-//! with the first update about it. It becomes ready when the agent asks for permission, or when it runs without
-//! permission. It ends with the agent's final status.
+//! with the first update about the call. The call becomes ready when the agent asks for permission, or when the
+//! call runs without permission. The call ends with the agent's final status.
 //!
 //! Knows: updates, actions. Never knows: lines, requests.
 //!
@@ -14,7 +14,7 @@ use super::KnownCall;
 use crate::wire::json::{Value, json};
 
 impl RefHost {
-    /// Handles an update of the agent about a chat. Ignores updates after the end of its turn.
+    /// Handles an update of the agent about a chat. Ignores updates after the end of the turn.
     pub(super) fn updated(&mut self, uri: &str, update: &Value) {
         let Some(turn) = self.talk(uri).and_then(|talk| talk.turn.clone()) else {
             return;
@@ -52,7 +52,7 @@ impl RefHost {
         self.say(uri, json!({"type": action, "turnId": turn, "partId": part, "content": text}));
     }
 
-    /// Handles an update about a tool call, the first or a later one.
+    /// Handles the first or a later update about a tool call.
     fn call_told(&mut self, uri: &str, turn: &str, update: &Value) {
         let Some(id) = update["toolCallId"].as_str() else {
             return;
@@ -87,7 +87,7 @@ impl RefHost {
         self.say(uri, action);
     }
 
-    /// Returns the record of a tool call after this update. Starts the call on its first update.
+    /// Returns the record of a tool call after this update. Starts a call with the first update about it.
     fn call_known(&mut self, uri: &str, turn: &str, id: &str, update: &Value) -> KnownCall {
         let before = self.talk(uri).and_then(|talk| talk.calls.get(id).cloned());
         let new = before.is_none();
@@ -142,7 +142,8 @@ impl RefHost {
     }
 }
 
-/// Returns the action for a ready call: pending confirmation if there are options, else confirmed.
+/// Returns the action for a ready call: a pending confirmation if the agent offers options, a confirmed call if
+/// not.
 fn ready(turn: &str, known: &KnownCall, options: &Value) -> Value {
     let mut action = json!({
         "type": "chat/toolCallReady", "turnId": turn, "toolCallId": (known.call.as_str()),
@@ -163,8 +164,8 @@ fn ready(turn: &str, known: &KnownCall, options: &Value) -> Value {
     action
 }
 
-/// Returns the input of a call as text: the only member `command` or `path`, else JSON. `None` if the input is
-/// no object.
+/// Returns the input of a call as text: the value of the only member `command` or `path`, or JSON for any other
+/// object. `None` if the input is no object.
 fn input_of(raw: &Value) -> Option<String> {
     let members = raw.as_object()?;
     let alone =

@@ -158,7 +158,7 @@ fault_table![
             true
         })),
     ),
-    // Turns.
+    // Faults in actions on turns.
     AcceptsTurnWhileActive(
         "accepts-turn-while-active",
         "A turn can be started while one is active, and replaces it.",
@@ -265,7 +265,7 @@ fault_table![
             }
         })),
     ),
-    // Tool calls.
+    // Faults in actions on tool calls.
     AcceptsSecondConfirmation(
         "accepts-second-confirmation",
         "A call that is no longer pending can be confirmed again.",
@@ -313,7 +313,7 @@ fault_table![
             "dispatch.chat.toolCallContentChanged.non-owner",
         ])),
     ),
-    // Answers.
+    // Faults in answers to input requests.
     InputUnknownRequestAccepted(
         "input-unknown-request-accepted",
         "An answer to an input request that does not exist is accepted.",
@@ -343,7 +343,7 @@ fault_table![
         "A request is accepted without its required answers.",
         Host(&LiftsRules(&["dispatch.chat.inputCompleted.required-missing"])),
     ),
-    // Sessions, terminals, changesets, annotations.
+    // Faults in actions on sessions, terminals, changesets and annotations.
     ForeignActiveClientAccepted(
         "foreign-active-client-accepted",
         "A client can register another client as active.",
@@ -413,14 +413,14 @@ fn is_known_request(facts: &RuleFacts) -> bool {
     parts.into_iter().flatten().any(|part| &part["request"]["id"] == wanted)
 }
 
-/// Returns whether an action is rejected because only hosts may send it.
+/// Returns whether the host rejects an action because only hosts may send it.
 fn is_host_only(facts: &RuleFacts, refusal: &DispatchRefusal) -> bool {
     let own = facts.host.protocol.action(action_type(facts.action)).map(|row| row.dispatch);
     let reduced = refusal.outcome.is_some();
     refusal.source.starts_with(SERVER_ONLY) || reduced && own != Some(DispatchRight::Client)
 }
 
-/// Every action is sent as accepted, and none is applied.
+/// A fault that sends every action as accepted and applies none.
 struct EchoesWithoutApplying;
 
 impl HostHooks for EchoesWithoutApplying {

@@ -70,7 +70,8 @@ fault_table![
     ),
 ];
 
-/// Returns the key of a turn for the count of its texts and for its delayed text.
+/// Returns the key of a turn, under which the memory of faults counts the turn's texts and holds a delayed
+/// text.
 fn key(uri: &str, action: &Value) -> String {
     format!("{uri} {}", action["turnId"].as_str().unwrap_or(""))
 }
@@ -89,7 +90,7 @@ fn is_third(host: &mut RefHost, uri: &str, action: &Value) -> bool {
     *count == 3
 }
 
-/// The third text of a turn is dropped.
+/// A fault that drops the third text of a turn.
 struct ThirdTextLost;
 
 impl HostHooks for ThirdTextLost {
@@ -104,7 +105,8 @@ impl HostHooks for ThirdTextLost {
     }
 }
 
-/// The third text of a turn is sent after the fourth, or before the next other action if there is no fourth.
+/// A fault that sends the third text of a turn after the fourth text; without a fourth text, before the next
+/// other action.
 struct ThirdTextLate;
 
 impl ThirdTextLate {

@@ -63,7 +63,7 @@ fault_table![
         "A client that does not return stays active in its sessions.",
         Host(&LiftsRules(&["reconnect.active-client-grace-expired"])),
     ),
-    // Subscriptions.
+    // Faults in subscriptions.
     NewerActionsSent(
         "newer-actions-sent",
         "Actions that a connection's version does not know are sent to it.",
@@ -110,7 +110,7 @@ fault_table![
             }
         })),
     ),
-    // State that a reconnect or a restart loses.
+    // Faults that lose state at a reconnect or a restart.
     ReconnectForgets(
         "reconnect-forgets",
         "A reconnect makes the host forget every session.",
@@ -170,7 +170,7 @@ fn join(host: &mut RefHost, call: &HostCall) {
     }
 }
 
-/// Removes every session, and the actions for replay.
+/// Removes every session and the actions kept for replay.
 fn forget_sessions(host: &mut RefHost) {
     host.runs.clear();
     let chats: Vec<String> = host.chats.keys().cloned().collect();

@@ -88,7 +88,7 @@ fault_table![
     ),
 ];
 
-/// Every third envelope is not sent to the second subscriber of its channel.
+/// A fault that skips the second subscriber of a channel for every third envelope.
 #[derive(Default)]
 struct SecondSubscriberSkipped(DeliveryCount);
 
@@ -102,7 +102,7 @@ impl MessageRewriter for SecondSubscriberSkipped {
     }
 }
 
-/// Actions of a session reach the subscribers of every other one.
+/// A fault that sends the actions of a session to the subscribers of all other sessions, too.
 struct SessionsMixed;
 
 impl MessageRewriter for SessionsMixed {
@@ -128,7 +128,7 @@ impl MessageRewriter for SessionsMixed {
     }
 }
 
-/// A chat's actions reach every subscriber of its session too.
+/// A fault that sends a chat's actions to every subscriber of the session, too.
 #[derive(Default)]
 struct ChatsForSessions {
     /// The session of each chat, learned from messages.
@@ -160,14 +160,15 @@ impl MessageRewriter for ChatsForSessions {
     }
 }
 
-/// Returns whether a connection is the first one that is subscribed to the root channel.
+/// Returns whether a connection is the first subscriber of the root channel.
 fn is_first_at_root(link: &MessageLink<'_>) -> bool {
     let mut all = link.seen.connections.iter();
     let first = all.find(|(_, it)| it.subscriptions.iter().any(|uri| is_root(uri)));
     first.is_none_or(|(conn, _)| *conn == link.conn)
 }
 
-/// Notifications of the root channel are sent to connections that are not subscribed to it, too.
+/// A fault that sends notifications of the root channel also to connections that are not subscribed to the root
+/// channel.
 struct RootNewsForAll;
 
 impl MessageRewriter for RootNewsForAll {
@@ -191,7 +192,7 @@ impl MessageRewriter for RootNewsForAll {
     }
 }
 
-/// Notifications of the root channel are sent to its first subscriber only.
+/// A fault that sends notifications of the root channel only to the first subscriber.
 struct RootNewsForFirst;
 
 impl MessageRewriter for RootNewsForFirst {
@@ -219,7 +220,7 @@ fn heard_on(message: &Value) -> Option<&str> {
     }
 }
 
-/// `subscribe` is answered, and nothing is delivered on the channel afterwards.
+/// A fault that answers `subscribe` and then delivers nothing on the channel.
 #[derive(Default)]
 struct DeadSubscriptions(HashSet<(ConnId, String)>);
 
@@ -251,8 +252,8 @@ impl MessageRewriter for DeadSubscriptions {
     }
 }
 
-/// Text deltas with an even number are dropped for all clients. Deliveries are not merged, so that all clients
-/// lose the same deltas.
+/// A fault that drops text deltas with an even number for all clients. The host does not merge deliveries, so
+/// all clients lose the same deltas.
 struct DeltaLost;
 
 impl MessageRewriter for DeltaLost {
@@ -278,7 +279,7 @@ impl MessageRewriter for DeltaLost {
     }
 }
 
-/// Channels on which nothing arrives before the next `subscribe`.
+/// The channels of each connection on which nothing arrives before the next `subscribe`.
 #[derive(Default)]
 pub(super) struct LostChannels(HashMap<ConnId, HashSet<String>>);
 
@@ -301,7 +302,8 @@ impl LostChannels {
     }
 }
 
-/// `reconnect` is answered, and nothing is delivered on its channels before the next `subscribe`.
+/// A fault that answers `reconnect` and delivers nothing on the channels of the response before the next
+/// `subscribe`.
 #[derive(Default)]
 struct DeadReconnects(LostChannels);
 
@@ -321,7 +323,7 @@ impl MessageRewriter for DeadReconnects {
     }
 }
 
-/// Every third frame to a client that has stopped reading is dropped.
+/// A fault that drops every third frame to a client that has stopped reading.
 #[derive(Default)]
 struct SlowReadersLose(HashMap<ConnId, u64>);
 
@@ -344,7 +346,7 @@ impl MessageRewriter for SlowReadersLose {
     }
 }
 
-/// A resource watch continues after its last subscriber has unsubscribed.
+/// A fault that continues a resource watch after its last subscriber has unsubscribed.
 #[derive(Default)]
 struct WatchesKept(HashSet<(ConnId, String)>);
 
@@ -385,8 +387,8 @@ impl MessageRewriter for WatchesKept {
     }
 }
 
-/// `chat/usage` and `chat/reasoning` are sent on the parent channel: the session, or the root channel in
-/// versions whose sessions hold the turns.
+/// A fault that sends `chat/usage` and `chat/reasoning` on the parent channel: on the session, or on the root
+/// channel in versions whose sessions hold the turns.
 #[derive(Default)]
 struct StrayActions {
     /// The session of each chat, learned from messages.

@@ -105,7 +105,8 @@ fault_table![
     ),
 ];
 
-/// The first half of a surrogate pair is written alone, as by programs that cut texts at UTF-16 code units.
+/// A fault that writes the first half of a surrogate pair alone, as programs do that cut texts at UTF-16 code
+/// units.
 struct CharactersHalved;
 
 impl MessageRewriter for CharactersHalved {
@@ -143,7 +144,7 @@ fn close_all(link: &MessageLink<'_>, out: &mut RewriterOutput, why: &'static str
     link.seen.connections.keys().for_each(|conn| out.close(*conn, 1011, why));
 }
 
-/// Drops frames for which the function returns `Some`.
+/// Takes the frames for which the function returns `Some`; the host does not receive these frames.
 struct TakenFrame(fn(&MessageLink<'_>, &Frame, &mut RewriterOutput) -> Option<()>);
 
 impl MessageRewriter for TakenFrame {
@@ -160,7 +161,7 @@ impl MessageRewriter for TakenFrame {
     }
 }
 
-/// The host stops reading after a frame of more than two million bytes.
+/// A fault that stops the host from reading after a frame of more than two million bytes.
 #[derive(Default)]
 struct StalledByLarge(bool);
 

@@ -166,7 +166,7 @@ fn refuse_and_stay(
     MessagePassage::Stopped
 }
 
-/// The `Origin` header is ignored.
+/// A fault that ignores the `Origin` header.
 struct OriginIgnored;
 
 impl MessageRewriter for OriginIgnored {
@@ -175,12 +175,12 @@ impl MessageRewriter for OriginIgnored {
     }
 }
 
-/// A second `initialize` on a connection gets the same response as the first, and the subscriptions end.
+/// A fault that answers a second `initialize` on a connection like the first, and ends the subscriptions.
 #[derive(Default)]
 struct SecondInitializeServed {
     results: HashMap<ConnId, Value>,
     lost: LostChannels,
-    /// The highest number of an envelope so far.
+    /// The highest `serverSeq` of all envelopes so far.
     latest: u64,
 }
 
@@ -212,7 +212,7 @@ impl MessageRewriter for SecondInitializeServed {
     }
 }
 
-/// If no offered version is supported, the first one is accepted.
+/// A fault that accepts the first offered version if the host supports no offered version.
 #[derive(Default)]
 struct UnknownVersionAccepted(HashMap<ConnId, String>);
 
@@ -259,7 +259,7 @@ impl MessageRewriter for UnknownVersionAccepted {
     }
 }
 
-/// The error for unsupported versions does not list the supported ones.
+/// A fault that leaves the supported versions out of the error for unsupported versions.
 struct NoSupportedVersions;
 
 impl MessageRewriter for NoSupportedVersions {

@@ -80,7 +80,7 @@ fn items_of(result: &mut Value) -> Option<&mut Vec<Value>> {
     result.get_mut("items").and_then(Value::as_array_mut)
 }
 
-/// The session that was created last is missing from the list.
+/// A fault that leaves the session that was created last out of the list.
 #[derive(Default)]
 struct NewestMissing(Value);
 
@@ -106,7 +106,7 @@ impl MessageRewriter for NewestMissing {
     }
 }
 
-/// An unknown cursor returns the first page.
+/// A fault that answers an unknown cursor with the first page.
 #[derive(Default)]
 struct UnknownCursorServed(HashSet<String>);
 

@@ -11,10 +11,10 @@ use crate::wire::json::Value;
 pub(in crate::host) struct FaultMemory {
     /// The highest `clientSeq` that each client has dispatched.
     pub(super) dispatched: LiteMap<String, i64>,
-    /// The payload of the latest log record.
+    /// The payload of the latest log record, as sent to subscribers.
     pub(super) latest_record: Option<Value>,
     /// The number of texts of each turn so far.
     pub(super) texts: LiteMap<String, u64>,
-    /// The delayed actions, by the key of their channel and turn.
+    /// The delayed actions, by the key of the channel and the turn.
     pub(super) held: LiteMap<String, Value>,
 }

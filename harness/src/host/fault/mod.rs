@@ -1,7 +1,7 @@
-//! The injected faults of the reference host. Each is a small row in a table, with a name by which a run
-//! enables it.
+//! The injected faults of the reference host. Each fault is a small row in a table; a run enables a fault by
+//! its name.
 //!
-//! The modules follow the protocol's concepts. Each has a table of its faults: name, sentence and
+//! The modules follow the protocol's concepts. Each module has a table of faults: name, sentence and
 //! implementation. A fault in messages is a [`MessageRewriter`] beside the host. A fault in behaviour is a
 //! [`HostHooks`], whose hooks the host calls. A fault in states is a [`StateFault`], which changes the result
 //! of an action or a snapshot. A fault may combine several of these. The kill matrix, not this module, says
@@ -85,7 +85,7 @@ struct FaultRow {
     parts: &'static [FaultPart],
 }
 
-/// The tables, in the order in which simultaneous faults apply. Rewriters are in order from the host to the
+/// The tables, in the order in which simultaneous faults apply. Rewriters apply in order from the host to the
 /// clients.
 const TABLES: &[&[FaultRow]] = &[
     sequence::FAULTS,
@@ -115,7 +115,7 @@ const TABLES: &[&[FaultRow]] = &[
     below::FAULTS,
 ];
 
-/// Returns the number of rows in some tables.
+/// Returns the total number of rows in some tables.
 const fn count(tables: &[&[FaultRow]]) -> usize {
     let (mut table, mut all) = (0, 0);
     while table < tables.len() {
@@ -125,7 +125,7 @@ const fn count(tables: &[&[FaultRow]]) -> usize {
     all
 }
 
-/// Returns the descriptions of the faults in some tables, which have `N` rows together.
+/// Returns the descriptions of the faults in some tables; `N` is the total number of rows.
 const fn listed<const N: usize>(tables: &[&[FaultRow]]) -> [FaultDescription<HostFault>; N] {
     let mut rows = [tables[0][0].about; N];
     let (mut table, mut at) = (0, 0);
@@ -152,7 +152,7 @@ impl FaultKind for HostFault {
 }
 
 impl HostFault {
-    /// Returns the fault with this name; `None` if there is none.
+    /// Returns the fault with this name; `None` if no fault has the name.
     pub fn by_name(name: &str) -> Option<HostFault> {
         <HostFault as FaultKind>::named(name)
     }

@@ -102,8 +102,8 @@ const LOGS: &str = "otlp/exportLogs";
 /// The JSON pointer to a log record in the params of its notification.
 const RECORD: &str = "/payload/resourceLogs/0/scopeLogs/0/logRecords/0";
 
-/// A client that reconnects receives the latest log records again. If no client was subscribed, it is the first
-/// to receive them.
+/// A fault that sends the latest log record again to each client that reconnects. If no client was subscribed
+/// before, the reconnected client is the first to receive this record.
 struct TelemetryReplayed;
 
 impl HostHooks for TelemetryReplayed {
@@ -144,7 +144,7 @@ fn forget_attributes(value: &mut Value) {
     }
 }
 
-/// Log records are sent to every connection, subscribed or not.
+/// A fault that sends log records to every connection, subscribed or not.
 struct RecordsForAll;
 
 impl MessageRewriter for RecordsForAll {

@@ -1,4 +1,4 @@
-//! Rewriters made of one function each, and accessors for the parts of messages that they change.
+//! Rewriters made of one function each, and accessors for the parts of messages that these rewriters change.
 //!
 //! Knows: the shape of messages. Never knows: which fault is which.
 
@@ -188,18 +188,18 @@ pub(super) fn each_snapshot(message: &mut Value, visit: &mut dyn FnMut(&mut Valu
     list.into_iter().flatten().for_each(visit);
 }
 
-/// Returns the last part of the type of an envelope's action, which is the same in every version.
+/// Returns the last part of the type of an envelope's action; this part is the same in every version.
 pub(super) fn action_name(envelope: &Value) -> &str {
     let kind = envelope["action"]["type"].as_str().unwrap_or("");
     kind.rsplit('/').next().unwrap_or("")
 }
 
-/// Returns the `serverSeq` of an envelope; 0 if it has none.
+/// Returns the `serverSeq` of an envelope; 0 if the envelope has no number.
 pub(super) fn number_of(envelope: &Value) -> u64 {
     envelope["serverSeq"].as_u64().unwrap_or(0)
 }
 
-/// Returns the channel of an envelope. Before 0.2.0 the action names it.
+/// Returns the channel of an envelope. Before 0.2.0 the action names the channel.
 pub(super) fn channel_of(envelope: &Value) -> &str {
     let action = &envelope["action"];
     let named = [&envelope["channel"], &action["session"], &action["terminal"]];

@@ -1,6 +1,6 @@
 //! Injected faults in states: a reducer or a snapshot produces a wrong state.
 //!
-//! Knows: actions and the state that each is reduced into. Never knows: connections, other states.
+//! Knows: actions, and the state that an action is reduced into. Never knows: connections, other states.
 
 use super::FaultPart::State;
 use crate::host::generic::{ChangesState, LeavesState};
@@ -149,7 +149,7 @@ pub(super) const INPUT_NEEDED: u64 = 24;
 const IS_READ: u64 = 32;
 const IS_ARCHIVED: u64 = 64;
 
-/// A snapshot shows the state before the last action of its channel.
+/// A fault that shows, in a snapshot, the state before the last action of the channel.
 struct SnapshotStale;
 
 impl StateFault for SnapshotStale {
@@ -158,7 +158,7 @@ impl StateFault for SnapshotStale {
     }
 }
 
-/// Returns the status of a chat or a session. Up to 0.4.0 a session has it in its `summary`.
+/// Returns the status of a chat or a session. Up to 0.4.0 the status of a session is in its `summary`.
 pub(super) fn status_of(state: &Value) -> u64 {
     let holder = state.get("summary").unwrap_or(state);
     holder.get("status").and_then(Value::as_u64).unwrap_or(0)

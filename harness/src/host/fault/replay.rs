@@ -146,7 +146,8 @@ fn version_of(link: &MessageLink<'_>) -> Option<Version> {
     link.protocol.map(|protocol| protocol.version())
 }
 
-/// Replaces the result of a `reconnect` from a number above the host's current one by an empty replay.
+/// Replaces the result of a `reconnect` by an empty replay if the client's number is above the host's current
+/// number.
 fn empty_for_future(link: &MessageLink<'_>, result: &mut Value) {
     if last_seen(link).is_some_and(|seen| is_from_future(result, seen)) {
         *result = json!({"type": "replay", "actions": [], "missing": []});
@@ -160,7 +161,7 @@ fn is_from_future(result: &Value, seen: u64) -> bool {
     reached.is_some_and(|reached| seen > reached)
 }
 
-/// The replay is sent as notifications, and the response holds none of it.
+/// A fault that sends the replay as notifications and leaves the replay out of the response.
 struct ReplayAsNotifications;
 
 impl MessageRewriter for ReplayAsNotifications {
@@ -214,7 +215,7 @@ impl EnvelopeLog {
     }
 }
 
-/// After a snapshot the last envelope that it already holds is sent again.
+/// A fault that repeats, after a snapshot, the last envelope that the snapshot already includes.
 #[derive(Default)]
 struct RepeatedBelowSnapshot(EnvelopeLog);
 
@@ -244,7 +245,7 @@ fn last_seen(link: &MessageLink<'_>) -> Option<u64> {
     request["params"]["lastSeenServerSeq"].as_u64()
 }
 
-/// A replay holds the envelopes of every channel.
+/// A fault that includes the envelopes of every channel in a replay.
 #[derive(Default)]
 struct LeakedEnvelopes(EnvelopeLog);
 
@@ -265,7 +266,7 @@ impl MessageRewriter for LeakedEnvelopes {
     }
 }
 
-/// If the gap is too old for a replay, the response holds the later half of a replay.
+/// A fault that sends only the later half of a replay if the gap is too old for a whole replay.
 #[derive(Default)]
 struct PartialReplay(EnvelopeLog);
 
@@ -290,7 +291,7 @@ impl MessageRewriter for PartialReplay {
     }
 }
 
-/// A replay begins with the last envelope that the client has seen.
+/// A fault that begins a replay with the last envelope that the client has already seen.
 #[derive(Default)]
 struct LastSeenRepeated(EnvelopeLog);
 
@@ -312,7 +313,7 @@ impl MessageRewriter for LastSeenRepeated {
     }
 }
 
-/// After a `reconnect` that names the root channel, all notifications of that channel are sent again.
+/// A fault that repeats all notifications of the root channel after a `reconnect` that names this channel.
 #[derive(Default)]
 struct RootNewsRepeated(Vec<(Option<Version>, Value)>);
 

@@ -181,7 +181,7 @@ fn requests_of(link: &MessageLink<'_>) -> u64 {
     link.own().map_or(0, |own| own.requests)
 }
 
-/// Returns whether another connection has sent hundreds of requests; then this one gets no responses.
+/// Returns whether another connection has sent hundreds of requests, so that this connection gets no responses.
 fn is_starved(link: &MessageLink<'_>, _: &Value) -> bool {
     let own = requests_of(link);
     let mut others = link.seen.connections.values();
@@ -231,7 +231,7 @@ impl MessageRewriter for LostResponse {
     }
 }
 
-/// After every fifth request of a connection its response comes twice.
+/// A fault that sends the response to every fifth request of a connection twice.
 struct ResponseTwice;
 
 impl MessageRewriter for ResponseTwice {
@@ -249,7 +249,7 @@ impl MessageRewriter for ResponseTwice {
     }
 }
 
-/// A response with an id above 1000 goes to the connection that has used the id first.
+/// A fault that sends a response with an id above 1000 to the connection that used the id first.
 #[derive(Default)]
 struct AnswersMixedUp(HashMap<u64, ConnId>);
 
@@ -266,7 +266,8 @@ impl MessageRewriter for AnswersMixedUp {
     }
 }
 
-/// A client's request whose id equals that of an open request of the host is treated as the response to it.
+/// A fault that treats a client's request as a response if the request has the id of an open request of the
+/// host.
 #[derive(Default)]
 struct IdsMixedUp(Vec<(ConnId, Value)>);
 

@@ -64,7 +64,7 @@ impl DeliveryCount {
     }
 }
 
-/// All subscribers except the first get other numbers.
+/// A fault that sends other numbers to all subscribers except the first.
 #[derive(Default)]
 struct DifferentNumbers(DeliveryCount);
 

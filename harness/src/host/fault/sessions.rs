@@ -29,7 +29,7 @@ const HELD_BACK: Duration = Duration::from_millis(500);
 const UNASSIGNED_CODE: i64 = -32_050;
 
 fault_table![
-    // Creation.
+    // Faults in the creation of sessions.
     BadSessionUriAccepted(
         "bad-session-uri-accepted",
         "`createSession` succeeds for any URI, and creates nothing if the URI is invalid.",
@@ -91,8 +91,8 @@ fault_table![
         "A session becomes ready long after its chat exists, and turns that start before are lost.",
         Host(&ActsOnEvents(hold_back)),
         Host(&ChangesDispatches(|host, it| {
-            // Without a chat channel the action is on the session's channel, in versions whose sessions hold
-            // the turns.
+            // An action without a chat channel is on the session's channel, in versions whose sessions hold the
+            // turns.
             let session = host.chats.get(&it.uri).map_or(&it.uri, |chat| &chat.session);
             let early = host.state(session)["lifecycle"] == "creating";
             !early || action_type(&it.action) != "chat/turnStarted"
@@ -134,7 +134,7 @@ fault_table![
             true
         })),
     ),
-    // Disposal.
+    // Faults in the disposal of sessions.
     DisposeUnknownSucceeds(
         "dispose-unknown-succeeds",
         "A session that does not exist can be disposed.",
@@ -183,7 +183,7 @@ fault_table![
         "The changesets of a disposed session can still be subscribed to.",
         Host(&LiftsRules(&["session.dispose.cascade-changesets"])),
     ),
-    // State that a session derives from its chats.
+    // Faults in the state that a session derives from its chats.
     SummaryDrift(
         "summary-drift",
         "The session's catalog, or its summary in versions without a catalog, does not follow its chats.",
@@ -272,7 +272,7 @@ fault_table![
         "A session's counts of annotations do not follow its annotations.",
         Host(&LiftsRules(&["annotations.summary-counts"])),
     ),
-    // Summaries.
+    // Faults in the summaries of sessions.
     SummaryChangesSilent(
         "summary-changes-silent",
         "Changes of a session's summary are not announced.",
@@ -349,7 +349,7 @@ fn hold_back(host: &mut RefHost, event: &HostEvent) {
     }
 }
 
-/// No session becomes ready.
+/// A fault that keeps every session from becoming ready.
 struct SessionNeverReady;
 
 impl HostHooks for SessionNeverReady {

@@ -1,4 +1,4 @@
-//! Faults in how the actions of clients are settled: echoes and origins.
+//! Faults in the messages that settle the actions of clients: echoes and origins.
 
 use std::collections::HashMap;
 
@@ -76,7 +76,7 @@ fn change_origin(envelope: &mut Value, name: &str, change: impl Fn(&Value) -> Va
     }
 }
 
-/// Converts the text of a client's draft to upper case.
+/// Converts the text of a draft to upper case, in the envelope of a client's action.
 fn shout(_: &MessageLink<'_>, envelope: &mut Value) {
     let draft =
         envelope.get("origin").is_some().then(|| envelope["action"]["draft"]["text"].as_str());
@@ -92,7 +92,7 @@ fn is_echo(link: &MessageLink<'_>, message: &Value) -> bool {
     client.is_some() && origin == client
 }
 
-/// The dispatcher gets its accepted action twice.
+/// A fault that sends an accepted action twice to its dispatcher.
 struct RepeatedEcho;
 
 impl MessageRewriter for RepeatedEcho {
@@ -109,7 +109,7 @@ impl MessageRewriter for RepeatedEcho {
     }
 }
 
-/// The dispatcher does not receive its accepted action.
+/// A fault that does not send an accepted action to its dispatcher.
 struct LostEcho;
 
 impl MessageRewriter for LostEcho {
@@ -125,7 +125,7 @@ impl MessageRewriter for LostEcho {
     }
 }
 
-/// An echo is delayed until the same client's next echo was sent.
+/// A fault that delays an echo until the next echo of the same client has been sent.
 #[derive(Default)]
 struct LateEcho(HashMap<ConnId, Value>);
 

@@ -80,7 +80,8 @@ fault_table![
     ),
 ];
 
-/// A chat's status has the bits of several activities; in older versions a session's, too.
+/// A fault that sets the bits of several activities in a chat's status; in older versions, in a session's
+/// status, too.
 struct ActivitiesMixed;
 
 impl MessageRewriter for ActivitiesMixed {
@@ -111,7 +112,7 @@ impl MessageRewriter for ActivitiesMixed {
     }
 }
 
-/// `_meta` is removed from every message.
+/// A fault that removes `_meta` from every message.
 struct MetaDropped;
 
 impl MessageRewriter for MetaDropped {
@@ -134,7 +135,7 @@ impl MessageRewriter for MetaDropped {
     }
 }
 
-/// Removes `_meta` from everything in a value.
+/// Removes `_meta` from all objects in a value.
 fn drop_meta(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(drop_meta),

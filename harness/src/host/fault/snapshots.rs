@@ -168,7 +168,7 @@ impl MessageRewriter for SubscribeFault {
     }
 }
 
-/// A session that does not exist can be subscribed to.
+/// A fault that lets clients subscribe to a session that does not exist.
 struct FabricatedSessions;
 
 impl MessageRewriter for FabricatedSessions {
@@ -192,7 +192,7 @@ impl MessageRewriter for FabricatedSessions {
     }
 }
 
-/// Every snapshot is a copy of the first one.
+/// A fault that replaces every snapshot by a copy of the first one.
 #[derive(Default)]
 struct FrozenSnapshot(Option<Value>);
 
@@ -210,7 +210,8 @@ impl MessageRewriter for FrozenSnapshot {
     }
 }
 
-/// A canvas keeps its address over a crash: a snapshot shows the latest address that no action removed.
+/// A fault that keeps the address of a canvas over a crash: a snapshot shows the latest address that no action
+/// has removed.
 #[derive(Default)]
 struct KeptUrls(HashMap<String, Value>);
 
@@ -250,7 +251,8 @@ impl MessageRewriter for KeptUrls {
     }
 }
 
-/// Some members of `createResourceWatch` have no effect, although the state of the watch repeats them.
+/// A fault that ignores some members of `createResourceWatch`, although the state of the watch repeats these
+/// members.
 struct SilentRequest {
     members: &'static [&'static str],
     /// The members that clients requested, by watch.

@@ -93,7 +93,7 @@ fault_table![
     ),
 ];
 
-/// Changes the error of a request that is rejected for lack of a token.
+/// Changes the error of a request that the host rejects because a token is missing.
 fn demand(
     request: &ServedRequest,
     reply: CallReply,

@@ -232,7 +232,7 @@ fn empty_queue(host: &mut RefHost, uri: &str) {
     }
 }
 
-/// All parts of a turn have the same id.
+/// A fault that gives all parts of a turn the same id.
 struct PartIdReused;
 
 impl HostHooks for PartIdReused {

@@ -94,7 +94,7 @@ fn a_run_makes_a_session_and_ends_with_its_turn() {
         assert_eq!(listed["lifecycle"], state["lifecycle"]);
         assert_eq!(listed["sessionCount"], 1);
         pair.converges(a, AUTOMATIONS);
-        // A run no longer lists a disposed session; a finished run keeps its status.
+        // A run no longer lists its session after the disposal of the session; a finished run keeps its status.
         pair.ask(a, "disposeSession", json!({"channel": session}));
         assert_eq!(entry(&mut pair, a)["runs"][0]["sessionCount"], 0);
         assert_eq!(status(&mut pair, a, &run), expected);

@@ -120,7 +120,8 @@ fn servers_start_answer_requests_and_stop() {
     for method in ["initialize", "prompts/list", "resources/list", "ping"] {
         assert_eq!(ask(&mut pair, &first, method, json!({})), -32601, "{method}");
     }
-    // A restarted server has another side channel; a stopped one has none; a disabled one cannot be started.
+    // A restarted server has another side channel, a stopped server has none, and a disabled server cannot be
+    // started.
     pair.dispatch(b, SESSION, start.clone());
     pair.run();
     let second = echo(&mut pair, a)["channel"].clone();

@@ -1,5 +1,5 @@
-//! Conversations that make every injected fault visible: with some fault, a conversation differs from the one
-//! with a correct host. No host panics.
+//! Conversations that use every part of the host: a correct host repeats each conversation exactly, and a lying
+//! host differs. No host panics.
 
 use super::super::SansIoHost;
 use super::super::fault::HostFault;
@@ -39,7 +39,8 @@ pub(super) fn opened(host: Box<dyn SansIoHost>) -> (TestPair, ConnId, String) {
     (pair, a, chat)
 }
 
-/// A client leaves while its tool runs, a call is cancelled, a working directory is removed.
+/// Plays a conversation in which a client leaves while its tool runs, a call is cancelled, and a working
+/// directory is removed.
 fn owners(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let active = json!({"clientId": "c1", "tools": [{"name": "lint"}]});
@@ -258,7 +259,7 @@ fn reconnects(mut host: Box<dyn SansIoHost>, restart: bool) -> String {
     text(&pair)
 }
 
-/// Rare messages of clients, each on its own connection.
+/// Plays rare messages of clients, each on its own connection.
 fn oddities(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[]);
@@ -310,7 +311,7 @@ fn oddities(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// A terminal receives two lines, is renamed and exits.
+/// Plays a conversation in which a terminal receives two lines, is renamed and exits.
 fn terminals(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let uri = "ahp-terminal:/1";
@@ -332,7 +333,8 @@ fn terminals(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Two clients publish plugins, make decisions about them, and send a request to a server.
+/// Plays a conversation in which two clients publish plugins, make decisions about them, and send a request to
+/// a server.
 fn customizations(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
@@ -373,7 +375,7 @@ fn customizations(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Clients create, change and remove annotations, with valid and invalid actions.
+/// Plays a conversation in which clients create, change and remove annotations, with valid and invalid actions.
 fn annotations(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let uri = format!("{SESSION}/annotations");
@@ -399,7 +401,7 @@ fn annotations(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Clients write, watch and delete files, with permitted and denied requests.
+/// Plays a conversation in which clients write, watch and delete files, with permitted and denied requests.
 fn resources(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let file = |name: &str| json!({"uri": format!("file:///harness/{name}"), "channel": ROOT});
@@ -435,7 +437,8 @@ fn resources(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Chats are created from invalid sources, at invalid destinations and with unknown names.
+/// Plays a conversation in which clients create chats from invalid sources, at invalid destinations and with
+/// unknown names.
 fn origins(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     pair.start(a, &chat, "t1", "say hello");
@@ -465,7 +468,7 @@ fn origins(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// An agent edits files, and clients review and revert the changes.
+/// Plays a conversation in which an agent edits files, and clients review and revert the changes.
 fn changesets(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let script = "tool write \"one\\nx\\n\"\ntool write \"two\\ny\\n\"";
@@ -499,7 +502,8 @@ fn changesets(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Clients create, change and run automations; the host restarts before the last run.
+/// Plays a conversation in which clients create, change and run automations; the host restarts before the last
+/// run.
 fn automations(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let channel = "ahp-automations://";
@@ -542,7 +546,7 @@ fn automations(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// A creation with a progress token, a history in pages, an unexpected token.
+/// Plays the creation of a session with a progress token, the pages of a history, and an unexpected token.
 fn pieces(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     pair.ask(a, "createSession", json!({"channel": "ahp-session:/2", "progressToken": "p"}));
@@ -560,7 +564,7 @@ fn pieces(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Decisions that are too early, too late or without a subject, and the course of a queue.
+/// Plays decisions that are too early, too late or without a subject, and the consumption of a queue.
 fn decisions(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
@@ -667,7 +671,7 @@ fn reference(faults: Vec<HostFault>, replay_capacity: usize) -> Box<dyn SansIoHo
     Box::new(RefHost::new(HostConfig { faults, replay_capacity, ..guests::guarded() }))
 }
 
-/// The kill matrix verifies that each fault is visible.
+/// Compares two runs of the same host. The kill matrix, not this test, verifies that each fault is visible.
 #[test]
 fn a_host_does_the_same_each_time() {
     let honest = everything(|capacity| reference(vec![], capacity));

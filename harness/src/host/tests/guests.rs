@@ -20,7 +20,8 @@ pub(super) fn all(host: impl Fn() -> Box<dyn SansIoHost>) -> String {
     [doors, disks, schedules, challenges, plain].map(|said| said(host())).concat()
 }
 
-/// Visitors with and without valid credentials connect, and one uses another visitor's client id.
+/// Plays a conversation in which visitors with and without valid credentials connect, and a visitor uses
+/// another visitor's client id.
 fn doors(host: Box<dyn SansIoHost>) -> String {
     let mut pair = TestPair::over(host, false);
     let mut said = String::new();
@@ -62,7 +63,7 @@ fn doors(host: Box<dyn SansIoHost>) -> String {
     said + &text(&pair)
 }
 
-/// Clients access files and special file system nodes.
+/// Plays a conversation in which clients access files and special file system nodes.
 fn disks(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     for name in ["inside.txt", "link.txt", "link/canary.txt", "large"] {
@@ -77,7 +78,8 @@ fn disks(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Clients define valid schedules, one of which starts a run, and duplicate conditions.
+/// Plays a conversation in which clients define valid schedules, one of which starts a run, and duplicate
+/// conditions.
 fn schedules(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     pair.subscribe(a, AUTOMATIONS);
@@ -104,7 +106,8 @@ fn schedules(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// A server asks for a token and is stopped; another server asks for a token and gets it.
+/// Plays a conversation in which a server asks for a token and is stopped, and another server asks for a token
+/// and gets the token.
 fn challenges(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let server = json!({"type": "mcpServer", "id": "echo", "name": "Echo", "uri": "virtual:/mcp",
@@ -129,7 +132,8 @@ fn challenges(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// A canvas is logged, a message has an attachment of an unknown type, and an archive has no extensions.
+/// Plays a conversation in which the host logs a canvas, a message has an attachment of an unknown type, and a
+/// client archives the session without extension members.
 fn plain(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     pair.ask(a, "subscribe", json!({"channel": "ahp-otlp://logs"}));

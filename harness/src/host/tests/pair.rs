@@ -20,8 +20,8 @@ use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 
 pub(super) const SESSION: &str = "ahp-session:/s1";
-/// The time that [`TestPair::run`] plays; longer than any script of these tests, shorter than the grace period
-/// of a lost client.
+/// The time that [`TestPair::run`] plays. This time is longer than any script of these tests, and shorter than
+/// the grace period of a lost client.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
@@ -40,7 +40,7 @@ pub(super) struct TestPair {
     pub(super) now: Duration,
     pub(super) seats: BTreeMap<ConnId, TestSeat>,
     pub(super) next_id: u64,
-    /// Whether the frames of the host are checked; off for hosts with injected faults.
+    /// Whether the frames of the host are checked; false for hosts with injected faults.
     pub(super) strict: bool,
     /// The instructions that shells have received.
     pub(super) deeds: Vec<(String, ShellDeed)>,
@@ -111,7 +111,7 @@ impl TestPair {
         self.drain();
     }
 
-    /// Advances to the next timer of the host, whenever it is.
+    /// Advances the time to the next timer of the host, however late this timer is.
     pub(super) fn step(&mut self) {
         if let Some(at) = self.host.next_timeout() {
             self.now = self.now.max(at);
@@ -238,7 +238,7 @@ impl TestPair {
         let mut folded = self.seats[&conn].states[channel].clone();
         let mut fresh = self.subscribe(conn, channel);
         if channel.starts_with("ahp-session") && !channel.ends_with("/annotations") {
-            // No action sets the activity bits of a session's status.
+            // No action sets the activity bits of a session's status, so the comparison ignores them.
             for state in [&mut folded, &mut fresh] {
                 state["status"] = json!(state["status"].as_u64().unwrap() & !31);
             }

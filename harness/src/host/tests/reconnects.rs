@@ -1,10 +1,10 @@
-//! Reconnects: what a client receives after an interruption.
+//! Reconnects: the messages that a client receives after an interruption.
 
 use super::pair::*;
 
 #[test]
 fn replays_what_was_missed() {
-    //  how many envelopes are kept, and the type of the result
+    // The arguments: the number of envelopes that the host keeps, and the type of the expected result.
     let check = |capacity: usize, expected: &str| {
         let config = HostConfig { replay_capacity: capacity, ..HostConfig::default() };
         let (mut pair, a, chat) = TestPair::ready(config);

@@ -4,7 +4,7 @@ use super::pair::*;
 
 #[test]
 fn answers_follow_json_rpc() {
-    //  frame, and the code of the error or `ok`
+    // The arguments: the frame, and the code of the expected error or `ok`.
     let check = |frame: &str, expected: &str| {
         let mut pair = TestPair::new(HostConfig::default());
         let conn = pair.join(1, "1.0.0", &[]);

@@ -24,7 +24,7 @@ fn attached(chat: &str, end: Option<&str>) -> Value {
     json!([one])
 }
 
-/// Agents receive context and show their work.
+/// Plays a conversation in which agents receive context and show their work.
 pub(super) fn chats_and_work(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let none = || json!([]);
@@ -92,7 +92,7 @@ pub(super) fn chats_and_work(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Workers, moves of chats, unsupported requests to agents, and the changesets of chats.
+/// Plays workers, moves of chats, unsupported requests to agents, and the changesets of chats.
 pub(super) fn workers_and_moves(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let none = || json!([]);

@@ -29,7 +29,7 @@ fn authenticate(pair: &mut TestPair, conn: ConnId, token: &str, seconds: Option<
     pair.ask(conn, "authenticate", params);
 }
 
-/// Two clients use an agent that asks for a token, and deliver one.
+/// Plays a conversation in which two clients use an agent that asks for a token, and deliver the token.
 fn tokens(host: Box<dyn SansIoHost>) -> String {
     let mut pair = TestPair::over(host, false);
     let a = pair.join_loosely(1, "1.0.0", &[ROOT]);
@@ -51,8 +51,8 @@ fn tokens(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Telemetry of a turn for a subscriber of all of it, a subscriber of errors, and a client without a
-/// subscription.
+/// Plays a turn with telemetry for three clients: a subscriber of all telemetry, a subscriber of errors, and a
+/// client without a subscription.
 fn listeners(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[LOGS]);
@@ -75,8 +75,8 @@ fn listeners(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Frames that are too deep or too large, a client that does not read, a client that floods the host with
-/// requests.
+/// Plays frames that are too deep or too large, a client that does not read, and a client that floods the host
+/// with requests.
 fn bounds(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
@@ -97,7 +97,8 @@ fn bounds(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// A host reads a plugin from its client; an agent changes its working directories.
+/// Plays a conversation in which a host reads a plugin from its client, and an agent changes its working
+/// directories.
 fn published(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
@@ -132,8 +133,8 @@ fn published(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Different clients: one without MCP apps, one of an older version, one that prefers a version, one that
-/// leaves for good; and a terminal with much output.
+/// Plays a conversation of four clients: one has no MCP apps, one has an older version, one prefers a version,
+/// and one leaves for good. A terminal has much output.
 fn newcomers(host: Box<dyn SansIoHost>) -> String {
     let mut pair = TestPair::over(host, false);
     let a = pair.join_loosely(1, "1.0.0", &[ROOT]);

@@ -4,7 +4,7 @@ use super::pair::*;
 
 #[test]
 fn plays_each_step() {
-    //  script, and the actions that reach a subscriber
+    // The arguments: the script, and the expected actions that reach a subscriber.
     let check = |script: &str, expected: &str| {
         let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
         assert_eq!(pair.start(a, &chat, "t1", script), "accepted");
@@ -42,7 +42,8 @@ fn plays_each_step() {
 
 #[test]
 fn asks_before_it_runs() {
-    //  options, decision, status after it, text that the tool gave back
+    // The arguments: the options, the decision, the expected status after the decision, the expected output of
+    // the tool.
     let check = |options: &str, decision: Value, status: &str, said: &str| {
         let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
         let b = pair.join(2, "1.0.0", &[&chat]);
@@ -129,7 +130,7 @@ fn waits_for_the_user_where_a_client_leaves_a_result_to_them() {
     let result = json!({"success": true, "pastTenseMessage": "Looked"});
     let waits = json!({"result": result, "requiresResultConfirmation": true});
     assert_eq!(pair.dispatch(a, &chat, of("chat/toolCallComplete", waits)), "accepted");
-    // The call waits, however much time passes.
+    // The call waits, however much time passes without a decision.
     pair.run();
     assert_eq!(pair.call(a, &chat).1, "pending-result-confirmation");
     let yes = of("chat/toolCallResultConfirmed", json!({"approved": true}));

@@ -1,7 +1,7 @@
-//! Variants of hosts that lack an optional feature: its methods are rejected, and its members and actions are
-//! not sent.
+//! Variants of hosts that lack an optional feature: the host rejects the methods of the feature, and does not
+//! send its members and actions.
 //!
-//! Knows: methods, types and their optional members. Never knows: how the host implements them.
+//! Knows: methods, types and their optional members. Never knows: how the host implements a feature.
 
 use crate::wire::json::{Map, Value, json};
 use crate::wire::version::Version;
@@ -12,17 +12,17 @@ use super::{MessageLink, MessageRewriter, RewriterOutput, each_envelope_list};
 /// The methods, members and actions that a host without a feature lacks.
 #[derive(Debug)]
 pub(super) struct AbsentFeature {
-    /// Methods that are answered with -32601 (method not found). A name that ends with `*` matches all methods
-    /// with this prefix.
+    /// Methods that the host answers with -32601 (method not found). A name that ends with `*` matches all
+    /// methods with this prefix.
     pub(super) methods: &'static [&'static str],
-    /// Whether a request, by method and params, is answered with -32600.
+    /// Returns whether the host answers a request, given by method and params, with -32600.
     pub(super) refused: fn(&str, &Value) -> bool,
     /// Optional members that are removed: the name of a type or action, and the name of the member. A `*` at
     /// the beginning or end of a type's name matches any rest.
     pub(super) members: &'static [(&'static str, &'static str)],
-    /// Actions of the host that are not sent. `serverSeq` has gaps where they were.
+    /// Actions that the host does not send. The sequence of `serverSeq` has gaps in their places.
     pub(super) actions: &'static [&'static str],
-    /// Notifications that are not sent.
+    /// Notifications that the host does not send.
     pub(super) notifications: &'static [&'static str],
 }
 
@@ -34,7 +34,7 @@ pub(super) const NOTHING: AbsentFeature = AbsentFeature {
     notifications: &[],
 };
 
-/// Returns whether a name matches a pattern with at most one `*`, at its beginning or end.
+/// Returns whether a name matches a pattern, which has at most one `*` at its beginning or end.
 fn fits(pattern: &str, name: &str) -> bool {
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(end), _) => name.ends_with(end),
@@ -52,7 +52,7 @@ impl AbsentFeature {
         }
     }
 
-    /// Returns whether an envelope has one of the actions that are not sent.
+    /// Returns whether an envelope has one of the actions that the host does not send.
     fn drops(&self, envelope: &Value) -> bool {
         let own = envelope.get("origin").is_none_or(Value::is_null);
         let name = envelope.get("action").and_then(|action| action["type"].as_str());
@@ -117,7 +117,7 @@ pub(super) const fn absent(
     VariantRow { name, does, permitted, source: OPTIONAL, since, offers_less: true, maker }
 }
 
-/// Hosts without a feature.
+/// The variants of hosts without a feature.
 pub(super) const ROWS: &[VariantRow] = &[
     absent(
         "without-terminals",

@@ -21,7 +21,7 @@ use crate::wire::version::Version;
 
 use super::catalogue::{VariantRow, behaviour, offering_less, since};
 
-/// Adds an activity to each turn and removes it at the end.
+/// Adds an activity to each turn and removes the activity at the end of the turn.
 struct OwnActivity;
 
 impl HostHooks for OwnActivity {
@@ -40,7 +40,7 @@ impl HostHooks for OwnActivity {
     }
 }
 
-/// Returns the kind of part that a step of a script adds, with its pieces of text; `None` for other steps.
+/// Returns the kind of part that a step of a script adds, and the pieces of its text; `None` for other steps.
 fn text_of(op: &HostAgentOp) -> Option<(&'static str, &[String])> {
     match op {
         HostAgentOp::Step(ScriptStep::Say(texts)) => Some(("markdown", texts)),
@@ -129,7 +129,7 @@ const WORK: &str = "What an agent does with a message is not specified.";
 const PIECES: &str = "How a text is divided into a part and its deltas is not specified.";
 const RULES: &str = "When a tool needs the user's approval is not specified.";
 
-/// The agent's answers and questions, and unsolicited actions of the host.
+/// The variants of the agent's answers and questions, and of unsolicited actions of the host.
 pub(super) const ROWS: &[VariantRow] = &[
     offering_less(behaviour(
         "plays-no-scripts",

@@ -25,11 +25,12 @@ pub struct VariantRow {
     pub name: &'static str,
     /// The behaviour of the host with this variant.
     pub does: &'static str,
-    /// Why the specification permits it: a paraphrase of the text, or what the text leaves open.
+    /// The reason why the specification permits the variant: a paraphrase of the text, or the point that the
+    /// text leaves open.
     pub permitted: &'static str,
-    /// The section or type of the specification that permits it.
+    /// The section or type of the specification that permits the variant.
     pub source: &'static str,
-    /// The first version that permits it.
+    /// The first version that permits the variant.
     pub since: Version,
     /// Whether the host offers less than without the variant, so that scenarios that need more are not played.
     pub offers_less: bool,
@@ -66,7 +67,7 @@ pub(super) const fn row(
     VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
 }
 
-/// Creates a row for a setting of the reference host, valid for all versions.
+/// Creates a row for a setting of the reference host; the row is valid for all versions.
 pub(super) const fn setting(
     name: &'static str,
     does: &'static str,
@@ -78,7 +79,7 @@ pub(super) const fn setting(
     VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
 }
 
-/// Creates a row for hooks in the host's behaviour, valid for all versions.
+/// Creates a row for hooks in the host's behaviour; the row is valid for all versions.
 pub(super) const fn behaviour(
     name: &'static str,
     does: &'static str,
@@ -90,7 +91,7 @@ pub(super) const fn behaviour(
     VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
 }
 
-/// Marks a row as one whose host offers less than without the variant.
+/// Marks a row as a variant whose host offers less than without the variant.
 pub(super) const fn offering_less(row: VariantRow) -> VariantRow {
     VariantRow { offers_less: true, ..row }
 }
@@ -124,7 +125,7 @@ impl fmt::Debug for VariantRow {
 }
 
 impl VariantRow {
-    /// Returns the row with this name; `None` if there is none.
+    /// Returns the row with this name; `None` if no row has the name.
     pub fn named(name: &str) -> Option<&'static VariantRow> {
         VARIANTS.iter().find(|row| row.name == name)
     }
@@ -138,7 +139,7 @@ impl VariantRow {
         }
     }
 
-    /// Returns the hooks of the variant; `None` if it has none.
+    /// Returns the hooks of the variant; `None` if the variant has no hooks.
     pub(super) fn behaviour(&self) -> Option<&'static dyn HostHooks> {
         match self.maker {
             VariantMaker::Behaviour(hooks) => Some(hooks),
@@ -146,7 +147,8 @@ impl VariantRow {
         }
     }
 
-    /// Applies the variant to the configuration of the reference host, if it is a setting.
+    /// Applies the variant to the configuration of the reference host; does nothing if the variant is not a
+    /// setting.
     pub(super) fn set_up(&self, config: &mut HostConfig) {
         if let VariantMaker::Setting(set) = self.maker {
             set(config);

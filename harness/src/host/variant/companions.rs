@@ -14,7 +14,8 @@ use super::{MessageLink, MessageRewriter, RewriterOutput};
 /// Adds a session of another user to session lists.
 #[derive(Default)]
 struct OtherPeople {
-    /// Whether that session has the latest modification time, so that it is the first entry.
+    /// Whether the other user's session has the latest modification time, so that it is the first entry of a
+    /// list.
     newest: bool,
     /// Connections whose last request for a list had a cursor.
     later: HashSet<ConnId>,
@@ -76,7 +77,7 @@ fn somebody_elses(summary: &Value, newest: bool) -> Value {
     other["resource"] = json!(format!("ahp-session:/somebody-elses-{which}"));
     other["title"] = json!("Somebody else's");
     if let Some(members) = other.as_object_mut() {
-        // What belongs to the copied session: its chats, its channels and what they count.
+        // Remove the members that belong to the copied session: its chats, its channels and their counts.
         ["chats", "defaultChat", "activity", "changes", "annotations"].iter().for_each(|name| {
             members.remove(name);
         });
@@ -131,7 +132,7 @@ impl MessageRewriter for BriefSessions {
 const MANY: &str = "A host serves many clients; a list has all sessions of the host.";
 const LISTS: &str = "docs/specification/root-channel.md › Listing sessions";
 
-/// Sessions of other users.
+/// The variants with sessions of other users.
 pub(super) const ROWS: &[VariantRow] = &[
     row(
         "other-peoples-sessions",

@@ -85,7 +85,7 @@ fn split(envelope: &Value) -> Option<[Value; 2]> {
         piece["serverSeq"] = json!(seq);
         piece
     };
-    // Sequence numbers are doubled, so the odd number before each is unused.
+    // The renumbering doubles the sequence numbers, so the odd number before each is unused.
     Some([piece(first, seq - 1), piece(second, seq)])
 }
 
@@ -142,7 +142,8 @@ fn late(millis: fn(&mut Dice, &MessageLink<'_>) -> u64) -> Box<dyn MessageRewrit
 
 /// Delays responses so that later messages overtake them.
 struct OvertakenResponses {
-    /// The methods of the requests. Their results are no part of the state of a channel.
+    /// The methods whose responses are delayed. The results of these methods do not affect the state of a
+    /// channel.
     methods: &'static [&'static str],
     delay: Duration,
 }
@@ -159,7 +160,7 @@ const ORDER: &str = "docs/specification/transport.md › Requirements";
 const TIME: &str = "No time is named; messages on one connection keep their order.";
 const OVERTAKEN: &str = "JSON-RPC does not relate the order of responses to the order of requests.";
 
-/// Numbers, pieces of text, delays and the order of responses.
+/// The variants of numbers, pieces of text, delays and the order of responses.
 pub(super) const ROWS: &[VariantRow] = &[
     row(
         "numbers-with-gaps",

@@ -1,10 +1,10 @@
 //! Legal variants: behaviour that the specification permits and that the reference host does not have by
 //! default.
 //!
-//! An injected fault proves that a check can fail. A variant proves that no check fails on a legal host.
+//! An injected fault proves that a check can fail. A legal variant proves that no check fails on a legal host.
 //! Variants are not branches of the reference host: each rewrites the messages between clients and host,
-//! implements hooks of the host, or is one of its settings, so that several can be combined. `catalogue` lists
-//! them with the text that permits each.
+//! implements hooks of the host, or changes a setting of the host, so that several variants can be combined.
+//! `catalogue` lists the variants with the text that permits each.
 //!
 //! Knows: the reference host, messages. Never knows: rules, scenarios.
 //!
@@ -45,7 +45,7 @@ pub struct VariantHost {
 }
 
 impl VariantHost {
-    /// Creates a reference host with these variants, the first one next to the host.
+    /// Creates a reference host with these variants. The first variant is next to the host.
     pub fn new(rows: &[&VariantRow], mut config: HostConfig) -> VariantHost {
         let chain = rows.iter().filter_map(|row| row.rewriter()).collect();
         rows.iter().for_each(|row| row.set_up(&mut config));

@@ -1,6 +1,6 @@
 //! Variants of the names that a host chooses: URIs, ids, models, agents.
 //!
-//! Knows: the places of names in messages. Never knows: what they name.
+//! Knows: the places of names in messages. Never knows: what a name refers to.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use super::{MessageLink, MessageRewriter, RewriterOutput, walk};
 struct RenamedUris {
     /// The prefix of the URIs.
     prefix: &'static str,
-    /// Returns the other form for the rest of a URI after the prefix.
+    /// Returns another form of the part of a URI after the prefix.
     form: fn(&str) -> String,
     /// URIs chosen by clients, which are not changed.
     chosen: HashSet<String>,
@@ -92,7 +92,7 @@ fn uris(prefix: &'static str, form: fn(&str) -> String) -> Box<dyn MessageRewrit
     Box::new(RenamedUris::new(prefix, form))
 }
 
-/// Changes the form of chat URIs, and rejects chats that a client names in any other form.
+/// Changes the form of chat URIs, and rejects requests that name a chat in any other form.
 struct StrictChats {
     renamed: RenamedUris,
     /// The prefix of URIs of this form.
@@ -185,11 +185,11 @@ fn members(
 /// Changes every list of agents.
 struct AgentList {
     change: fn(&mut Vec<Value>),
-    /// The provider of sessions whose creator names none; `None` leaves the default.
+    /// The provider of sessions whose creator names no provider; `None` leaves the default.
     default: Option<&'static str>,
 }
 
-/// Requests that name the provider of a session that does not exist yet.
+/// Requests that name the provider for a session that does not exist yet.
 const WITH_PROVIDER: [&str; 3] =
     ["createSession", "resolveSessionConfig", "sessionConfigCompletions"];
 /// The agent of the reference host without capabilities.
@@ -272,7 +272,7 @@ const TYPES: &str = "the types of each version";
 const AGENTS: &str = "Which agents a host has, and their order, is not specified.";
 const ROOT_STATE: &str = "docs/specification/root-channel.md › State";
 
-/// URIs, ids, models and agents.
+/// The variants of URIs, ids, models and agents.
 pub(super) const ROWS: &[VariantRow] = &[
     since(
         Version::V0_4,

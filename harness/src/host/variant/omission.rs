@@ -1,6 +1,6 @@
-//! Variants of hosts that never send certain optional members, and otherwise offer everything.
+//! Variants of hosts that never send certain optional members, but offer every feature.
 //!
-//! Knows: types and their optional members. Never knows: how the host implements them.
+//! Knows: types and their optional members. Never knows: how the host implements a type.
 
 use super::absence::{AbsentFeature, MEMBER, NOTHING, absent};
 use super::catalogue::VariantRow;
@@ -285,7 +285,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         &AbsentFeature {
             members: &[
                 ("TerminalExitedLifecycleState", "exitCode"),
-                // Older versions have the exit code in place of a lifecycle.
+                // Older versions have the exit code in place of the lifecycle of a terminal.
                 ("TerminalState", "exitCode"),
                 ("TerminalInfo", "exitCode"),
                 ("terminal/exited", "exitCode"),

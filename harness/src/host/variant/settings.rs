@@ -1,7 +1,7 @@
 //! Variants that are settings of the reference host: its replay buffer, and the duration of a session's
 //! creation.
 //!
-//! Knows: its configuration. Never knows: messages.
+//! Knows: the configuration of the host. Never knows: messages.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const RECONNECT: &str = "docs/specification/subscriptions.md › Reconnection";
 const BUFFER: &str =
     "The size of the replay buffer is not specified; a host that cannot replay sends snapshots.";
 
-/// The replay buffer, and the creation of sessions.
+/// The variants of the replay buffer and of the creation of sessions.
 pub(super) const ROWS: &[VariantRow] = &[
     setting(
         "replays-nothing",

@@ -147,7 +147,7 @@ const SPACE: &str = "Insignificant white space is allowed around structural char
 const NUMBER: &str = "JSON has one type of number: 1.0 and 1e0 are 1.";
 const ESCAPE: &str = "Any character of a string may be escaped.";
 
-/// Instants, numbers, white space, escapes, the order of members, and extension members.
+/// The variants of timestamps, numbers, white space, escapes, the order of members, and extension members.
 pub(super) const ROWS: &[VariantRow] = &[
     row("instants-with-offset", "Instants end in `+00:00`.", INSTANT, TIMES, || {
         Box::new(HostInstantForm(|plain| format!("{plain}+00:00")))

@@ -28,7 +28,7 @@ impl MessageRewriter for ShortPages {
     }
 }
 
-/// Exposes all turns of a chat, whatever view a client asks for.
+/// Returns all turns of a chat, whatever view a client asks for.
 struct WholeHistories;
 
 impl MessageRewriter for WholeHistories {
@@ -40,7 +40,7 @@ impl MessageRewriter for WholeHistories {
     }
 }
 
-/// Answers objects that are neither requests nor notifications of JSON-RPC 2.0.
+/// Sends answers to objects that are neither requests nor notifications of JSON-RPC 2.0.
 struct AnswersToNoRequest;
 
 impl MessageRewriter for AnswersToNoRequest {
@@ -145,7 +145,7 @@ const ERRORS: &str = "JSON-RPC 2.0, section 5.1";
 const REJECTIONS: &str =
     "docs/specification/session-channel.md › Server Validation of Client Actions";
 
-/// Lists, errors, rejections, extension notifications.
+/// The variants of lists, errors, rejections and extension notifications.
 pub(super) const ROWS: &[VariantRow] = &[
     row(
         "pages-of-one",

@@ -70,8 +70,8 @@ struct ShellPrefix;
 
 const OWN_PREFIX: &str = "!";
 const OTHER_PREFIX: &str = "$ ";
-/// The prefix of a text that begins like a command of the reference host but is not meant as one. The character
-/// has no width.
+/// The prefix of a text that begins like a command of the reference host but is not a command. The first
+/// character has no width.
 const NO_COMMAND: &str = "\u{2060}!";
 
 /// Replaces the prefixes of message texts; the first pair that matches applies.
@@ -113,7 +113,7 @@ impl MessageRewriter for ShellPrefix {
     }
 }
 
-/// Status bits, empty lists, prefixes, texts for people.
+/// The variants of status bits, empty lists, prefixes and texts for people.
 pub(super) const ROWS: &[VariantRow] = &[
     row(
         "unknown-status-bits",
