@@ -199,8 +199,8 @@ pub fn table(seen: &BTreeMap<String, u64>) -> String {
             times;
     }
     let mut out = format!(
-        "{} of action x state x verdict. The state of a channel is what the host said on it last.\n\n\
-         | action or method | verdict | how often | in how many states | in which |\n|---|---|---|---|---|\n",
+        "{} combinations of action, state and verdict. The state of a channel is the type of the last message that the host sent on it.\n\n\
+         | action or method | verdict | count | number of states | states |\n|---|---|---|---|---|\n",
         seen.len()
     );
     for (what, verdicts) in rows {

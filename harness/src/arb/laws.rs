@@ -30,7 +30,7 @@ pub const LAWS: &[StoryLaw] = &[
     ("calls move along the table", calls_move_along_the_table),
     ("the status is always derivable", the_status_is_always_derivable),
     ("ids stay apart", ids_stay_apart),
-    ("what nobody knows survives", what_nobody_knows_survives),
+    ("unknown members survive", what_nobody_knows_survives),
 ];
 
 /// Checks that finished turns do not change; only truncation, loading and resuming may change the list of

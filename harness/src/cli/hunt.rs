@@ -491,7 +491,7 @@ impl<'a> FuzzHunt<'a> {
             ExaminationResult::Flaky { again } => {
                 let at = format!("{seed:016x}");
                 self.context.error(&format!(
-                    "flaky: {} ({}) showed again {} times of {} (--sequence-seed {at}): {}\n",
+                    "flaky: {} ({}) occurred again in {} of {} repetitions (--sequence-seed {at}): {}\n",
                     finding.rule,
                     word(finding.weight),
                     again.0,
@@ -548,8 +548,8 @@ impl<'a> FuzzHunt<'a> {
         }
         draft.id = CampaignFolder::id(number, &finding.rule);
         let comment = format!(
-            "# Found by `ahp-harness fuzz`, in the conversation of `--sequence-seed {seed:016x}`; showed again {} times \
-             of {}.\n# {}: {}\n",
+            "# Found by `ahp-harness fuzz`, in the conversation of `--sequence-seed {seed:016x}`; occurred again in {} of \
+             {} repetitions.\n# {}: {}\n",
             again.0,
             again.1,
             finding.rule,

@@ -19,7 +19,7 @@ impl FuzzHunt<'_> {
             _ => String::new(),
         };
         format!(
-            "{sequences} conversations, {steps} steps ({rate:.0} a second), {} ways of acting, {} of action x state x verdict{news}, refused {} %, {} findings of {} causes\n",
+            "{sequences} conversations, {steps} steps ({rate:.0} a second), {} kinds of actions, {} combinations of action, state and verdict{news}, refused {} %, {} findings of {} causes\n",
             tried.len(),
             seen.len(),
             tally.refused_percent(),
@@ -54,7 +54,7 @@ impl FuzzHunt<'_> {
                 // Findings with the same cause are indented below the first one.
                 let (indent, verdict) = match place {
                     0 => ("    ", finding.weight.broken().word()),
-                    _ => ("        ", "most likely the same:"),
+                    _ => ("        ", "most likely the same defect:"),
                 };
                 let _ = writeln!(
                     out,
@@ -69,7 +69,7 @@ impl FuzzHunt<'_> {
             let FindingBucket { finding, times, again, seed, .. } = bucket;
             let _ = writeln!(
                 out,
-                "    flaky {} (it would be {}): {}\n        --sequence-seed {seed:016x}, found {times} times, showed again {} times of {}",
+                "    flaky {} (it would be {}): {}\n        --sequence-seed {seed:016x}, found {times} times, occurred again in {} of {} repetitions",
                 finding.rule,
                 finding.weight.broken().word(),
                 finding.message,

@@ -96,7 +96,7 @@ impl MutantsArguments {
         let suite = files::suite(&self.paths)?;
         if !suite.broken.is_empty() {
             context.error(&files::mistakes(context, &suite.broken));
-            return Err(CommandStop::usage("mistakes in scenario files; nothing was played"));
+            return Err(CommandStop::usage("scenario files have mistakes; no scenario was played"));
         }
         let depth = if self.quick { KillDepth::Caught } else { KillDepth::Whole };
         if self.acp && self.fuzz {
@@ -221,7 +221,7 @@ fn kept_rows<F: SoughtFault>(
     let mut lines = text.lines().map_while(|line| serde_json::from_str::<Value>(line).ok());
     if lines.next() != Some(head) {
         return Err(CommandStop::usage(format!(
-            "`{}` was begun with other settings (hint: choose another `--out`, or delete the file)",
+            "`{}` belongs to a run with other settings (hint: choose another `--out`, or delete the file)",
             path.display()
         )));
     }
@@ -240,9 +240,9 @@ fn fuzz_table<F: SoughtFault>(table: &PlantedTable<F>) -> String {
     };
     let _ = writeln!(
         out,
-        "# Planted faults, found by drawn conversations\n\n`ahp-harness mutants --fuzz {spec} --steps {steps} \
-         --seeds {seeds}`: {found} of {sought} faults were found by most of the seeds ({} %). The longest search that found one took \
-         {:.0} s of one core, drawing included.",
+        "# Injected faults, found by generated conversations\n\n`ahp-harness mutants --fuzz {spec} --steps {steps} \
+         --seeds {seeds}`: {found} of {sought} faults were found with most of the seeds ({} %). The longest successful search took \
+         {:.0} s on one core, including the time to generate conversations.",
         table.found_percent(),
         table.longest().as_secs_f64()
     );
@@ -254,27 +254,23 @@ fn fuzz_table<F: SoughtFault>(table: &PlantedTable<F>) -> String {
         };
         let _ = writeln!(
             out,
-            "The small case has, in the median, {more} the smallest scenario by hand that detects \
+            "The shrunk reproducer has, in the median, {more} the smallest hand-written scenario that detects \
              the fault."
         );
     }
     let all = F::ALL.len();
     if table.rows.len() < all {
-        let _ = writeln!(
-            out,
-            "The table has {} of the {all} faults of the catalogue.",
-            table.rows.len()
-        );
+        let _ = writeln!(out, "The table has {} of the {all} injected faults.", table.rows.len());
     }
     let _ = writeln!(
         out,
-        "\n| fault | steps to find (median) | found by | what does not hold | small case | by hand |\n\
+        "\n| fault | steps until found (median) | seeds that found it | broken rule | steps of the reproducer | steps of the smallest scenario |\n\
          |---|---|---|---|---|---|"
     );
     for row in &table.rows {
         let hits: Vec<_> = row.hits.iter().flatten().collect();
         let steps = match (row.unseen, row.steps()) {
-            (Some(why), _) => format!("not sought: {why}"),
+            (Some(why), _) => format!("not searched for: {why}"),
             (None, Some(steps)) => steps.to_string(),
             (None, None) => "not found".to_owned(),
         };
@@ -307,7 +303,7 @@ pub(super) fn on_all_cores(work: &(dyn Fn() + Sync)) {
 fn full<F: FaultKind>(matrix: &KillMatrix<F>, out: &mut String) {
     for outcome in &matrix.outcomes {
         let verdict = match (outcome.foreign, outcome.is_caught()) {
-            (true, _) => "no words",
+            (true, _) => "not applicable",
             (false, true) => "caught",
             (false, false) => "MISSED",
         };
@@ -315,7 +311,7 @@ fn full<F: FaultKind>(matrix: &KillMatrix<F>, out: &mut String) {
         for name in &outcome.named {
             let how = if outcome.held.contains(name) && !outcome.foreign {
                 match outcome.missed.contains(name) {
-                    true => "held, and should not have".to_owned(),
+                    true => "held, but should fail".to_owned(),
                     false => "held".to_owned(),
                 }
             } else {
@@ -353,10 +349,15 @@ fn summary<F: FaultKind>(matrix: &KillMatrix<F>, took: f64, out: &mut String) {
         "{faults} faults, {scenarios} scenarios and {checks} checks at protocol {}, in {took:.1} s",
         matrix.table.version
     );
-    let _ = writeln!(out, "    {caught} of {faults} faults are caught by what their row names");
+    let _ = writeln!(
+        out,
+        "    {caught} of {faults} faults make every check and scenario of their row fail"
+    );
     if foreign > 0 {
-        let _ =
-            writeln!(out, "    {foreign} more are about features that this version does not have");
+        let _ = writeln!(
+            out,
+            "    {foreign} more faults are about features that this version does not have"
+        );
     }
     let unnoticed = matrix.count(|outcome| !outcome.foreign && outcome.tripped.is_empty());
     if unnoticed > 0 {
@@ -366,7 +367,7 @@ fn summary<F: FaultKind>(matrix: &KillMatrix<F>, took: f64, out: &mut String) {
         let (alive, idle) = (matrix.checks_alive(), matrix.scenarios_alive());
         let _ = writeln!(
             out,
-            "    {} of {checks} checks and {} of {scenarios} scenarios are killed by a row{}{}",
+            "    {} of {checks} checks and {} of {scenarios} scenarios fail under a fault whose row names them{}{}",
             checks - alive.len(),
             scenarios - idle.len(),
             if alive.is_empty() && idle.is_empty() { "" } else { "; not " },
@@ -377,7 +378,7 @@ fn summary<F: FaultKind>(matrix: &KillMatrix<F>, took: f64, out: &mut String) {
             let names = grazed.iter().map(|(check, _)| *check);
             let _ = writeln!(
                 out,
-                "    reported broken with less than their own weight: {}",
+                "    checks that fail only with less than their own weight: {}",
                 few(names)
             );
         }

@@ -99,7 +99,7 @@ impl VariantsArguments {
         let suite = files::suite(&self.paths)?;
         if !suite.broken.is_empty() {
             context.error(&files::mistakes(context, &suite.broken));
-            return Err(CommandStop::usage("mistakes in scenario files; nothing was played"));
+            return Err(CommandStop::usage("scenario files have mistakes; no scenario was played"));
         }
         if self.acp {
             let (variants, parts) = (self.variant.as_slice(), (self.part, self.random_part));

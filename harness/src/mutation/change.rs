@@ -154,7 +154,7 @@ impl WireChange {
                 let asked = reading.facts[at].answers?;
                 let early = TranscriptLine { at: lines[asked].at, ..lines.remove(at) };
                 lines.insert(asked, early);
-                "sent before it was asked for".to_owned()
+                "sent before its request".to_owned()
             }
             WireChange::Misdirect | WireChange::Leak => {
                 let conn = stranger(reading, spot, dice)?;
@@ -222,7 +222,7 @@ impl WireChange {
             WireChange::Again => {
                 let action = reading.value(spot)?.get("action")?.clone();
                 insert(reading, spot, &action)?.clone_into(&mut lines);
-                "sent again as a new action".to_owned()
+                "sent again with a new number".to_owned()
             }
             WireChange::AgainAfter(name) => {
                 let action = earlier(reading, spot, &[name])?.get("action")?.clone();
@@ -252,7 +252,7 @@ impl WireChange {
                 for one in echoes.iter().rev() {
                     take(&mut lines, one);
                 }
-                format!("nothing came of it, {} copies left out", echoes.len())
+                format!("its dispatch has no effect, {} copies left out", echoes.len())
             }
             WireChange::Reject => {
                 let echoes = echoes(reading, spot)?;
@@ -285,7 +285,7 @@ impl WireChange {
                 edit(&mut lines[at], |value| {
                     value.get_mut("result").map(|it| *it = result).is_some()
                 });
-                format!("has the answer of line {}", other + 1)
+                format!("has the result of line {}", other + 1)
             }
             WireChange::OldAction => moves::old_action(reading, spot, &mut lines, dice)?,
             WireChange::StillTold => moves::still_told(reading, at, &mut lines)?,
@@ -315,7 +315,7 @@ impl WireChange {
                     fact.life == life && fact.role == FrameRole::Notice && fact.name == name
                 })?;
                 lines.insert(at + 1, TranscriptLine { at: lines[at].at, ..lines[earlier].clone() });
-                format!("after it line {} again", earlier + 1)
+                format!("line {} follows again", earlier + 1)
             }
             WireChange::Stray(text) | WireChange::Raw(text) => {
                 let mut line = lines[at].clone();

@@ -122,24 +122,28 @@ impl FaultEvidence {
             FaultEvidence::Itself => "nothing",
             FaultEvidence::Twin => "no other connection got the same action",
             FaultEvidence::TwinAndFence => {
-                "no other connection got the same action, or this one may still have got it later"
+                "no other connection got the same action, or this connection may have got it later"
             }
             FaultEvidence::LateFence => {
-                "it may still have come: nothing that was asked a while later is answered"
+                "the message may have come later: no later request is answered in the capture"
             }
-            FaultEvidence::Wait => "it may still have come: the capture ends before any deadline",
+            FaultEvidence::Wait => {
+                "the message may have come later: the capture ends before the deadline"
+            }
             FaultEvidence::Rest => {
-                "the host may still have said so: the capture ends before it rests"
+                "the message may have come later: the capture ends before the host is idle"
             }
-            FaultEvidence::State => "no later snapshot of the channel differs for it",
+            FaultEvidence::State => "no later snapshot of the channel shows the difference",
             FaultEvidence::Overtaken => "no later dispatch of the client on the channel is settled",
             FaultEvidence::Later => "no later action has a lower number",
-            FaultEvidence::Seen(_) => "nobody is subscribed to the channel that it names",
-            FaultEvidence::NoticeTwin => {
-                "no other connection got the same notification, or it may still have come"
+            FaultEvidence::Seen(_) => {
+                "no connection is subscribed to the channel that the message names"
             }
-            FaultEvidence::Listed => "nothing else in the capture says so of that session",
-            FaultEvidence::Replay => "no other connection got what was left out",
+            FaultEvidence::NoticeTwin => {
+                "no other connection got the same notification, or the notification may have come later"
+            }
+            FaultEvidence::Listed => "the capture does not otherwise show that the session existed",
+            FaultEvidence::Replay => "no other connection got the action that the replay lacks",
             FaultEvidence::Agent(evidence) => evidence.missing(),
         }
     }

@@ -39,7 +39,7 @@ pub(super) fn old_action(
         ..lines[chosen].clone()
     };
     lines.insert(spot.line + 1, again);
-    Some(format!("after it line {} again", chosen + 1))
+    Some(format!("line {} follows again", chosen + 1))
 }
 
 /// Sends the next action on a channel to a connection that has unsubscribed from the channel.
@@ -68,7 +68,7 @@ pub(super) fn still_told(
     }
     let told = TranscriptLine { conn: lines[line].conn.clone(), ..lines[next].clone() };
     lines.insert(next + 1, told);
-    Some(format!("line {} comes here too", next + 1))
+    Some(format!("line {} also comes here", next + 1))
 }
 
 /// Exchanges the content of an action and the content of the next action on the connection.

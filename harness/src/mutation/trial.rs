@@ -176,7 +176,8 @@ impl WireTrial {
                     operator.advice.filter(|_| mutant.fate == MutantFate::Noted)
                 {
                     mutant.fate = MutantFate::Legal;
-                    mutant.why = format!("the text does not demand it: `{requirement}` is a note");
+                    mutant.why =
+                        format!("the specification does not require it: `{requirement}` is a note");
                 }
                 let name = format!("{}-{}", operator.name, result.mutants.len());
                 keep(&name, &capture);

@@ -109,11 +109,11 @@ impl SubjectDefect {
         };
         Ok(SubjectDefect {
             id: words("id", "the name that reasons of baselines begin with")?,
-            title: words("title", "what is wrong, in a line")?,
+            title: words("title", "the defect, in one line")?,
             what: words("what", "what is wrong")?,
-            decides: words("decides", "what decides that it is wrong")?,
-            means: words("means", "what comes of it for users")?,
-            remedy: words("remedy", "what would mend it")?,
+            decides: words("decides", "the source that shows the defect")?,
+            means: words("means", "the effect on users")?,
+            remedy: words("remedy", "a way to fix it")?,
             keys,
         })
     }
@@ -132,7 +132,7 @@ mod tests {
         let whole = "{ id: a, title: t, what: w, decides: d, means: m, remedy: r }";
         check("defect: []", "d.yaml:1:1: a file of defects has no `defect`");
         check("subject: x", "expected `defects:` with a list of entries");
-        check("defects: [{ id: a }]", "d.yaml:1:11: expected `title`: what is wrong, in a line");
+        check("defects: [{ id: a }]", "d.yaml:1:11: expected `title`: the defect, in one line");
         check(&format!("defects:\n  - {whole}\n  - {whole}"), "d.yaml:3:5: `a` is given twice");
         check(&format!("defects: [{}]", whole.replace("id", "di")), "an entry has no `di`");
         let keys = whole.replace(" }", ", keys: [] }");

@@ -105,7 +105,7 @@ pub enum ExchangeError {
     #[error("question {0} was answered twice")]
     Twice(u64),
     /// The subject violated the protocol too often, so no more questions are sent.
-    #[error("not asked: the subject was given up after it had failed too often")]
+    #[error("not asked, because the subject had failed too often")]
     GivenUp,
 }
 

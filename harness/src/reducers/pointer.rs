@@ -13,7 +13,7 @@ pub enum PointerError {
     #[error("expected a pointer such as `/turns/0/id`, found `{0}`")]
     NotAPointer(String),
     /// The parent of the place does not exist.
-    #[error("nothing stands at `{0}`, so nothing can be changed in it")]
+    #[error("expected a value at `{0}`, found none")]
     NoParent(String),
     /// The array has no such index.
     #[error("expected an index of the array, or `-` to append, found `{0}`")]

@@ -129,10 +129,10 @@ impl SubjectFinding {
                 format!("{action}: the subject breaks the protocol ({path})")
             }
             (None, DisagreementKind::Unsteady) => {
-                format!("{action}: asked twice, `{path}` is another")
+                format!("{action}: the second answer has another value at `{path}`")
             }
             (None, DisagreementKind::Outcome) => {
-                format!("actions are said to be {path}, such as {action}")
+                format!("the subject reports actions such as {action} as {path}")
             }
             (None, DisagreementKind::Lost) => {
                 format!("{action}: decoding and encoding do not keep `{path}`")

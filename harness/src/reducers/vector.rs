@@ -474,7 +474,7 @@ impl VectorParser {
                 let names: Vec<_> = vectors.iter().map(|vector| vector.name.as_str()).collect();
                 let hint = did_you_mean(twin, &names);
                 let message = format!("no vector of this file is called `{twin}`; {hint}");
-                self.mistake(span, message, "the twin stands in the same file");
+                self.mistake(span, message, "the twin must be in the same file");
                 continue;
             };
             let unknown = vector.outcomes.last() == Some(&ExpectedResult::OutOfScope);

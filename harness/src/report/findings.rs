@@ -81,8 +81,8 @@ fn figures(report: &SubjectReport, found: &[(&SubjectDefect, Vec<&SubjectFinding
     format!(
         "{} vectors: {} pass, {} fail, {} are warnings, {} are open{unasked}. Generated steps: \
          {agree} of {steps} agree, {open} differ where the specification is open, {differ} are \
-         disagreements. Round trips: {kept} of {values} values come back as they were, {free} \
-         differ in what is open, {lost} lost something else. {kinds} kinds of disagreement come \
+         disagreements. Round trips: {kept} of {values} values come back unchanged, {free} \
+         differ where the specification is open, {lost} lost something else. {kinds} kinds of disagreement come \
          from the {behind} defects below.",
         report.vectors.len(),
         vectors(&[Status::Pass]),
@@ -252,7 +252,7 @@ defects:
 the command
 ```
 
-3 vectors: 1 pass, 1 fail, 0 are warnings, 0 are open, 1 not asked. Generated steps: 5 of 9 agree, 2 differ where the specification is open, 2 are disagreements. Round trips: 2 of 3 values come back as they were, 0 differ in what is open, 1 lost something else. 3 kinds of disagreement come from the 1 defects below.
+3 vectors: 1 pass, 1 fail, 0 are warnings, 0 are open, 1 not asked. Generated steps: 5 of 9 agree, 2 differ where the specification is open, 2 are disagreements. Round trips: 2 of 3 values come back unchanged, 0 differ where the specification is open, 1 lost something else. 3 kinds of disagreement come from the 1 defects below.
 
 ## Findings
 

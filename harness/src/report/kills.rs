@@ -16,8 +16,8 @@ use super::summary::word;
 pub fn table<F: FaultKind>(matrix: &KillMatrix<F>, suite: &ScenarioSuite) -> String {
     let version = matrix.table.version;
     let mut out = format!(
-        "# Planted faults of {}\n\n{} faults, {} scenarios, {} checks.\n\n\
-         | rule | weight | put to the test by | broken by |\n|---|---|---|---|\n",
+        "# Injected faults of {}\n\n{} faults, {} scenarios, {} checks.\n\n\
+         | rule | weight | tested by | broken by |\n|---|---|---|---|\n",
         version.title(),
         matrix.outcomes.len(),
         matrix.scenarios.len(),
@@ -29,9 +29,9 @@ pub fn table<F: FaultKind>(matrix: &KillMatrix<F>, suite: &ScenarioSuite) -> Str
         let tests = match row.standing() {
             RequirementStanding::Covered => tests.join(", "),
             RequirementStanding::Excluded => {
-                format!("nothing: {}", row.rule.excluded.unwrap_or_default())
+                format!("untested: {}", row.rule.excluded.unwrap_or_default())
             }
-            RequirementStanding::Open => "nothing".to_owned(),
+            RequirementStanding::Open => "untested".to_owned(),
         };
         let weight = word(row.rule.weight).to_lowercase();
         // If a fault is played only until it is detected, the result does not show everything that the fault
@@ -43,7 +43,7 @@ pub fn table<F: FaultKind>(matrix: &KillMatrix<F>, suite: &ScenarioSuite) -> Str
         let _ = writeln!(out, "| {} | {weight} | {tests} | {} |", row.rule.id, faults.join(", "));
     }
     let _ =
-        writeln!(out, "\n| fault | what goes wrong | caught by | also fails |\n|---|---|---|---|");
+        writeln!(out, "\n| fault | description | detected by | also fails |\n|---|---|---|---|");
     for outcome in &matrix.outcomes {
         let doc = F::ALL.get(outcome.fault.place()).map_or("", |row| row.doc);
         let names: Vec<String> = outcome.tripped.names().collect();

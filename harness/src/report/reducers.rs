@@ -58,8 +58,7 @@ pub fn console(report: &SubjectReport, written: &[(String, String)], style: Draw
     out.push('\n');
     if report.unasked > 0 {
         let unasked = report.unasked;
-        let _ =
-            writeln!(out, "the run stopped asking the subject; {unasked} questions were not asked");
+        let _ = writeln!(out, "the subject failed too often; {unasked} questions were not asked");
     }
     summary(&mut out, report);
     out

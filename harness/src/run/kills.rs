@@ -10,7 +10,7 @@
 //!    suite can fail;
 //! 4. for at least [`PURE_PERCENT`] percent of the faults, no MUST and no essential rule is reported broken
 //!    except those that the fault breaks according to [`BrokenRules`]; this rule is judged at the newest
-//! version only.
+//!    version only.
 //!
 //! Rows are exact for the newest version. An older version may lack a part of the suite. A fault about a
 //! missing part is [`RowOutcome::foreign`] there, and nothing has to trip. For any other fault, at least one

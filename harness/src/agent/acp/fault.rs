@@ -37,21 +37,21 @@ faults! {
     UpdatesFirst = "updates-first", "Calls are updated without having been reported.";
     SkipsProgress = "skips-progress", "Calls are completed without having been in progress.";
     ProgressBeforeApproval = "progress-before-approval", "A call is in progress while it waits for approval.";
-    Revives = "revives", "A call that is completed becomes pending again.";
+    Revives = "revives", "A completed call becomes pending again.";
     LeavesOpen = "leaves-open", "The end of a call is not reported.";
     RelativePaths = "relative-paths", "The paths of locations and diffs are relative.";
     LinesFromZero = "lines-from-zero", "Locations are at line 0.";
-    OwnTerminals = "own-terminals", "A call shows a terminal that the client never made.";
+    OwnTerminals = "own-terminals", "A call shows a terminal that the client never created.";
     EmbedsLate = "embeds-late", "A terminal is shown only after it was released.";
     EmbedsAgain = "embeds-again", "A terminal is removed from the content of its call, is released, and is shown again.";
-    AsksReleased = "asks-released", "The output of a terminal is asked for after it was released.";
+    AsksReleased = "asks-released", "The agent requests the output of a terminal that it has released.";
     NeverReleases = "never-releases", "Terminals are not released.";
     StrangeSession = "strange-session", "Permission is asked for a session that does not exist.";
     OptionsWithoutNames = "options-without-names", "Options have no name.";
     PermissionFirst = "permission-first", "Permission is asked for a call before it is reported.";
     NoOptions = "no-options", "Requests for permission offer no option.";
     OptionsRepeat = "options-repeat", "Requests for permission offer the same option twice.";
-    OnlyAllow = "only-allow", "Requests for permission offer nothing that rejects.";
+    OnlyAllow = "only-allow", "Requests for permission have no option that rejects.";
     RunsWhileAsking = "runs-while-asking", "A call runs before its permission request is answered.";
     RunsDenied = "runs-denied", "A denied call runs.";
     EndsWhileAsking = "ends-while-asking", "The prompt is answered while permission is asked for.";
@@ -71,21 +71,21 @@ faults! {
     TerminalsUngated = "terminals-ungated", "Terminals are requested from a client that does not offer them.";
     TextsLost = "texts-lost", "The text content of a call is reported as an empty text.";
     DiffsElsewhere = "diffs-elsewhere", "Diffs and locations name another file.";
-    TerminalsMisnamed = "terminals-misnamed", "A call shows a terminal under another id than the client's.";
+    TerminalsMisnamed = "terminals-misnamed", "A call shows a terminal under another id than the one that the client gave it.";
     InputsChanged = "inputs-changed", "The raw input of a call differs from the input of its tool.";
-    OutputsEarly = "outputs-early", "Raw output is reported while a call is in progress, and not at its end.";
+    OutputsEarly = "outputs-early", "The raw output of a call is reported while it is in progress, and not at its end.";
     FailuresComplete = "failures-complete", "A call that has failed is reported as completed.";
     Elicits = "elicits", "An elicitation is sent to a client that does not offer it.";
     NoticesUngated = "notices-ungated", "Notices are sent to a client that does not offer them.";
-    EchoesVersion = "echoes-version", "The requested version is the answer, whatever it is.";
-    OneVersionUp = "one-version-up", "The answered version is one above the requested one.";
+    EchoesVersion = "echoes-version", "The answer to `initialize` has the requested version, even one that the agent does not support.";
+    OneVersionUp = "one-version-up", "The answer to `initialize` has the version after the requested one.";
     NoPrompts = "no-prompts", "`session/prompt` is not implemented.";
     RefusesLinks = "refuses-links", "A prompt with a link to a resource is refused.";
     AnswersCancels = "answers-cancels", "A cancel is answered as if it were a request.";
-    KeepsCancels = "keeps-cancels", "A cancel without a turn ends the next one.";
+    KeepsCancels = "keeps-cancels", "A cancel without a running turn ends the next turn.";
     StrangeUpdates = "strange-updates", "Each turn ends with an update of a session that does not exist.";
     SessionsRepeat = "sessions-repeat", "All sessions have the same id.";
-    SpeaksAnother = "speaks-another", "The answered version is 2, whatever version is requested.";
+    SpeaksAnother = "speaks-another", "The answer to `initialize` has version 2, whatever version is requested.";
     HangsWhenRejected = "hangs-when-rejected", "A turn whose call was rejected does not end.";
     WritesNothing = "writes-nothing", "The agent makes the client write empty files.";
     RunsNothing = "runs-nothing", "The agent makes the client run a command that does nothing.";
@@ -96,10 +96,10 @@ faults! {
     ContentInPieces = "content-in-pieces", "At the end of a call its content is sent in pieces, as if a client appended lists.";
     RunsBeforeInput = "runs-before-input", "A call is in progress before its input is complete.";
     TakesAnything = "takes-anything", "Requests are accepted whatever their params are.";
-    EndsOnBadParams = "ends-on-bad-params", "The agent ends when the params of a request are not valid.";
-    SilentOnBadParams = "silent-on-bad-params", "A request whose params are not valid is not answered.";
-    SilentAfterBadParams = "silent-after-bad-params", "Once params that are not valid were refused, prompts are not answered.";
-    OwnErrorCodes = "own-error-codes", "Params that are not valid are refused with -32603.";
+    EndsOnBadParams = "ends-on-bad-params", "The agent process exits when the params of a request are invalid.";
+    SilentOnBadParams = "silent-on-bad-params", "A request with invalid params is not answered.";
+    SilentAfterBadParams = "silent-after-bad-params", "After a request with invalid params was refused, prompts are not answered.";
+    OwnErrorCodes = "own-error-codes", "Invalid params are refused with -32603.";
     TakesAnySession = "takes-any-session", "A prompt for a session that does not exist is answered with `end_turn`.";
     LoadsWithoutHistory = "loads-without-history", "The conversation of a loaded session is not replayed.";
     AnswersShortened = "answers-shortened", "A replayed message of the agent has only its first four letters.";
@@ -118,7 +118,7 @@ faults! {
     OwnModes = "own-modes", "The agent changes to a mode that it does not list.";
     OptionsShort = "options-short", "The response to a request that sets an option lists no options.";
     OptionsUnlisted = "options-unlisted", "The value of an option is not one of its values.";
-    StaysLoggedIn = "stays-logged-in", "A client that has logged out may have sessions.";
+    StaysLoggedIn = "stays-logged-in", "A client that has logged out can still create sessions.";
     RefusesMedia = "refuses-media", "Prompts with images, sounds and resources are refused, although they are offered.";
     PlansUnreported = "plans-unreported", "Plans are not reported.";
     PlansInPieces = "plans-in-pieces", "A plan is sent without its completed entries.";
@@ -130,7 +130,7 @@ faults! {
     ServersUnused = "servers-unused", "The agent connects to no MCP server.";
     HttpServersUnused = "http-servers-unused", "The agent declares MCP over HTTP and connects to no such server.";
     SseServersUnused = "sse-servers-unused", "The agent declares MCP over SSE and connects to no such server.";
-    ServersBare = "servers-bare", "The variables and headers that a client names for MCP servers are left out.";
+    ServersBare = "servers-bare", "The environment variables and headers that a client names for MCP servers are not used.";
 }
 
 /// Returns the lines that are sent in place of a message, without line ends.

@@ -171,7 +171,7 @@ pub(super) fn unknown_method(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let name = *draw.dice.pick(&names)?;
     if draw.dice.chance(50) {
         draw.step("notify", json!({"by": "A", "method": name, "params": {"a": 1}}));
-        return Some(("a notification that nobody has".to_owned(), "unknown method"));
+        return Some(("an unknown notification".to_owned(), "unknown method"));
     }
     draw.step(
         "request",
@@ -180,7 +180,7 @@ pub(super) fn unknown_method(draw: &mut AgentConversationDraw) -> AgentMoveLog {
             "independent": true,
         }),
     );
-    Some(("a request that nobody has".to_owned(), "unknown method"))
+    Some(("an unknown request".to_owned(), "unknown method"))
 }
 
 /// The maximum length of a prompt, in repetitions of the first text.

@@ -98,5 +98,5 @@ pub(super) fn any_request(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     if !stays {
         draw.sessions.retain(|name| *name != session);
     }
-    Some((method.to_owned(), if busy { "while a turn goes on" } else { "legal" }))
+    Some((method.to_owned(), if busy { "during a turn" } else { "legal" }))
 }

@@ -136,7 +136,7 @@ pub(super) fn prompt_while_busy(draw: &mut AgentConversationDraw) -> AgentMoveLo
     );
     // If the prompt waits for the active turn, cancelling that turn may or may not cancel the prompt.
     draw.turns.push(OpenTurn { session, prompt, asks: Vec::new(), ends: true });
-    Some(("session/prompt".to_owned(), "while a turn goes on"))
+    Some(("session/prompt".to_owned(), "during a turn"))
 }
 
 /// Adds a pause during a turn.

@@ -34,47 +34,59 @@ pub struct ByteTarget {
 
 /// Every target.
 pub const TARGETS: &[ByteTarget] = &[
-    ByteTarget { name: "empty", doc: "nothing: what a fuzzer's own loop costs", run: empty },
+    ByteTarget {
+        name: "empty",
+        doc: "does nothing, to measure the cost of the fuzzer's own loop",
+        run: empty,
+    },
     ByteTarget {
         name: "frame",
-        doc: "bytes as a frame: what is read is written again as it was",
+        doc: "bytes as a frame: a frame that parses is written again unchanged",
         run: frame,
     },
-    ByteTarget { name: "shape", doc: "JSON held against the tables of every version", run: shape },
+    ByteTarget {
+        name: "shape",
+        doc: "JSON checked against the protocol tables of every version",
+        run: shape,
+    },
     ByteTarget {
         name: "reducers",
-        doc: "orders of actions from a pool, the cheap laws after each",
+        doc: "sequences of actions from a pool, with the cheap laws checked after each action",
         run: reducers,
     },
     ByteTarget {
         name: "chat",
-        doc: "the target `reducers` on a chat of 1.0.0 alone: what `official` is held against",
+        doc: "the target `reducers` for chats of 1.0.0 only, as a baseline for `official`",
         run: chat,
     },
     ByteTarget {
         name: "laws",
-        doc: "drawn states and actions of every version, every law",
+        doc: "generated states and actions of every version, checked against every law",
         run: laws,
     },
     ByteTarget {
         name: "dispatch",
-        doc: "several clients of the reference host, everything they may send, the whole oracle",
+        doc: "several clients send anything they may to the reference host, and every check runs",
         run: dispatch,
     },
     ByteTarget {
         name: "reconnect",
-        doc: "clients that lose their connections and come back to a host that forgets, the whole oracle",
+        doc: "clients lose their connections and reconnect to a host that forgets, and every check runs",
         run: reconnect,
     },
-    ByteTarget { name: "host", doc: "lines as frames of one client, the whole oracle", run: host },
+    ByteTarget {
+        name: "host",
+        doc: "lines as frames of one client, and every check runs",
+        run: host,
+    },
     ByteTarget { name: "scenario", doc: "a text as a scenario file", run: scenario },
-    ByteTarget { name: "capture", doc: "a text as a recorded conversation", run: capture },
+    ByteTarget { name: "capture", doc: "a text as a capture", run: capture },
     ByteTarget {
         name: "html",
-        doc: "a text in every place of a run that a host can reach: none of it becomes markup",
+        doc: "a text in every field of a run that a host controls: none of it becomes markup in the page",
         run: html,
     },
-    ByteTarget { name: "script", doc: "a text as a script of the agent", run: script },
+    ByteTarget { name: "script", doc: "a text as a script of the reference agent", run: script },
 ];
 
 /// Does nothing.

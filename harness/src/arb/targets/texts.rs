@@ -22,7 +22,10 @@ pub fn scenario(data: &[u8]) {
     for error in &loaded.errors {
         let source = loaded.sources.get(error.span.file as usize);
         let length = source.map_or(0, |source| source.text.len());
-        assert!(error.span.start as usize <= length, "{error} stands beyond its text");
+        assert!(
+            error.span.start as usize <= length,
+            "the place of `{error}` is outside of the text"
+        );
         assert!(!error.to_string().is_empty());
     }
     if let Some(scenario) = loaded.scenario {
@@ -33,7 +36,7 @@ pub fn scenario(data: &[u8]) {
 /// Judges a text as a recorded conversation, and as two segments of one log with another log.
 pub fn capture(data: &[u8]) {
     if let Err(error) = replay::judge(data, None, FailOn::default()) {
-        assert!(error.line > 0, "{error} stands on no line");
+        assert!(error.line > 0, "`{error}` has no line number");
     }
     let (first, second) = data.split_at(data.len() / 2);
     let names = ["a.jsonl", "a.1.jsonl", "b.jsonl"].map(str::to_owned);
@@ -52,8 +55,11 @@ pub fn script(data: &[u8]) {
             assert_eq!(script::find(&written), Some(Ok(script)), "{written}");
         }
         Some(Err(mistake)) => {
-            assert!(mistake.line > 0, "{mistake} stands on no line");
-            assert!(mistake.line <= text.lines().count(), "{mistake} stands beyond its text");
+            assert!(mistake.line > 0, "`{mistake}` has no line number");
+            assert!(
+                mistake.line <= text.lines().count(),
+                "the place of `{mistake}` is outside of the text"
+            );
         }
         None => {}
     }

@@ -25,7 +25,7 @@ pub fn frame(data: &[u8]) {
     if let DecodedFrame::Message(message) = decode(&frame) {
         let again = decode(&message.frame());
         let DecodedFrame::Message(again) = again else {
-            panic!("{message:?} is written as what is no message: {again:?}");
+            panic!("expected {message:?} to be written as a message, found {again:?}");
         };
         assert_eq!(again.value(), message.value());
         assert_eq!(again.kind(), message.kind());

@@ -237,7 +237,7 @@ fault_table![
     ),
     DefaultChatUnlisted(
         "default-chat-unlisted",
-        "With its first turn the default chat leaves the catalogue.",
+        "The default chat is removed from the catalogue when its first turn starts.",
         Host(&ActsAfterApplying(Accepted, "chat/turnStarted", |host, uri, _| {
             let session = host.chats.get(uri).map(|chat| chat.session.clone());
             if let Some(session) = session.filter(|it| host.state(it)["defaultChat"] == uri) {
@@ -389,7 +389,7 @@ fault_table![
     ),
     AcceptsEmptyAnnotations(
         "accepts-empty-annotations",
-        "An annotation may come without entries.",
+        "An annotation without entries is accepted.",
         Host(&LiftsRules(&["dispatch.annotations.set.empty-entries"])),
     ),
     AcceptsLastEntryRemoval(

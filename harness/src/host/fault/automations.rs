@@ -51,7 +51,7 @@ fault_table![
     ),
     AutomationsForgotten(
         "automations-forgotten",
-        "After a restart there are no automations.",
+        "After a restart the host has no automations.",
         Host(&ActsOnEvents(|host, event| {
             if matches!(event, HostEvent::Restarted) {
                 host.schedules.clear();
@@ -78,7 +78,7 @@ fault_table![
     ),
     RunSummaryStale(
         "run-summary-stale",
-        "The catalogue of automations does not follow their runs.",
+        "The catalogue of automations is not updated when automations run.",
         Host(&LiftsRules(&["automation.run.summary-consistent"])),
     ),
     RunsOldestFirst(
@@ -105,7 +105,7 @@ fault_table![
     ),
     RunEndsEarlier(
         "run-ends-earlier",
-        "Runs of automations end years before they begin.",
+        "The end time of a run of an automation is years before its start time.",
         Host(&AltersAction("automationRun/lifecycleChanged", |_, _, action| {
             if action["lifecycle"]["completedAt"].is_string() {
                 action["lifecycle"]["completedAt"] = json!("2000-01-01T00:00:00.000Z");
@@ -134,7 +134,7 @@ fault_table![
     ),
     CancelledRunGoesOn(
         "cancelled-run-goes-on",
-        "A cancelled run goes on.",
+        "A cancelled run of an automation continues.",
         Host(&ActsBeforeApplying("automationRun/cancelRequested", |host, run, it, from| {
             host.emit(run, it.clone(), Some(from));
             false

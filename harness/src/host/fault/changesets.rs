@@ -30,7 +30,7 @@ fault_table![
     ),
     ErrorBesideReady(
         "error-beside-ready",
-        "A changeset that is ready has an error, too.",
+        "A changeset with the status `ready` also has an error.",
         Host(&AltersAction("changeset/statusChanged", |_, _, action| {
             if action["status"] == "ready" {
                 action["error"] = json!({"errorType": "none", "message": "nothing went wrong"});
@@ -65,7 +65,7 @@ fault_table![
     ),
     OperationNeverEnds(
         "operation-never-ends",
-        "An operation that was invoked is running for ever.",
+        "An invoked operation stays in the status `running`.",
         Host(&AltersAction("changeset/operationStatusChanged", |_, _, action| {
             action["status"] == "running"
         })),

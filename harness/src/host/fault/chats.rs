@@ -69,7 +69,7 @@ fault_table![
     ),
     DefaultChatUnknown(
         "default-chat-unknown",
-        "A further chat makes one that does not exist the default chat.",
+        "When a further chat is created, a chat that does not exist becomes the default chat.",
         Host(&ActsAfterApplying(Published, "session/chatAdded", |host, session, action| {
             if host.chats_of(session).len() > 1 {
                 let chat = action["summary"]["resource"].as_str().unwrap_or("");

@@ -76,7 +76,7 @@ fault_table![
     ),
     OlderTurnsStay(
         "older-turns-stay",
-        "An action on a turn outside of a window does not load that turn first.",
+        "Before an action on a turn outside of a client's window, the host does not load that turn.",
         Host(&LiftsRules(&["chat.fetchTurns.eager-load"])),
     ),
     SubscribeJoins(
@@ -128,7 +128,7 @@ fault_table![
     ),
     RestartForgetsSequence(
         "restart-forgets-sequence",
-        "After a restart `serverSeq` begins at 0, with the old sessions.",
+        "After a restart the sessions are restored, but `serverSeq` begins at 0.",
         Host(&ActsOnEvents(|host, event| {
             if matches!(event, HostEvent::Restarted) {
                 host.log.reset();

@@ -48,12 +48,12 @@ fault_table![
     ),
     SubscribeNotLive(
         "subscribe-not-live",
-        "A subscribe returns a snapshot, and nothing follows.",
+        "A subscription gets its snapshot, but no actions.",
         Message(|| Box::<DeadSubscriptions>::default()),
     ),
     ReconnectNotLive(
         "reconnect-not-live",
-        "A reconnect answers and resumes no subscription.",
+        "A `reconnect` is answered, but resumes no subscription.",
         Message(|| Box::<DeadReconnects>::default()),
     ),
     SlowReadersLose(
@@ -63,7 +63,7 @@ fault_table![
     ),
     WatchOutlives(
         "watch-outlives",
-        "A watch stays when it has no subscribers any more.",
+        "A watch without subscribers is not removed.",
         Message(|| Box::<WatchesKept>::default()),
     ),
     WrongFamilyChannel(

@@ -25,7 +25,7 @@ fault_table![
     ),
     BatchCloses(
         "batch-closes",
-        "A batch ends the connection.",
+        "A batch closes the connection.",
         Message(|| {
             Box::new(TakenFrame(|link, frame, out| {
                 let batch = is_readable(frame) && matches!(decode(frame), DecodedFrame::Batch(_));
@@ -50,7 +50,7 @@ fault_table![
     ),
     ParseErrorCloses(
         "parse-error-closes",
-        "A frame that is not JSON ends the connection.",
+        "A frame that is not JSON closes the connection.",
         Message(|| {
             Box::new(TakenFrame(|link, frame, out| {
                 is_odd(frame).then(|| out.close(link.conn, 1002, "not JSON"))
@@ -59,7 +59,7 @@ fault_table![
     ),
     OddFramesEndAll(
         "odd-frames-end-all",
-        "Every connection ends with a frame that cannot be read.",
+        "A frame that cannot be read closes every connection.",
         Message(|| {
             Box::new(TakenFrame(|link, frame, out| {
                 is_odd(frame).then(|| close_all(link, out, "not JSON"))
@@ -68,7 +68,7 @@ fault_table![
     ),
     BadFrameEndsAll(
         "bad-frame-ends-all",
-        "A binary or an oversized frame ends every connection.",
+        "A binary or an oversized frame closes every connection.",
         Message(|| {
             Box::new(TakenFrame(|link, frame, out| {
                 (!is_readable(frame)).then(|| close_all(link, out, "a bad frame"))

@@ -35,7 +35,7 @@ fault_table![
     ),
     OldClientsSlighted(
         "old-clients-slighted",
-        "A client with a `clientInfo` version before 1.0.0 is offered less.",
+        "A client with a `clientInfo` version before 1.0.0 gets fewer capabilities.",
         Message(|| {
             Box::new(ResultFault("initialize", |link, result| {
                 let own =
@@ -61,7 +61,7 @@ fault_table![
     ),
     PreferenceIgnored(
         "preference-ignored",
-        "Also in versions before 1.0.0 the highest offered version is chosen, not the first.",
+        "In versions before 1.0.0, too, the host chooses the highest offered version instead of the first.",
         Message(|| {
             Box::new(RequestChange("initialize", |_, params| {
                 if let Some(offers) = offers_of(params) {
@@ -72,7 +72,7 @@ fault_table![
     ),
     VersionPicksFirst(
         "version-picks-first",
-        "The first acceptable version of an offer is taken, not the highest.",
+        "The host chooses the first acceptable version of an offer instead of the highest.",
         Message(|| {
             Box::new(RequestChange("initialize", |link, params| {
                 let served = |offer: &&Value| serves(link, offer);
@@ -105,7 +105,7 @@ fault_table![
     ),
     NoSupportedVersions(
         "no-supported-versions",
-        "The refusal of an offer does not say what is supported.",
+        "The refusal of an offer does not list the supported versions.",
         Message(|| Box::new(NoSupportedVersions)),
     ),
     UnsupportedStaysOpen(

@@ -42,7 +42,7 @@ fault_table![
     ),
     TelemetryMisplaced(
         "telemetry-misplaced",
-        "Spans are sent by the method of metrics.",
+        "Spans are sent with the method for metrics.",
         Message(|| {
             Box::new(MessageChange(|_, message| {
                 if message["method"] == "otlp/exportTraces" {

@@ -13,12 +13,12 @@ use crate::wire::version::Version;
 fault_table![
     ReplaysBelowFromSeq(
         "replays-below-from-seq",
-        "After a snapshot the last envelope that it already holds is sent again.",
+        "After a snapshot, the last envelope that it already includes is sent again.",
         Message(|| Box::<RepeatedBelowSnapshot>::default()),
     ),
     ReplayLeaksChannels(
         "replay-leaks-channels",
-        "A replay holds envelopes of channels that the client did not list.",
+        "A replay contains envelopes of channels that the client did not list.",
         Message(|| Box::<LeakedEnvelopes>::default()),
     ),
     ReplayRepeatsLastSeen(

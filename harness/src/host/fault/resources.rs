@@ -10,12 +10,12 @@ use crate::wire::json::json;
 fault_table![
     PathsEscape(
         "paths-escape",
-        "A `..` in the URI of a file leads out of the area of clients.",
+        "A `..` in the URI of a file gives access outside of the clients' folder.",
         Host(&LiftsRules(&["resource.containment.dotdot"])),
     ),
     LinksFollowed(
         "links-followed",
-        "A link in the area of clients leads out of it.",
+        "A link in the clients' folder gives access outside of it.",
         Host(&LiftsRules(&["resource.containment.symlink"])),
     ),
     GrantsGrow(
@@ -71,7 +71,7 @@ fault_table![
     ),
     PipesHang(
         "pipes-hang",
-        "The host stops reading after a request for a file without an end.",
+        "The host stops reading its connections after a request for a file without an end.",
         Host(&AnswersRequests(&["resourceRead"], |host, call| {
             let path = host.path(call, "uri").ok()?;
             host.stalled |= matches!(host.files.get(&path), Ok(FileNode::Pipe));
@@ -80,7 +80,7 @@ fault_table![
     ),
     LargeReadsHang(
         "large-reads-hang",
-        "The host stops reading after a request for a file that is too large.",
+        "The host stops reading its connections after a request for a file that is too large.",
         Host(&AnswersRequests(&["resourceRead"], |host, call| {
             let path = host.path(call, "uri").ok()?;
             host.stalled |= matches!(host.files.get(&path), Ok(FileNode::Large(_)));

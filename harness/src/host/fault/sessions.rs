@@ -70,7 +70,7 @@ fault_table![
     ),
     SessionNeverReady(
         "session-never-ready",
-        "A session stays in `creating`.",
+        "The lifecycle of a session stays `creating`.",
         Host(&SessionNeverReady),
     ),
     SessionReadyTwice(
@@ -208,7 +208,7 @@ fault_table![
     ),
     ChallengeUnseen(
         "challenge-unseen",
-        "Only the chat shows that a tool call waits for a token.",
+        "A session does not show that a tool call of its chat waits for a token.",
         Host(&AltersAction("session/inputNeededSet", |_, _, action| {
             action["request"]["kind"] != "toolAuthentication"
         })),

@@ -58,7 +58,7 @@ fault_table![
     ),
     ActivitiesMixed(
         "activities-mixed",
-        "The status of chats in the catalog, and of sessions in notifications, is Idle and Error at once.",
+        "The status of chats in the catalog, and of sessions in notifications, has both Idle and Error.",
         Message(|| Box::new(ActivitiesMixed)),
     ),
     MetaDropped(

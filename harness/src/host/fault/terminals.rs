@@ -42,7 +42,7 @@ fault_table![
     ),
     CommandsOverlap(
         "commands-overlap",
-        "Lines that are typed together start all their commands before the first one finishes.",
+        "Lines that are typed together start all of their commands before the first command finishes.",
         Host(&LiftsRules(&["terminal.command.no-nesting"])),
     ),
     CommandFinishesTwice(

@@ -49,7 +49,7 @@ fault_table![
     ),
     AgentsUnprotected(
         "agents-unprotected",
-        "Agents that ask for a token can be used without one.",
+        "Agents that require a token can be used without one.",
         Host(&LiftsRules(&["auth.required.any-command"])),
     ),
     OptionalDemanded(

@@ -139,7 +139,7 @@ fault_table![
     ),
     QueueOvertakesTurn(
         "queue-overtakes-turn",
-        "A queued message starts its turn at once, although one is active.",
+        "A queued message starts its turn immediately, although another turn is active.",
         Host(&LiftsRules(&["chat.queue.consume-after-turn"])),
     ),
     QueueWrongOrder(

@@ -72,7 +72,7 @@ impl AcpChange {
                 for line in all.iter().rev() {
                     lines.remove(*line);
                 }
-                Some(format!("its {} reports left out", all.len()))
+                Some(format!("all {} reports of the call left out", all.len()))
             }
             AcpChange::AgainLater => {
                 let next = reading.next_received(at)?;
@@ -95,7 +95,7 @@ impl AcpChange {
                 lines[at + 1..].iter_mut().for_each(|line| line.at += LATER);
                 let again = TranscriptLine { at: lines[at].at + WORKING, ..lines[called].clone() };
                 lines.insert(at + 1, again);
-                Some(format!("after it the tool of line {} was called", called + 1))
+                Some(format!("the tool of line {} is called after it", called + 1))
             }
         }
     }

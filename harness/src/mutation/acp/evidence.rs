@@ -33,10 +33,14 @@ impl AcpEvidence {
     /// Returns why a mutant without the evidence is undecidable.
     pub fn missing(self) -> &'static str {
         match self {
-            AcpEvidence::CallGoesOn => "nothing more is reported of the call",
-            AcpEvidence::TurnEnds => "the turn does not end by itself in the capture",
-            AcpEvidence::ToolRan => "nobody in the capture knows which tools were called",
-            AcpEvidence::CancelWasHeard => "the answer may have been on its way before the cancel",
+            AcpEvidence::CallGoesOn => "no later report is about the call",
+            AcpEvidence::TurnEnds => {
+                "the capture does not show that the turn ends without a cancel or an error"
+            }
+            AcpEvidence::ToolRan => "the capture does not show which tools ran",
+            AcpEvidence::CancelWasHeard => {
+                "the agent may have sent the answer before it received the cancel"
+            }
         }
     }
 }

@@ -9,18 +9,16 @@ use crate::mutation::acp::rewrite::AcpRewrite;
 use crate::mutation::rewrite::FramePortion::All;
 use crate::mutation::rewrite::RewriteKind;
 
-const META: &str = "types of the protocol may have `_meta`, whose content means nothing to others";
-const STATE: &str =
-    "what an update leaves out stays, a list replaces the one before, and a status may be repeated";
-const DEFAULT: &str = "the schema says what is meant where a member is absent";
-const NULL: &str =
-    "the schema lets the members of an update be null, which leaves them as they were";
+const META: &str = "types of the protocol may have `_meta`, whose content others ignore";
+const STATE: &str = "members that an update leaves out stay, a list replaces the previous list, and a status may be repeated";
+const DEFAULT: &str = "the schema gives the default of an absent member";
+const NULL: &str = "the schema permits null for members of an update, which leaves them unchanged";
 const OWN: &str =
-    "methods that begin with `_` or `$/` are extensions, which clients pass over or refuse";
-const MAY: &str = "an agent may tell this at any time";
-const CHOICE: &str = "which options there are, and in which order, is the agent's choice";
-const REASON: &str = "why a turn ends is the agent's to say";
-const ANY: &str = "raw output, and the data of an error, may be any value";
+    "methods that begin with `_` or `$/` are extensions, which clients ignore or refuse";
+const MAY: &str = "an agent may send this update at any time";
+const CHOICE: &str = "an agent chooses its options and their order";
+const REASON: &str = "an agent chooses the stop reason of a turn";
+const ANY: &str = "raw output and the data of an error may be any value";
 
 const PLAN: &str = r#"{"sessionUpdate":"plan","entries":[{"content":"Look","priority":"low","status":"in_progress"}]}"#;
 const NO_PLAN: &str = r#"{"sessionUpdate":"plan","entries":[]}"#;

@@ -22,19 +22,19 @@ use super::rewrite::FramePortion::{
 use super::rewrite::{LegalRewrite, RewriteKind};
 use crate::wire::version::ProtocolStandard;
 
-const ID: &str = "ids are opaque, and whoever makes them chooses them";
-const NUMBER: &str = "numbers of actions only have to grow";
+const ID: &str = "ids are opaque, and their creator chooses them";
+const NUMBER: &str = "the numbers of actions only have to increase";
 const EXTENSION: &str =
-    "members that a version does not know are extensions, which clients pass over";
-const INSTANT: &str = "ISO 8601 has many forms for one point in time";
-const FRACTION: &str = "JSON does not tell whole numbers with a fraction of zero from others";
-const JSON: &str = "JSON does not tell these texts apart";
-const PIECES: &str = "in how many pieces a text comes is the host's choice";
-const WORDS: &str = "texts for people are the host's choice";
-const TIME: &str = "the protocol gives no times";
-const ORDER: &str = "the protocol orders what stands on one connection";
-const PART: &str = "a capture shows what was recorded";
-const COMPANY: &str = "other clients may come, go and ask what they want";
+    "members that a version does not define are extensions, which clients ignore";
+const INSTANT: &str = "ISO 8601 has several spellings of the same instant";
+const FRACTION: &str = "in JSON, 1 and 1.0 are the same number";
+const JSON: &str = "both texts are the same JSON value";
+const PIECES: &str = "a host chooses how it splits a text";
+const WORDS: &str = "a host chooses the wording of texts for people";
+const TIME: &str = "the protocol sets no times";
+const ORDER: &str = "the protocol only orders messages of the same connection";
+const PART: &str = "a capture may be incomplete";
+const COMPANY: &str = "other clients may connect, disconnect and send requests at any time";
 
 const fn row(name: &'static str, legal: &'static str, kind: RewriteKind) -> LegalRewrite {
     LegalRewrite { name, legal, kind }

@@ -30,7 +30,7 @@ catalogue! {
         "The agent's open requests have different ids, texts or whole numbers. Source: RequestId."
         open "The schema permits the id null, which JSON-RPC discourages, so it is a note.";
     MethodNames "acp.wire.method-names" Must "TR-06" ["acp.tr-06"]
-        "A method that the protocol does not have begins with `_`. Source: extensibility.";
+        "The name of a method that the protocol does not define begins with `_`. Source: extensibility.";
     CustomMembers "acp.wire.no-custom-members" Must "TR-07" ["acp.tr-07"]
         "Types of the protocol have no custom members; custom data belongs in `_meta`. Source: extensibility.";
     StableMembers "acp.wire.stable-members" Note "TR-08" ["acp.tr-08"]
@@ -119,7 +119,7 @@ catalogue! {
         "The options of a session have different ids, and a current value that they list. Source: \
          SessionConfigOption, implied.";
     CommandNames "acp.commands.names" Note "CM-01" ["acp.cm-01"]
-        "Commands have different names, without the slash that calls them. Source: AvailableCommand, implied.";
+        "Commands have unique names, without the leading slash. Source: AvailableCommand, implied.";
     PermissionShape "acp.permission.shape" Must "PM-02" ["acp.pm-02"]
         "A permission request names its session and its call, and the session exists. Source: \
          RequestPermissionRequest.";

@@ -59,10 +59,10 @@ operator_table! {
         update(&["agent_message_chunk", "agent_thought_chunk"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Change::Agent(AcpChange::PastAnswer), &[Itself]),
     row(UpdateDelivery, "new-text-behind-a-cancelled-answer", "More of the answer comes after a cancelled prompt was answered.",
         update(&[]).when(&[Agent(AcpCondition::InCancelledTurn)]), Change::Agent(AcpChange::FollowAnswer("{\"jsonrpc\": \"2.0\", \"method\": \"session/update\", \"params\": {\"sessionId\": \"$params.sessionId\", \"update\": {\"sessionUpdate\": \"agent_thought_chunk\", \"content\": {\"type\": \"text\", \"text\": \"and so on\"}}}}")), &[Itself]),
-    row(UpdateDelivery, "call-of-another-session", "A call is reported in a session that is not there.",
+    row(UpdateDelivery, "call-of-another-session", "A call is reported in a session that does not exist.",
         update(&["tool_call", "tool_call_update"]), Set(One, "/params/sessionId", "\"nobody-made-this-id\""), &[Itself])
         .advised_by("acp.ss-02"),
-    row(UpdateDelivery, "text-of-another-session", "A chunk of a text comes in a session that is not there.",
+    row(UpdateDelivery, "text-of-another-session", "A chunk of a text comes in a session that does not exist.",
         update(&["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"]), Set(One, "/params/sessionId", "\"nobody-made-this-id\""), &[Itself])
         .advised_by("acp.ss-02"),
     row(UpdateDelivery, "update-in-a-batch", "An update is a batch of one.",
@@ -98,9 +98,9 @@ operator_table! {
         update(&["tool_call"]), Set(One, "/params/update/content", "{}"), &[Itself]),
     row(CallMembers, "first-content-text", "The content of a new call is a text.",
         update(&["tool_call"]), Set(One, "/params/update/content", "\"done\""), &[Itself]),
-    row(CallMembers, "first-locations-null", "The locations of a new call is null.",
+    row(CallMembers, "first-locations-null", "The locations of a new call are null.",
         update(&["tool_call"]), Set(One, "/params/update/locations", "null"), &[Itself]),
-    row(CallMembers, "first-locations-text", "The locations of a new call is a text.",
+    row(CallMembers, "first-locations-text", "The locations of a new call are a text.",
         update(&["tool_call"]), Set(One, "/params/update/locations", "\"/w/a\""), &[Itself]),
     row(CallMembers, "first-name-number", "The name of a new call is a number.",
         update(&["tool_call"]), Set(One, "/params/update/name", "4"), &[Itself]),
@@ -134,11 +134,11 @@ operator_table! {
         update(&["tool_call_update"]), Set(One, "/params/update/content", "{}"), &[Itself]),
     row(CallMembers, "updated-content-text", "The content in an update of a call is a text.",
         update(&["tool_call_update"]), Set(One, "/params/update/content", "\"done\""), &[Itself]),
-    row(CallMembers, "updated-locations-object", "The locations in an update of a call is an object.",
+    row(CallMembers, "updated-locations-object", "The locations in an update of a call are an object.",
         update(&["tool_call_update"]), Set(One, "/params/update/locations", "{}"), &[Itself]),
     row(CallMembers, "updated-name-number", "The name in an update of a call is a number.",
         update(&["tool_call_update"]), Set(One, "/params/update/name", "4"), &[Itself]),
-    row(CallMembers, "updated-call-id-missing", "An update of a call does not say which.",
+    row(CallMembers, "updated-call-id-missing", "An update of a call does not name the call.",
         update(&["tool_call_update"]), Remove(One, "/params/update/toolCallId"), &[Itself]),
     row(CallMembers, "updated-own-member", "An update of a call has a member of the agent's own.",
         update(&["tool_call_update"]), Set(One, "/params/update/mood", "\"good\""), &[Itself]),
@@ -146,29 +146,29 @@ operator_table! {
 
 operator_table! {
     STATES
-    row(CallStates, "completed-becomes-pending", "A call that is completed becomes pending.",
+    row(CallStates, "completed-becomes-pending", "A completed call becomes `pending`.",
         update(&["tool_call", "tool_call_update"]).when(&[Is("/params/update/status", "\"completed\"")]), Change::Agent(AcpChange::Follow("{\"jsonrpc\": \"2.0\", \"method\": \"session/update\", \"params\": {\"sessionId\": \"$params.sessionId\", \"update\": {\"sessionUpdate\": \"tool_call_update\", \"toolCallId\": \"$params.update.toolCallId\", \"status\": \"pending\"}}}")), &[Itself])
         .advised_by("acp.tc-11"),
-    row(CallStates, "completed-becomes-in-progress", "A call that is completed becomes in_progress.",
+    row(CallStates, "completed-becomes-in-progress", "A completed call becomes `in_progress`.",
         update(&["tool_call", "tool_call_update"]).when(&[Is("/params/update/status", "\"completed\"")]), Change::Agent(AcpChange::Follow("{\"jsonrpc\": \"2.0\", \"method\": \"session/update\", \"params\": {\"sessionId\": \"$params.sessionId\", \"update\": {\"sessionUpdate\": \"tool_call_update\", \"toolCallId\": \"$params.update.toolCallId\", \"status\": \"in_progress\"}}}")), &[Itself])
         .advised_by("acp.tc-11"),
-    row(CallStates, "completed-becomes-failed", "A call that is completed becomes failed.",
+    row(CallStates, "completed-becomes-failed", "A completed call becomes `failed`.",
         update(&["tool_call", "tool_call_update"]).when(&[Is("/params/update/status", "\"completed\"")]), Change::Agent(AcpChange::Follow("{\"jsonrpc\": \"2.0\", \"method\": \"session/update\", \"params\": {\"sessionId\": \"$params.sessionId\", \"update\": {\"sessionUpdate\": \"tool_call_update\", \"toolCallId\": \"$params.update.toolCallId\", \"status\": \"failed\"}}}")), &[Itself])
         .advised_by("acp.tc-11"),
-    row(CallStates, "failed-becomes-completed", "A call that is failed becomes completed.",
+    row(CallStates, "failed-becomes-completed", "A failed call becomes `completed`.",
         update(&["tool_call", "tool_call_update"]).when(&[Is("/params/update/status", "\"failed\"")]), Change::Agent(AcpChange::Follow("{\"jsonrpc\": \"2.0\", \"method\": \"session/update\", \"params\": {\"sessionId\": \"$params.sessionId\", \"update\": {\"sessionUpdate\": \"tool_call_update\", \"toolCallId\": \"$params.update.toolCallId\", \"status\": \"completed\"}}}")), &[Itself])
         .advised_by("acp.tc-11"),
-    row(CallStates, "failed-becomes-pending", "A call that is failed becomes pending.",
+    row(CallStates, "failed-becomes-pending", "A failed call becomes `pending`.",
         update(&["tool_call", "tool_call_update"]).when(&[Is("/params/update/status", "\"failed\"")]), Change::Agent(AcpChange::Follow("{\"jsonrpc\": \"2.0\", \"method\": \"session/update\", \"params\": {\"sessionId\": \"$params.sessionId\", \"update\": {\"sessionUpdate\": \"tool_call_update\", \"toolCallId\": \"$params.update.toolCallId\", \"status\": \"pending\"}}}")), &[Itself])
         .advised_by("acp.tc-11"),
-    row(CallStates, "in-progress-becomes-pending", "A call that is in_progress becomes pending.",
+    row(CallStates, "in-progress-becomes-pending", "A call in progress becomes `pending`.",
         update(&["tool_call", "tool_call_update"]).when(&[Is("/params/update/status", "\"in_progress\""), Agent(AcpCondition::NotAskedInProgress)]), Change::Agent(AcpChange::Follow("{\"jsonrpc\": \"2.0\", \"method\": \"session/update\", \"params\": {\"sessionId\": \"$params.sessionId\", \"update\": {\"sessionUpdate\": \"tool_call_update\", \"toolCallId\": \"$params.update.toolCallId\", \"status\": \"pending\"}}}")), &[Itself])
         .advised_by("acp.tc-11"),
     row(CallStates, "name-changes", "The name of a tool changes in an update.",
         update(&["tool_call_update"]).when(&[Agent(AcpCondition::NamedBefore)]), Set(One, "/params/update/name", "\"another\""), &[Itself]),
-    row(CallStates, "name-changes-in-permission", "The name of a tool changes where permission is asked for its call.",
+    row(CallStates, "name-changes-in-permission", "A request for permission gives another name for the tool than the report of its call.",
         asks(&["session/request_permission"]).when(&[Agent(AcpCondition::NamedBefore)]), Set(One, "/params/toolCall/name", "\"another\""), &[Itself]),
-    row(CallStates, "completed-from-the-first", "A call that goes on is completed in its first report.",
+    row(CallStates, "completed-from-the-first", "The first report of a call says `completed`, although later reports follow.",
         update(&["tool_call"]), Set(One, "/params/update/status", "\"completed\""), &[FaultEvidence::Agent(AcpEvidence::CallGoesOn)])
         .advised_by("acp.tc-11"),
     row(CallStates, "update-of-an-unknown-call", "An update is about a call that was not reported.",
