@@ -77,6 +77,8 @@ const MEMBERS: &[&str] = &[
     "statement",
     "argument",
     "reducers",
+    "needs",
+    "observed",
     "excluded",
     "when",
     "breach",
@@ -96,6 +98,16 @@ fn requirement(
         return Err((row.at, message.to_owned()));
     }
     let excluded = row.named("excluded", reasons)?;
+    let observed = row.members.contains_key("observed").then(|| row.text("observed")).transpose()?;
+    let needs = match (observed, row.members.contains_key("needs")) {
+        (Some(_), true) => Some(capital(row.one_of("needs", &["capture", "host", "driver"])?)),
+        (None, false) => None,
+        _ => return Err((row.at, "`needs` and `observed` come together".to_owned())),
+    };
+    let observation = observed.zip(needs).map(|(by, needs)| {
+        format!("ClientObservation {{ needs: ObservationNeed::{needs}, by: {by:?} }}")
+    });
+    let observation = observation.map_or_else(|| "None".to_owned(), |it| format!("Some({it})"));
     let when = row.members.contains_key("when").then(|| row.text("when")).transpose()?;
     let breach = match row.members.contains_key("breach") {
         true => capital(row.one_of("breach", &["silence", "content"])?),
@@ -117,7 +129,7 @@ fn requirement(
         "Requirement {{ id: {:?}, weight: Weight::{}, severity: RequirementSeverity::{}, party: BoundParty::{}, \
          since: {}, until: {}, source: {:?}, statement: {:?}, argument: {argument:?}, \
          reducers: &{reducers:?}, excluded: {excluded:?}, \
-         when: {when:?}, breach: BreachKind::{breach} }},",
+         observation: {observation}, when: {when:?}, breach: BreachKind::{breach} }},",
         row.text("id")?,
         capital(weight),
         capital(row.one_of("severity", &["low", "medium", "high", "critical"])?),

@@ -3,6 +3,10 @@
 //!
 //! The whole table is in `reports/oracle/`. A lower score here means that a check detects less than before.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its files has failed")]
+
+use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use ahp_harness::mutation::bases::{self, BaseOptions};
@@ -10,6 +14,7 @@ use ahp_harness::mutation::capture::MutableCapture;
 use ahp_harness::mutation::operator::FaultClass;
 use ahp_harness::mutation::trial::WireTrial;
 use ahp_harness::mutation::{operators, rewrites, table};
+use ahp_harness::report::judged_subject::JudgedSubject;
 use ahp_harness::wire::version::{ProtocolStandard, Version};
 
 use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
@@ -75,6 +80,34 @@ fn the_score_of_each_class_of_mutants_does_not_fall() {
 fn legal_rewrites_have_no_finding() {
     let wanted: Vec<_> = rewrites::of(ProtocolStandard::Ahp).collect();
     expect_no_accusation(captures(), &wanted, COUNT);
+}
+
+/// Judges the clients instead of the host: those of the suite, and those of the captures that break no rule of
+/// clients.
+#[test]
+fn legal_rewrites_of_what_clients_send_have_no_finding() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures/clients");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let kept = files.filter(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with("kept") && name.ends_with(".jsonl")
+    });
+    let mut all: Vec<MutableCapture> = kept
+        .map(|path| {
+            let name = path.display().to_string();
+            MutableCapture::read(&name, fs::read(&path).unwrap().as_slice()).unwrap()
+        })
+        .collect();
+    let own = all.len();
+    all.extend(captures());
+    let of_clients = |capture| MutableCapture { subject: JudgedSubject::clients(None), ..capture };
+    let all: Vec<MutableCapture> = all.into_iter().map(of_clients).collect();
+    // Some scenarios send what no client may send; their captures are left out.
+    let trial = WireTrial::new(all.clone(), 1, COUNT);
+    assert!(trial.captures().len() > own + 20, "{}", trial.captures().len());
+    assert!(trial.captures().iter().take(own).all(|it| it.name.contains("kept")));
+    let wanted: Vec<_> = rewrites::of(ProtocolStandard::Ahp).collect();
+    expect_no_accusation(all, &wanted, COUNT);
 }
 
 #[test]

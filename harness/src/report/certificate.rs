@@ -510,7 +510,7 @@ impl RequirementResult {
             checks: checks.iter().map(|check| check.id).collect(),
             agents: LiteMap::new(),
         };
-        if let Some(reason) = rule.excluded {
+        if let Some(reason) = rule.excluded_for_hosts() {
             (row.outcome, row.reason) = (RequirementOutcome::Excluded, reason.into());
         } else if rule.party == BoundParty::Reducer {
             // A host does not expose its reducers, so the harness folds the host's actions with its own

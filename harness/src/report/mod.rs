@@ -38,6 +38,7 @@ pub mod github;
 pub mod html;
 pub mod jsonl;
 pub mod judge_logs;
+pub mod judged_subject;
 #[cfg(feature = "cli")]
 pub mod junit;
 pub mod kills;
