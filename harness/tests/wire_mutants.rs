@@ -14,7 +14,7 @@ use ahp_harness::mutation::capture::MutableCapture;
 use ahp_harness::mutation::operator::FaultClass;
 use ahp_harness::mutation::trial::WireTrial;
 use ahp_harness::mutation::{operators, rewrites, table};
-use ahp_harness::report::judged_subject::JudgedSubject;
+use ahp_harness::oracle::JudgedParty;
 use ahp_harness::wire::version::{ProtocolStandard, Version};
 
 use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
@@ -69,7 +69,9 @@ fn the_score_of_each_class_of_mutants_does_not_fall() {
             table::of_mutants(&results)
         );
     }
-    let ours = FaultClass::ALL.iter().filter(|class| class.standard() == ProtocolStandard::Ahp);
+    let ours = FaultClass::ALL.iter().filter(|class| {
+        class.standard() == ProtocolStandard::Ahp && class.party() == JudgedParty::Server
+    });
     assert_eq!(LEAST.len(), ours.count());
     let untried: Vec<_> =
         results.iter().filter(|it| it.mutants.is_empty()).map(|it| it.operator.name).collect();
@@ -80,6 +82,27 @@ fn the_score_of_each_class_of_mutants_does_not_fall() {
 fn legal_rewrites_have_no_finding() {
     let wanted: Vec<_> = rewrites::of(ProtocolStandard::Ahp).collect();
     expect_no_accusation(captures(), &wanted, COUNT);
+}
+
+/// The minimum share of killed mutants of each class of clients, in percent.
+const LEAST_OF_CLIENTS: usize = 95;
+
+#[test]
+fn the_score_of_each_class_of_client_mutants_does_not_fall() {
+    let all = captures().into_iter().map(MutableCapture::of_clients).collect();
+    let trial = WireTrial::new(all, 1, COUNT);
+    let wanted: Vec<_> = operators::clients::all().collect();
+    let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
+    let (text, scores) = (table::of_mutants(&results), table::by_class(&results));
+    let ours = FaultClass::ALL.iter().filter(|class| class.party() == JudgedParty::Clients);
+    assert_eq!(scores.len(), ours.count(), "{text}");
+    for (class, score) in scores {
+        let found = score.per_mille().unwrap();
+        assert!(found >= LEAST_OF_CLIENTS * 10, "{}: {found} per mille\n{text}", class.name());
+    }
+    let untried: Vec<_> =
+        results.iter().filter(|it| it.mutants.is_empty()).map(|it| it.operator.name).collect();
+    assert!(untried.len() * 5 < results.len(), "not tried: {untried:?}");
 }
 
 /// Judges the clients instead of the host: those of the suite, and those of the captures that break no rule of
@@ -100,8 +123,7 @@ fn legal_rewrites_of_what_clients_send_have_no_finding() {
         .collect();
     let own = all.len();
     all.extend(captures());
-    let of_clients = |capture| MutableCapture { subject: JudgedSubject::clients(None), ..capture };
-    let all: Vec<MutableCapture> = all.into_iter().map(of_clients).collect();
+    let all: Vec<MutableCapture> = all.into_iter().map(MutableCapture::of_clients).collect();
     // Some scenarios send what no client may send; their captures are left out.
     let trial = WireTrial::new(all.clone(), 1, COUNT);
     assert!(trial.captures().len() > own + 20, "{}", trial.captures().len());

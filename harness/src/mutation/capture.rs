@@ -59,6 +59,11 @@ impl MutableCapture {
         Ok(MutableCapture::new(name.to_owned(), None, lines))
     }
 
+    /// Returns the capture, judged by its clients.
+    pub fn of_clients(self) -> MutableCapture {
+        MutableCapture { subject: JudgedSubject::clients(None), ..self }
+    }
+
     /// Returns the text of the capture, as a capture file contains it.
     pub fn text(&self) -> String {
         let mut out = String::new();
