@@ -122,7 +122,8 @@ fn legal_rewrites_of_what_clients_send_have_no_finding() {
         })
         .collect();
     let own = all.len();
-    all.extend(captures());
+    // The clients of the suite reconnect as each scenario wants, and not as a client should.
+    all.extend(captures().into_iter().filter(|it| !it.text().contains("\"reconnect\"")));
     let all: Vec<MutableCapture> = all.into_iter().map(MutableCapture::of_clients).collect();
     // Some scenarios send what no client may send; their captures are left out.
     let trial = WireTrial::new(all.clone(), 1, COUNT);

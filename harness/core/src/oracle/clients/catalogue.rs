@@ -55,7 +55,8 @@ catalogue! {
         "The `lastSeenServerSeq` of a `reconnect` is the greatest number that the client has processed, from actions and \
          snapshots: a lower one repeats actions, and a higher one loses them. Source: ReconnectParams."
         open "A number certainly has been processed if the client sent a frame at least two seconds after it arrived. \
-              Rejections may count or not.";
+              A number that was not sent to the client is too high if the next action has no higher number; it may \
+              have been sent over a connection that is not recorded. Rejections may count or not.";
     ResumedChannels "clients.resumed-channels" Should "P4"
         ["reconcile.reconnect-drop-missing", "client.subscribe.error-surface"]
         apart ["reconcile.reconnect-drop-missing", "client.subscribe.error-surface"]

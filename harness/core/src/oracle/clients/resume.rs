@@ -36,6 +36,19 @@ pub(super) struct ResumeChecks {
     clients: HashMap<Arc<str>, ClientMemory>,
     /// The clients of connections whose `reconnect` succeeded: the line and the time of the answer.
     resumed: HashMap<ConnId, (u64, Duration)>,
+    /// The numbers that clients have claimed to have processed, and that no frame to them has stated. The
+    /// transcript may lack a connection on which they were sent; a lower number that follows shows that they
+    /// were not.
+    claimed: HashMap<ConnId, ClaimedNumber>,
+}
+
+/// A `lastSeenServerSeq` that is greater than every number that was sent to the client.
+#[derive(Clone, Copy)]
+struct ClaimedNumber {
+    seq: u64,
+    line: u64,
+    /// The greatest number that was sent to the client, and its line.
+    greatest: (u64, u64),
 }
 
 /// What one client has received.
@@ -94,6 +107,9 @@ impl ClientFamily for ResumeChecks {
             }
             OracleStep::Envelope(delivery) => {
                 let (seq, rejected) = (delivery.envelope.seq, delivery.envelope.rejected);
+                if delivery.replayed.is_none() && !rejected {
+                    self.refuted(view, seq, out);
+                }
                 if let Some(memory) = self.here(view) {
                     match rejected {
                         true => memory.stated(seq, line),
@@ -120,6 +136,7 @@ impl ClientFamily for ResumeChecks {
             OracleStep::Closed => self.closed(view, out),
             OracleStep::Gap => {
                 self.resumed.remove(&view.cx.now.conn);
+                self.claimed.remove(&view.cx.now.conn);
                 if let Some(memory) = self.here(view) {
                     *memory = ClientMemory::default();
                 }
@@ -177,12 +194,8 @@ impl ResumeChecks {
         out.counts(true);
         if let Some(seen) = params.get("lastSeenServerSeq").and_then(Value::as_u64) {
             out.seen(Rule::LastSeen);
-            if let Some((greatest, told)) = memory.greatest.filter(|(it, _)| *it < seen) {
-                let message = format!(
-                    "expected `lastSeenServerSeq` to be at most {greatest}, the greatest number \
-                     that the client has received, found {seen}"
-                );
-                out.broken(Rule::LastSeen, message, &[told, line]);
+            if let Some(greatest) = memory.greatest.filter(|(it, _)| *it < seen) {
+                self.claimed.insert(view.cx.now.conn, ClaimedNumber { seq: seen, line, greatest });
             }
             if let Some((processed, told)) = memory.processed.filter(|(it, _)| seen < *it) {
                 let message = format!(
@@ -211,6 +224,20 @@ impl ResumeChecks {
         }
         if memory.gone.values().any(|(_, missing)| !*missing) {
             out.seen_of(Rule::ResumedChannels, REFUSED);
+        }
+    }
+
+    /// Judges a number that a client has claimed by the number of the next action that the host sends.
+    fn refuted(&mut self, view: &ClientView<'_>, next: u64, out: &mut FindingSink) {
+        let Some(claimed) = self.claimed.remove(&view.cx.now.conn) else { return };
+        if next <= claimed.seq {
+            let (greatest, told) = claimed.greatest;
+            let message = format!(
+                "expected `lastSeenServerSeq` to be at most {greatest}, the greatest number that the \
+                 client has received, found {}, and then an action with the number {next}",
+                claimed.seq
+            );
+            out.broken(Rule::LastSeen, message, &[told, claimed.line, view.line()]);
         }
     }
 
@@ -251,6 +278,7 @@ impl ResumeChecks {
 
     /// Judges a connection at its end.
     fn closed(&mut self, view: &ClientView<'_>, out: &mut FindingSink) {
+        self.claimed.remove(&view.cx.now.conn);
         let Some((line, at)) = self.resumed.remove(&view.cx.now.conn) else { return };
         let lists = self.here(view).is_some_and(|memory| memory.lists && memory.whole);
         if lists && view.cx.now.at >= at + view.cx.options.patience() {
