@@ -98,7 +98,8 @@ fn requirement(
         return Err((row.at, message.to_owned()));
     }
     let excluded = row.named("excluded", reasons)?;
-    let observed = row.members.contains_key("observed").then(|| row.text("observed")).transpose()?;
+    let observed =
+        row.members.contains_key("observed").then(|| row.text("observed")).transpose()?;
     let needs = match (observed, row.members.contains_key("needs")) {
         (Some(_), true) => Some(capital(row.one_of("needs", &["capture", "host", "driver"])?)),
         (None, false) => None,

@@ -249,7 +249,11 @@ fn of_clients(name: &str) -> String {
 #[test]
 fn judges_the_clients_of_a_capture() {
     let twice = of_clients("P7-a-second-completion.jsonl");
-    check(&["judge", &twice, "--of", "clients"], 1, &["clients.tool-once", "client.tool.execute-once"]);
+    check(
+        &["judge", &twice, "--of", "clients"],
+        1,
+        &["clients.tool-once", "client.tool.execute-once"],
+    );
     check(&["judge", &twice, "--of", "clients", "--client", "A"], 1, &["clients.tool-once"]);
     let nobody = ["judge", &twice, "--of", "clients", "--client", "B"];
     check(&nobody, 1, &["nothing could be judged", "no message of the client `B`"]);

@@ -50,8 +50,7 @@ fn page() -> String {
             out,
             "\n## {letter}. {title}\n\n| | check | weight | rule |\n|---|---|---|---|\n"
         );
-        let mut rows: Vec<_> =
-            checks().filter(|row| row.invariant.starts_with(letter)).collect();
+        let mut rows: Vec<_> = checks().filter(|row| row.invariant.starts_with(letter)).collect();
         rows.sort_by_key(|row| row.invariant[1..].parse::<u32>().unwrap());
         for row in rows {
             let weight = format!("{:?}", row.weight).to_lowercase();

@@ -69,7 +69,13 @@ pub fn report(text: &str) -> Result<ReportOption, String> {
 #[derive(Args, Clone, Debug, Default)]
 pub struct SubjectOption {
     /// The party to judge: host, or clients
-    #[arg(long = "of", value_name = "PARTY", value_enum, default_value_t, help_heading = "Judging")]
+    #[arg(
+        long = "of",
+        value_name = "PARTY",
+        value_enum,
+        default_value_t,
+        help_heading = "Judging"
+    )]
     party: PartyName,
     /// Judge only this client: a clientId, or the name of a connection
     #[arg(long, value_name = "NAME", help_heading = "Judging")]

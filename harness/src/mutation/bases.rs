@@ -120,8 +120,7 @@ pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     for (name, lines) in found {
         let left_open = left_open(&lines);
         let whole = MutableCapture::new(name.clone(), None, lines);
-        let open =
-            left_open.map(|lines| MutableCapture::new(format!("{name}#open"), None, lines));
+        let open = left_open.map(|lines| MutableCapture::new(format!("{name}#open"), None, lines));
         captures.extend([Some(whole), open].into_iter().flatten());
     }
     captures.retain(is_clean);

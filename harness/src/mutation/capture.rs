@@ -41,7 +41,11 @@ pub struct CaptureJudgement {
 
 impl MutableCapture {
     /// Creates a capture whose host or agent is judged.
-    pub fn new(name: String, assume: Option<Version>, lines: Vec<TranscriptLine>) -> MutableCapture {
+    pub fn new(
+        name: String,
+        assume: Option<Version>,
+        lines: Vec<TranscriptLine>,
+    ) -> MutableCapture {
         MutableCapture { name, assume, subject: JudgedSubject::default(), lines }
     }
 

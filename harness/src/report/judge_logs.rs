@@ -34,12 +34,8 @@ pub fn judge_logs_of(
     subject: &JudgedSubject,
 ) -> JudgedFile {
     let summary = subject.summary(ProtocolStandard::Ahp, fail_on);
-    let mut judged = JudgedFile {
-        summary,
-        version: assume,
-        subject: subject.clone(),
-        ..JudgedFile::default()
-    };
+    let mut judged =
+        JudgedFile { summary, version: assume, subject: subject.clone(), ..JudgedFile::default() };
     let judging = LogJudging { assume, subject };
     let mut orders = logs.orders().into_iter();
     let first = once(logs, logs.in_order(orders.next().unwrap_or_default()), judging);

@@ -26,8 +26,8 @@ use crate::verdict::{CheckReport, FailOn, Status};
 use crate::wire::version::{ProtocolStandard, Version};
 
 use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, RunHeader};
-use super::outage::VoidCase;
 use super::judged_subject::JudgedSubject;
+use super::outage::VoidCase;
 use super::redact::{MARK, REDACTED};
 use super::summary::{CheckTotal, OWN_FRAMES, RunSummary};
 
@@ -416,11 +416,7 @@ impl ForeignCapture {
     }
 }
 
-fn oracle(
-    assume: Option<Version>,
-    standard: ProtocolStandard,
-    subject: &JudgedSubject,
-) -> Oracle {
+fn oracle(assume: Option<Version>, standard: ProtocolStandard, subject: &JudgedSubject) -> Oracle {
     let options = OracleOptions {
         assume_version: assume,
         foreign: true,

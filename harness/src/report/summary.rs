@@ -70,11 +70,7 @@ impl RunSummary {
     }
 
     /// Makes an empty summary with every check of a party of a protocol.
-    pub fn of_party(
-        standard: ProtocolStandard,
-        party: JudgedParty,
-        fail_on: FailOn,
-    ) -> RunSummary {
+    pub fn of_party(standard: ProtocolStandard, party: JudgedParty, fail_on: FailOn) -> RunSummary {
         let none = |row: &CheckRow| (row.id.to_owned(), CheckTotal::default());
         let checks = checks_of(standard, party).iter().map(none).collect();
         RunSummary { fail_on, checks, ..RunSummary::default() }

@@ -109,7 +109,9 @@ impl FindingSink {
     /// Counts an observation of a rule, and an observation of the requirement that the rule names, if any.
     #[inline]
     pub(super) fn seen(&mut self, rule: impl CheckRule) {
-        if let Some(report) = self.reports.get_mut(rule.place()).filter(|_| self.counts && self.judges) {
+        if let Some(report) =
+            self.reports.get_mut(rule.place()).filter(|_| self.counts && self.judges)
+        {
             report.observations += 1;
         }
         if let FindingSubject::Requirement(requirement) = rule.subject() {

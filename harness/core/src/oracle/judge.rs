@@ -95,7 +95,9 @@ pub fn checks_of(standard: ProtocolStandard, party: JudgedParty) -> &'static [Ch
     match (standard, party) {
         (ProtocolStandard::Ahp, JudgedParty::Server) => CHECKS,
         (ProtocolStandard::Ahp, JudgedParty::Clients) => clients::CHECKS,
-        (ProtocolStandard::Acp, _) => acp::CHECKS,
+        (ProtocolStandard::Acp, JudgedParty::Server) => acp::CHECKS,
+        // The clients of agents are those of the harness.
+        (ProtocolStandard::Acp, JudgedParty::Clients) => &[],
     }
 }
 

@@ -19,7 +19,7 @@ use crate::oracle::step::OracleStep;
 use crate::oracle::tools::find;
 
 use super::catalogue::Rule;
-use super::{ClientFamily, ClientView, DispatchedAction, dispatched, sent};
+use super::{ClientFamily, ClientView, SentDispatch, dispatched, sent};
 
 /// Upper bound for the clients whose numbers are remembered.
 const MAX_CLIENTS: usize = 4_096;
@@ -79,7 +79,7 @@ impl ClientDispatches {
 }
 
 /// Judges whether clients may dispatch the action.
-fn right(view: &ClientView<'_>, sent: &DispatchedAction<'_>, out: &mut FindingSink) {
+fn right(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) {
     let row = view.protocol().and_then(|protocol| protocol.action(sent.action_type));
     let Some(row) = row else { return };
     out.seen(Rule::Dispatchable);
@@ -94,7 +94,7 @@ fn right(view: &ClientView<'_>, sent: &DispatchedAction<'_>, out: &mut FindingSi
 }
 
 /// Judges whether the channel is of the action's kind, and whether a completed call belongs to the chat.
-fn place(view: &ClientView<'_>, sent: &DispatchedAction<'_>, out: &mut FindingSink) {
+fn place(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) {
     let row = view.protocol().and_then(|protocol| protocol.action(sent.action_type));
     let known = view.cx.channel(sent.channel);
     let (Some(row), Some(known)) = (row, known) else { return };
@@ -143,7 +143,7 @@ pub(super) fn has_call(state: &Value, call: &str) -> bool {
 const MESSAGES: [(&str, &str); 3] =
     [("turnStarted", "message"), ("pendingMessageSet", "message"), ("draftChanged", "draft")];
 
-fn message_kind(view: &ClientView<'_>, sent: &DispatchedAction<'_>, out: &mut FindingSink) {
+fn message_kind(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) {
     let member = MESSAGES.iter().find(|(name, _)| *name == sent.name).map(|(_, member)| *member);
     let message = member.and_then(|member| given(sent.action, member));
     let kind = message.and_then(|it| text(given(it, "origin")?, "kind"));
@@ -156,7 +156,7 @@ fn message_kind(view: &ClientView<'_>, sent: &DispatchedAction<'_>, out: &mut Fi
     }
 }
 
-fn start_time(view: &ClientView<'_>, sent: &DispatchedAction<'_>, out: &mut FindingSink) {
+fn start_time(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) {
     let started = text(sent.action, "startedAt").filter(|_| sent.name == "turnStarted");
     let Some(started) = started else { return };
     out.seen(Rule::StartTimes);
@@ -167,7 +167,7 @@ fn start_time(view: &ClientView<'_>, sent: &DispatchedAction<'_>, out: &mut Find
 }
 
 /// Judges the entry of an active client that a client dispatches.
-fn own_entry(view: &ClientView<'_>, sent: &DispatchedAction<'_>, out: &mut FindingSink) {
+fn own_entry(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) {
     if !matches!(sent.name, "activeClientSet" | "activeClientChanged") {
         return;
     }
@@ -185,9 +185,8 @@ fn entry_is_own(view: &ClientView<'_>, entry: Option<&str>, out: &mut FindingSin
     let (Some(entry), Some(client)) = (entry, view.client()) else { return };
     out.seen(Rule::OwnEntry);
     if *entry != **client {
-        let message = format!(
-            "expected the client's own id `{client}` in `activeClient`, found `{entry}`"
-        );
+        let message =
+            format!("expected the client's own id `{client}` in `activeClient`, found `{entry}`");
         let line = view.here().map_or(0, |conn| conn.handshake_line);
         out.broken(Rule::OwnEntry, message, &[line, view.line()]);
     }

@@ -69,7 +69,8 @@ impl ClientFamily for DraftChecks {
             }
             // Another client, or the host, may clear the draft.
             OracleStep::Envelope(delivery) => {
-                let clears = delivery.envelope.name == "draftChanged" && !delivery.envelope.rejected;
+                let clears =
+                    delivery.envelope.name == "draftChanged" && !delivery.envelope.rejected;
                 if let Some(draft) = self.drafts.get_mut(&(conn, delivery.channel))
                     && clears
                 {

@@ -11,7 +11,7 @@ use crate::oracle::members::{given, list, text};
 use crate::oracle::step::OracleStep;
 
 use super::catalogue::Rule;
-use super::{ClientFamily, ClientView, DispatchedAction, dispatched, sent};
+use super::{ClientFamily, ClientView, SentDispatch, dispatched, sent};
 
 /// The checks of entries. These checks keep no state.
 pub(super) struct EntryChecks;
@@ -103,7 +103,7 @@ fn operation(
 }
 
 /// Judges whether a chat that a client archives is the default chat of its session.
-fn archives(view: &ClientView<'_>, sent: &DispatchedAction<'_>, out: &mut FindingSink) {
+fn archives(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) {
     if given(sent.action, "isArchived").and_then(Value::as_bool) != Some(true) {
         return;
     }
@@ -129,7 +129,7 @@ fn is_default(view: &ClientView<'_>, session: ChannelId, uri: &str) -> Option<(b
 }
 
 /// Judges whether an entry that a client removes is the last one of its annotation.
-fn removes_entry(view: &ClientView<'_>, sent: &DispatchedAction<'_>, out: &mut FindingSink) {
+fn removes_entry(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) {
     let annotation = text(sent.action, "annotationId").zip(text(sent.action, "entryId"));
     let Some((annotation, entry)) = annotation else { return };
     let last = view.told.every(view, sent.channel, |state| {

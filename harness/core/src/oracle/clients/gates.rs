@@ -17,7 +17,7 @@ use crate::oracle::rule::CheckRule as _;
 use crate::oracle::step::OracleStep;
 
 use super::catalogue::Rule;
-use super::{ClientFamily, ClientView, DispatchedAction, dispatched, sent};
+use super::{ClientFamily, ClientView, SentDispatch, dispatched, sent};
 
 /// Upper bound for the clients whose handshake is remembered.
 const MAX_CLIENTS: usize = 4_096;
@@ -28,7 +28,8 @@ const PRIMARY: &str = "client.workdir.primary";
 const AUTOMATION_METHODS: [&str; 3] =
     ["listAutomationTriggerDefinitions", "runAutomation", "fetchAutomationRuns"];
 /// The methods over a side channel, with the capability that advertises them.
-const ADVERTISED: [(&str, &str); 2] = [("tools/", "serverTools"), ("resources/", "serverResources")];
+const ADVERTISED: [(&str, &str); 2] =
+    [("tools/", "serverTools"), ("resources/", "serverResources")];
 
 /// What the host declared in the handshake of each client.
 #[derive(Default)]
@@ -182,7 +183,7 @@ fn creates_session(view: &ClientView<'_>, params: &Value, out: &mut FindingSink)
 }
 
 /// Judges a change of the working directories of a session or a chat.
-fn directory(view: &ClientView<'_>, sent: &DispatchedAction<'_>, out: &mut FindingSink) {
+fn directory(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) {
     if !sent.name.starts_with("workingDirectory") {
         return;
     }

@@ -208,8 +208,7 @@ impl ClientHandshake {
                 return;
             }
             let refused = self.refused.entry(client);
-            let refused =
-                refused.or_insert(RefusedOffer { offers: Vec::new(), times: 0, line: 0 });
+            let refused = refused.or_insert(RefusedOffer { offers: Vec::new(), times: 0, line: 0 });
             let same = refused.offers == offers;
             *refused = RefusedOffer {
                 offers,

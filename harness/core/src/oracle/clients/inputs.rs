@@ -10,7 +10,7 @@ use crate::oracle::rule::CheckRule as _;
 use crate::oracle::step::OracleStep;
 
 use super::catalogue::Rule;
-use super::{ClientFamily, ClientView, DispatchedAction, dispatched};
+use super::{ClientFamily, ClientView, SentDispatch, dispatched};
 
 /// The requirements of [`Rule::InputAnswers`].
 const KINDS: &str = "client.input.answer-kinds";
@@ -58,7 +58,7 @@ impl ClientFamily for InputChecks {
 /// Judges whether the kind of an answer fits the question.
 fn kind(
     view: &ClientView<'_>,
-    sent: &DispatchedAction<'_>,
+    sent: &SentDispatch<'_>,
     id: &str,
     (question, answer): (&str, &Value),
     out: &mut FindingSink,
@@ -96,12 +96,7 @@ fn fits(question: &Value, value: &str) -> bool {
 }
 
 /// Judges whether all required questions of an accepted request are answered.
-fn required(
-    view: &ClientView<'_>,
-    sent: &DispatchedAction<'_>,
-    id: &str,
-    out: &mut FindingSink,
-) {
+fn required(view: &ClientView<'_>, sent: &SentDispatch<'_>, id: &str, out: &mut FindingSink) {
     let answers = given(sent.action, "answers");
     let asks = |state: &Value| {
         request_of(state, id).is_some_and(|request| required_questions(request).next().is_some())
@@ -134,9 +129,8 @@ fn required(
 
 fn required_questions(request: &Value) -> impl Iterator<Item = &str> {
     let questions = list(request, "questions").iter();
-    let required = |question: &&Value| {
-        given(question, "required").and_then(Value::as_bool) == Some(true)
-    };
+    let required =
+        |question: &&Value| given(question, "required").and_then(Value::as_bool) == Some(true);
     questions.filter(required).filter_map(|question| text(question, "id"))
 }
 

@@ -195,22 +195,16 @@ fn sent<'a>(step: &OracleStep<'a>) -> Option<(&'a Message, &'a str)> {
 }
 
 /// Returns the action that a client dispatches in this step.
-fn dispatched<'a>(step: &OracleStep<'a>) -> Option<DispatchedAction<'a>> {
+fn dispatched<'a>(step: &OracleStep<'a>) -> Option<SentDispatch<'a>> {
     let OracleStep::Dispatched { seen, channel, client_seq, .. } = step else { return None };
     let action = seen.message()?.params().get("action")?;
     let action_type = action.get("type")?.as_str()?;
     let name = action_type.split_once('/').map_or("", |(_, name)| name);
-    Some(DispatchedAction {
-        channel: *channel,
-        client_seq: *client_seq,
-        action,
-        action_type,
-        name,
-    })
+    Some(SentDispatch { channel: *channel, client_seq: *client_seq, action, action_type, name })
 }
 
 /// An action that a client dispatches.
-struct DispatchedAction<'a> {
+struct SentDispatch<'a> {
     channel: super::channel::ChannelId,
     client_seq: i64,
     action: &'a Value,

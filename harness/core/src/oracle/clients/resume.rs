@@ -241,13 +241,7 @@ impl ResumeChecks {
         }
     }
 
-    fn answered(
-        &mut self,
-        view: &ClientView<'_>,
-        method: &str,
-        params: &Value,
-        message: &Message,
-    ) {
+    fn answered(&mut self, view: &ClientView<'_>, method: &str, params: &Value, message: &Message) {
         let line = view.line();
         let failed = message.error().is_some();
         let Some(memory) = self.here(view) else { return };

@@ -161,7 +161,11 @@ impl ToldStates {
                     conn.own.pop_front();
                 }
                 let (channel, client_seq) = (sent.channel, sent.client_seq);
-                conn.own.push_back(OwnDispatch { channel, client_seq, action: sent.action.clone() });
+                conn.own.push_back(OwnDispatch {
+                    channel,
+                    client_seq,
+                    action: sent.action.clone(),
+                });
             }
             OracleStep::Reconnected { result, .. } => {
                 let client = cx.here().and_then(|conn| conn.client_id.as_ref());
@@ -252,7 +256,8 @@ impl ToldChannel {
 
     /// Folds the actions that the client has certainly processed.
     fn settle(&mut self, settled: Duration) {
-        while self.recent.len() > MAX_RECENT || self.recent.front().is_some_and(|it| it.0 <= settled)
+        while self.recent.len() > MAX_RECENT
+            || self.recent.front().is_some_and(|it| it.0 <= settled)
         {
             let Some((_, action)) = self.recent.pop_front() else { return };
             apply(self.protocol.version(), self.kind, &mut self.state, &action);

@@ -17,7 +17,7 @@ use crate::oracle::step::{ActionDelivery, OracleStep};
 use crate::oracle::tools::find;
 
 use super::catalogue::Rule;
-use super::{ClientFamily, ClientView, DispatchedAction, dispatched};
+use super::{ClientFamily, ClientView, SentDispatch, dispatched};
 
 /// Upper bound for the completions that are remembered.
 const MAX_COMPLETED: usize = 16_384;
@@ -61,7 +61,7 @@ impl ClientTools {
     fn once(
         &mut self,
         view: &ClientView<'_>,
-        sent: &DispatchedAction<'_>,
+        sent: &SentDispatch<'_>,
         call: &str,
         out: &mut FindingSink,
     ) {
@@ -110,12 +110,7 @@ impl ClientTools {
 }
 
 /// Judges a completion by the state of the call that the client has received.
-fn judge_status(
-    view: &ClientView<'_>,
-    sent: &DispatchedAction<'_>,
-    call: &str,
-    out: &mut FindingSink,
-) {
+fn judge_status(view: &ClientView<'_>, sent: &SentDispatch<'_>, call: &str, out: &mut FindingSink) {
     let Some(client) = view.client() else { return };
     let failed = given(sent.action, "result").and_then(|result| result.get("success"));
     let failed = failed.and_then(Value::as_bool) == Some(false);

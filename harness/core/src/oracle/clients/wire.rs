@@ -263,7 +263,8 @@ fn method_of_version(
             out.weaker(Rule::SelectedVersion.about(None), Weight::Note, message, &line);
         }
         None => {
-            let elsewhere = |other: &&Protocol| other.method(method).is_some_and(|it| it.from_client);
+            let elsewhere =
+                |other: &&Protocol| other.method(method).is_some_and(|it| it.from_client);
             if let Some(other) = versions().find(elsewhere) {
                 let message = format!(
                     "expected a method of version {version}, found `{method}`, which version {} has",
