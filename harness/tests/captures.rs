@@ -135,9 +135,9 @@ fn expect_both(judged: JudgedCaptures, rows: &[CheckRow]) {
         let clean = checks.values().all(|total| total.findings == 0);
         for (id, total) in checks {
             if total.findings > 0 {
-                broken.insert(id);
+                broken.insert(id.as_str());
             } else if clean && total.observations > 0 {
-                kept.insert(id);
+                kept.insert(id.as_str());
             }
         }
     }

@@ -139,6 +139,12 @@ impl TokenChecks {
                 out.broken(Rule::TokenLifetime, message, &[line]);
             }
         }
+        let replaces = self.tokens.iter().any(|((of, about, _), token)| {
+            of == client && about == resource && token.expired.is_some()
+        });
+        if replaces {
+            out.seen(Rule::ExpiredToken);
+        }
         let key = (Arc::clone(client), resource.to_owned(), token.to_owned());
         if let Some(known) = self.tokens.get(&key) {
             delivered_again(view, known, expires_in, out);
@@ -162,7 +168,6 @@ fn delivered_again(
     out: &mut FindingSink,
 ) {
     let (now, line) = (view.cx.now.at, view.line());
-    out.seen(Rule::ExpiredToken);
     if let Some((told, at)) = known.expired
         && now >= at + view.reaction()
     {

@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::transcript::ConnId;
+use crate::wire::channel::{OLD_ROOT, ROOT};
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 use crate::wire::percent;
@@ -127,7 +128,8 @@ impl NameChecks {
         }
         let one = USED.iter().filter_map(|name| text(params, name));
         let lists = LISTED.iter().flat_map(|name| list(params, name)).filter_map(Value::as_str);
-        for uri in one.chain(lists) {
+        // Everybody knows the URI of the root channel.
+        for uri in one.chain(lists).filter(|uri| *uri != ROOT && *uri != OLD_ROOT) {
             if self.known.contains(uri) {
                 out.seen(Rule::VerbatimUris);
             } else if let Some((written, line)) = self.normal.get(&normalised(uri)) {
