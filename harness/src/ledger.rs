@@ -1,7 +1,8 @@
 //! The requirements of the specification: identifier, weight, source and argument of each requirement.
 //!
-//! The rows are in `protocol/requirements/<version>.toml`, one table per requirement, sorted by identifier. The
-//! build script compiles the rows into the binary. Every verdict of the harness refers to a row: a scenario or
+//! The rows are in `protocol/requirements/ahp.toml` and `acp-1.toml`, one table per requirement, sorted by
+//! identifier, with the differences of older versions. The build script compiles a ledger per version into the
+//! binary. Every verdict of the harness refers to a row: a scenario or
 //! a check names the identifier, and the row gives the weight of a breach. If a rule without a keyword weighs
 //! more than a note, its row has an argument for the weight.
 //!
