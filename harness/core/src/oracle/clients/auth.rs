@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 use crate::wire::validate::MessageOrigin;
@@ -27,6 +28,8 @@ const AGED: Duration = Duration::from_secs(10);
 pub(super) struct TokenChecks {
     /// The clients whose handshake is in the transcript.
     whole: HashSet<Arc<str>>,
+    /// Whether the host has sent the root state, which names the resources of its agents.
+    named: bool,
     /// The resources that the host has named.
     resources: HashSet<String>,
     /// The delivered tokens, by client, resource and token.
@@ -69,6 +72,7 @@ impl ClientFamily for TokenChecks {
                     self.required(view, message.params());
                 }
             }
+            OracleStep::Snapshot { kind: Some(ChannelKind::Root), .. } => self.named = true,
             OracleStep::Gap => self.whole.clear(),
             _ => {}
         }
@@ -121,7 +125,8 @@ impl TokenChecks {
             return;
         };
         let (now, line) = (view.cx.now.at, view.line());
-        if self.whole.contains(client) && self.resources.len() < MAX_KNOWN {
+        let known = self.named && self.resources.len() < MAX_KNOWN;
+        if known && self.whole.contains(client) {
             out.seen(Rule::AuthResource);
             if !self.resources.contains(resource) {
                 let message = format!(

@@ -141,7 +141,8 @@ catalogue! {
          CompletionsParams.offset.";
     AuthResource "clients.auth-resource" Must "P12" ["client.auth.resource-match"]
         "A client delivers a token only for a resource that the host has named: otherwise the token reaches a host that \
-         did not ask for it. Source: authentication.md, token delivery.";
+         did not ask for it. Source: authentication.md, token delivery."
+        open "Judged if the transcript has the root state, where the host names the resources of its agents.";
     TokenLifetime "clients.token-lifetime" Must "P12" ["client.auth.expiresIn"]
         "`expiresIn` is positive, and smaller by the elapsed time when the same token is delivered again. Source: \
          AuthenticateParams.expiresIn."

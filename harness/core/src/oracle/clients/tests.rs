@@ -65,6 +65,24 @@ fn a_client_is_not_blamed_for_frames_that_it_may_not_have_read() {
     assert_eq!(play("A", "A got chat 6 cancel t1\nwait 3"), ["clients.tool-cancelled"]);
 }
 
+/// The host names its resources in the root state. A client that has not received it may know them from elsewhere.
+#[test]
+fn a_resource_is_judged_only_if_the_root_state_is_known() {
+    let script = |between: &str| {
+        format!(
+            r#"A open
+            A ask 1 initialize {{"channel":"ahp-root://","protocolVersions":["1.0.0"],"clientId":"A"}}
+            A ok 1 {{"protocolVersion":"1.0.0","serverSeq":5,"snapshots":[]}}
+            {between}
+            A ask 2 authenticate {{"channel":"ahp-root://","resource":"https://api.example","token":"t"}}
+            A ok 2 {{}}"#
+        )
+    };
+    assert_eq!(checks(&script("")), ["clients.root-subscribed"]);
+    let both = ["clients.root-subscribed", "clients.auth-resource"];
+    assert_eq!(checks(&script("A sub root 5")), both);
+}
+
 #[test]
 fn a_restart_of_the_host_makes_numbers_meaningless() {
     let script = |between: &str| {
