@@ -423,11 +423,13 @@ impl ClaimFit<'_> {
         let claim = claim_of(&step);
         let on_itself = claim.is_some_and(|claim| claim.rests == OnItself);
         let names = names_in(&step);
-        let lasts = claim.is_some_and(|claim| claim.rests == AcrossRestart);
-        let apart = !on_itself
-            && names.iter().any(|name| {
-                self.apart.contains(name) || claim.is_some() && !lasts && self.lost.contains(name)
-            });
+        let apart = !on_itself && !names.is_disjoint(&self.apart);
+        // The host may have lost what the claim is about, whatever it did before.
+        let lost =
+            claim.is_some_and(|claim| claim.rests == OnBefore) && !names.is_disjoint(&self.lost);
+        if lost && !apart {
+            return self.open(step);
+        }
         let races = claim.is_some() && !on_itself && self.pending.cross(&step);
         if self.lacks(&step) || self.is_unmet(&step) || apart || races || odd && claim.is_some() {
             self.apart.extend(names);

@@ -20,9 +20,9 @@ use super::hold::{StepEnding, names_in};
 
 /// The delays between the two steps, in milliseconds. An agent of the reference host takes a few milliseconds
 /// for a step; other hosts take longer.
-const DELAYS: [u64; 8] = [0, 0, 1, 3, 10, 30, 100, 300];
-/// The pause after the two steps, in which the host can process both.
-const AFTER: &str = "100ms";
+const DELAYS: [u64; 7] = [0, 0, 1, 3, 10, 30, 80];
+/// The pause after the two steps, in which the host can process both, in milliseconds.
+const AFTER: u64 = 100;
 /// The identifiers of requests that no step waits for, far from all others.
 const OWN_IDS: usize = 9_700;
 /// A number that makes the choices of a race independent of the choices of its conversation.
@@ -75,7 +75,7 @@ pub fn raced(draft: &ScenarioDraft, seed: u64) -> Option<RacedConversation> {
         steps.push(json!({"rest": {"for": format!("{delay}ms")}}));
     }
     steps.push(other.step.clone());
-    steps.push(json!({"rest": {"for": AFTER}}));
+    steps.push(json!({"rest": {"for": format!("{AFTER}ms")}}));
     if let Some(by) = &held {
         steps.push(json!({"resume": {"by": by.as_str()}}));
     }
@@ -105,6 +105,7 @@ fn pairs(steps: &[Value]) -> Vec<StepPair> {
             && by != other
             && !names_in(one).is_disjoint(&names_in(step))
             && !steps.get(first..second).unwrap_or_default().iter().any(|it| feeds(it, step))
+            && [first, second].iter().all(|at| is_free(steps, *at))
         {
             found.push(StepPair { first, second });
         }
@@ -124,6 +125,15 @@ fn acts(step: &Value) -> bool {
 fn waits(step: &Value) -> bool {
     let row = verb_of(step).and_then(|(verb, _)| VERBS.iter().find(|row| row.name == verb));
     row.is_some_and(|row| row.asserts || ["barrier", "rest", "await"].contains(&row.name))
+}
+
+/// Returns whether no later step uses a name that the outcome of a dispatch binds.
+fn is_free(steps: &[Value], at: usize) -> bool {
+    let (Some(step), later) = (steps.get(at), steps.get(at + 1..).unwrap_or_default()) else {
+        return false;
+    };
+    let waits = ["request", "subscribe", "reconnect"].iter().any(|verb| step.get(verb).is_some());
+    waits || !binds_for(step, later)
 }
 
 /// Returns whether a later step uses a name that a step binds.
@@ -155,9 +165,9 @@ fn unawaited(step: &Value, later: &[Value], number: usize) -> UnawaitedStep {
     }
     let binds = binds_for(step, later);
     match verb_of(step) {
-        Some((verb @ ("request" | "subscribe"), members)) if !binds || verb == "subscribe" => {
+        Some((verb @ ("request" | "subscribe"), members)) if !binds => {
             let id = OWN_IDS + number;
-            let method = members["method"].as_str().unwrap_or("subscribe");
+            let method = members["method"].as_str().unwrap_or(verb);
             let mut params = members.get("params").cloned().unwrap_or_else(|| json!({}));
             if let Some(channel) = members.get("channel") {
                 params["channel"] = channel.clone();
@@ -172,11 +182,8 @@ fn unawaited(step: &Value, later: &[Value], number: usize) -> UnawaitedStep {
             }});
             UnawaitedStep { by, step, answer: Some(answer), waits: None }
         }
-        Some((verb @ ("request" | "reconnect"), _)) => {
-            let result = match (verb, binds) {
-                ("request", true) => step.pointer("/request/result").cloned(),
-                _ => None,
-            };
+        Some(("request" | "subscribe" | "reconnect", members)) => {
+            let result = members.get("result").filter(|_| binds).cloned();
             if let Some(members) = members_mut(&mut open) {
                 members.insert("result", result.clone().unwrap_or(json!(true)));
                 if result.is_none() {
@@ -209,7 +216,10 @@ pub fn open_orders(draft: &ScenarioDraft) -> Vec<OpenOrder> {
     for (second, step) in draft.steps.iter().enumerate() {
         if !acts(step) && step.get("send").is_none() {
             // A short delay does not order two frames; every other wait does.
-            let short = step.get("rest").is_some() || step.get("pause").is_some();
+            let pause =
+                step.pointer("/rest/for").and_then(|pause| pause.as_str()?.strip_suffix("ms"));
+            let pause = pause.and_then(|pause| pause.parse::<u64>().ok());
+            let short = step.get("pause").is_some() || pause.is_some_and(|pause| pause < AFTER);
             last = last.filter(|_| short);
             continue;
         }
