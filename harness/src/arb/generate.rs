@@ -33,6 +33,8 @@ pub struct ConversationGenerator {
     seed: u64,
     taste: DrawTaste,
     offers: HostOffers,
+    /// The theme of every conversation; `None` for any theme.
+    theme: Option<&'static str>,
 }
 
 /// The properties of a target that decide which moves are possible.
@@ -365,7 +367,7 @@ const THEMES: &[ConversationTheme] = &[
 ];
 
 /// The theme that needs a host that can be restarted.
-const RESTARTS: &str = "restarts";
+pub const RESTARTS: &str = "restarts";
 /// The themes whose details differ between hosts: file locations, shell output, valid tokens.
 const OWN: &[&str] =
     &["files", "watches", "grants", "changes", "folders", "telemetry", "tokens", "providers"];
@@ -396,7 +398,13 @@ impl ConversationGenerator {
     pub fn new(version: Version, seed: u64, taste: DrawTaste) -> ConversationGenerator {
         // In a version with another vocabulary, no capability is assumed.
         let detected = if is_plain(version) { &[] } else { sim::detected(version) };
-        ConversationGenerator { version, seed, taste, offers: HostOffers::of(detected) }
+        let offers = HostOffers::of(detected);
+        ConversationGenerator { version, seed, taste, offers, theme: None }
+    }
+
+    /// Returns the generator of conversations with one theme.
+    pub fn about(self, theme: &'static str) -> ConversationGenerator {
+        ConversationGenerator { theme: Some(theme), ..self }
     }
 
     /// Returns the generator for a host with these capabilities.
@@ -423,11 +431,12 @@ impl ConversationGenerator {
 
 /// Generates the conversation of a seed.
 fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<DrawnSequence> {
-    let ConversationGenerator { version, taste, offers, .. } = generator.clone();
+    let ConversationGenerator { version, taste, offers, theme: only, .. } = generator.clone();
     let mut draw = ConversationDraw::new(version, seed, (taste, offers), &["A", "B", "C"])?;
     let fits = |theme: &&ConversationTheme| {
         (taste.reference || !OWN.contains(&theme.name))
             && (taste.restarts != HostRestarts::Never || theme.name != RESTARTS)
+            && only.is_none_or(|only| theme.name == only)
     };
     let themes: Vec<&ConversationTheme> = THEMES.iter().filter(fits).collect();
     let theme = *draw.dice.pick(&themes)?;

@@ -194,7 +194,8 @@ fn runs_once(
     run: &Value,
 ) -> Option<()> {
     let Some(by) = draw.somebody() else { return Some(()) };
-    // This is a premise: the host has kept the automation.
+    // These are premises: the host serves the client, and has kept the automation.
+    draw.put(json!({"request": {"by": by.as_str(), "method": "listSessions", "result": true}}))?;
     draw.put(json!({"snapshot": {
         "of": "ahp-automations://",
         "state": {"entries": {"$contains": [{"resource": automation.clone()}]}},
@@ -214,13 +215,18 @@ fn runs_once(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arb::generate::{ConversationGenerator, DrawTaste};
+    use crate::arb::generate::{ConversationGenerator, DrawTaste, RESTARTS};
     use crate::wire::version::Version;
 
     fn texts(restarts: HostRestarts) -> Vec<String> {
         let taste = DrawTaste { restarts, ..DrawTaste::FOREIGN };
         let generator = ConversationGenerator::new(Version::V1_0, 1, taste);
-        let all = (0..300).filter_map(|number| generator.sequence(number));
+        // The theme about restarts needs a host that can be restarted.
+        let generator = match restarts {
+            HostRestarts::Never => generator.about("lines"),
+            _ => generator.about(RESTARTS),
+        };
+        let all = (0..20).filter_map(|number| generator.sequence(number));
         all.map(|it| it.draft.text()).collect()
     }
 
