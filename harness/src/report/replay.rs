@@ -634,7 +634,7 @@ impl ReplayedScenario {
             }
             DriverOutput::Flood { .. }
             | DriverOutput::Hold { .. }
-            | DriverOutput::Restart
+            | DriverOutput::Restart { .. }
             | DriverOutput::Release(_)
             | DriverOutput::Errand(_) => {}
             output => return Some(Some(output)),
