@@ -55,8 +55,6 @@ const WAITING: usize = 8;
 /// needs only short waits.
 const PATIENCE: u32 = 10;
 const LEAST: Duration = Duration::from_millis(300);
-/// The time for examining findings after the budget has run out.
-pub(super) const LAST_EXAMINATION: Duration = Duration::from_secs(60);
 /// The maximum number of recently ended conversations that are suspected when the host ends.
 const MAX_RECENT: usize = 16;
 
@@ -153,7 +151,7 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Plays until the budget has run out, and examines the findings.
+    /// Plays until the time of the campaign has run out, and examines the findings.
     pub(super) async fn go(&mut self) -> CommandOutcome {
         let began = Instant::now();
         let before = self.campaign.took;
@@ -161,10 +159,7 @@ impl<'a> FuzzHunt<'a> {
         let mut playing: JoinSet<PlayedSequence> = JoinSet::new();
         let mut examining: JoinSet<(FindingCandidate, ExaminationResult)> = JoinSet::new();
         let mut interrupted = interrupts();
-        if let Some(budget) = self.fuzz.budget().filter(|_| self.fuzz.is_outside()) {
-            self.context.error(&format!("ends after {budget:?} at the latest (`--time`)\n"));
-        }
-        let (mut stopping, mut ended) = (None, None);
+        let mut stopping = None;
         self.watch.ready().await;
         loop {
             self.examine_next(&mut examining, stopping);
@@ -213,12 +208,6 @@ impl<'a> FuzzHunt<'a> {
                 () = tokio::time::sleep(IDLE) => {}
             }
             self.campaign.took = before + began.elapsed();
-            if stopping.is_some() {
-                let since = *ended.get_or_insert_with(Instant::now);
-                if since.elapsed() > LAST_EXAMINATION && !self.target.is_embedded() {
-                    self.give_up(&mut examining);
-                }
-            }
             if let Some(reason) = self.watch.gone().map(str::to_owned) {
                 self.save()?;
                 return Err(CommandStop::unreachable(format!(
@@ -243,31 +232,31 @@ impl<'a> FuzzHunt<'a> {
                 self.context.error(&self.progress());
             }
         }
-        let found = if self.campaign.failures().next().is_none() {
-            CommandExit::Ok
-        } else {
-            CommandExit::Failed
-        };
-        Ok(if stopping == Some(CommandExit::Interrupted) {
-            CommandExit::Interrupted
-        } else {
-            found
+        Ok(match stopping {
+            Some(CommandExit::Interrupted) => CommandExit::Interrupted,
+            _ => self.result(),
         })
     }
 
-    /// Drops the findings that are not examined yet, and prints their number.
-    fn give_up(&mut self, examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>) {
-        let left = self.waiting.len() + examining.len();
+    fn result(&self) -> CommandExit {
+        match self.campaign.failures().next() {
+            None => CommandExit::Ok,
+            Some(_) => CommandExit::Failed,
+        }
+    }
+
+    /// Ends a campaign whose budget ran out while conversations were played or findings were examined. Prints
+    /// the number of findings that are not examined.
+    pub(super) fn cut_short(&mut self) -> CommandExit {
         let known = self.waiting.iter().filter(|it| self.campaign.has_cause_of(&it.finding));
-        let known = known.count();
+        let (left, known) = (self.pending.len(), known.count());
         if left > 0 {
             self.context.error(&format!(
                 "note: the time was over before {left} new findings could be examined; {known} of \
                  them look like findings that were examined\n"
             ));
         }
-        self.waiting.clear();
-        examining.abort_all();
+        self.result()
     }
 
     fn died(&mut self, error: &tokio::task::JoinError) {
