@@ -54,14 +54,23 @@ impl CertifyArguments {
         let run = self.run.with_everything(reports)?;
         folder(&self.out)?;
         let format = run.format;
-        let code = run.main(context)?;
-        if !file.exists() {
-            return Ok(code);
+        let written = || fs::metadata(&file).and_then(|about| about.modified()).ok();
+        let before = written();
+        let outcome = run.main(context);
+        let interrupted = outcome.as_ref().is_err_and(|stop| stop.code == CommandExit::Interrupted);
+        // An interrupted run has no time left, and a mistake of the user leaves the files of an earlier run.
+        if interrupted || written() == before {
+            return outcome;
         }
-        let (verdict, said) = write(&file, &self.out)?;
+        let (verdict, said) = match write(&file, &self.out) {
+            Ok(made) => made,
+            Err(_) if outcome.is_err() => return outcome,
+            Err(stop) => return Err(stop),
+        };
         if format != ConsoleDetail::Json {
             context.say(&said);
         }
+        let code = outcome?;
         let conformant =
             matches!(verdict, ProfileVerdict::Conformant | ProfileVerdict::NotApplicable);
         Ok(if conformant { code } else { code.max(CommandExit::Failed) })
@@ -134,7 +143,15 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandSto
             CommandStop::fault(format!("`{}` could not be written: {error}", path.display()))
         })?;
     }
-    Ok((certificate.verdict(), said(&certificate, out)))
+    let mut text = said(&certificate, out);
+    if run.left_out > 0 {
+        let left_out = run.left_out;
+        let _ = writeln!(
+            text,
+            "note: {left_out} results are counted and not listed: the run has too many"
+        );
+    }
+    Ok((certificate.verdict(), text))
 }
 
 /// Lists the parts of the protocol tables that the run has shown: in the whole run, and with each agent of a

@@ -1,6 +1,5 @@
 //! `ahp-harness show`: shows the conversation of a scenario on the terminal.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
@@ -14,6 +13,7 @@ use crate::report::summary::OWN_FRAMES;
 
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::files;
 
 /// Shows the conversation of a scenario of a run: the messages, and those that prove the findings.
 ///
@@ -38,8 +38,7 @@ pub struct ShowArguments {
 impl ShowArguments {
     pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let name = self.file.display();
-        let input = File::open(&self.file)
-            .map_err(|error| CommandStop::usage(format!("`{name}` could not be read: {error}")))?;
+        let input = files::open(&self.file)?;
         let found = finished::one(BufReader::new(input), &self.case)
             .map_err(|error| CommandStop::usage(format!("{name}: {error}")))?;
         let Some((report, conversation)) = found else {

@@ -1,6 +1,5 @@
 //! `ahp-harness view`: shows a run, capture or log as a page for a browser.
 
-use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,6 +8,7 @@ use crate::report::conversation::DrawnConversation;
 use crate::report::html::viewer::viewer;
 use crate::report::judge_logs::judge_logs;
 use crate::report::replay;
+use crate::transcript::reader::TranscriptReader;
 use crate::verdict::FailOn;
 
 use super::captures::{self, CaptureInput};
@@ -17,6 +17,8 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// The maximum number of messages that a page shows.
 const MAX_ROWS: usize = 20_000;
+/// The maximum number of bytes of the lines that a page shows.
+const MAX_BYTES: usize = 8 << 20;
 /// The maximum number of bytes of a frame that a page shows.
 const FRAME: usize = 1_500;
 
@@ -38,13 +40,15 @@ impl ViewArguments {
         let (name, conversation, judged, left_out) = match captures::open(&self.files)? {
             CaptureInput::Capture(name, input) => {
                 let mut lines = Vec::new();
-                let mut left_out = 0;
-                for (number, line) in (1..).zip(input.lines()) {
-                    let line = line.map_err(|error| wrong(&name, error.to_string()))?;
-                    match lines.len() < MAX_ROWS {
-                        true => lines.push((number, line)),
+                let (mut left_out, mut bytes) = (0, 0);
+                let mut reader = TranscriptReader::new(input);
+                // The judgement below reports a line that cannot be read.
+                while let Ok(Some((number, line))) = reader.next_line() {
+                    match lines.len() < MAX_ROWS && bytes + line.len() <= MAX_BYTES {
+                        true => lines.push((number, line.to_owned())),
                         false => left_out += 1,
                     }
+                    bytes += line.len();
                 }
                 let CaptureInput::Capture(_, again) = captures::open(&self.files)? else {
                     return Err(wrong(&name, "it changed while it was read".to_owned()));

@@ -53,6 +53,9 @@ pub enum ProbeError {
         /// The host's answer.
         answer: String,
     },
+    /// The time budget was over before the first look was.
+    #[error("the time budget was over before the first look at the target (hint: `--budget`)")]
+    Late,
 }
 
 /// Connects, completes the handshake, detects the capabilities and disconnects. A host that is silent or

@@ -92,7 +92,7 @@ catalogue! {
         "One `serverSeq` stands for one action: its channel, content and origin are the same on every \
          connection, otherwise clients diverge. Source: ActionEnvelope.serverSeq."
         open "Connections of other versions and connections that asked for merged delivery are not compared, \
-              nor are numbers beyond the limit of 16,384 actions or 64 MiB.";
+              nor are numbers beyond the limit of 16,384 actions or 16 MiB.";
     OrderAgreement "sequence.order-agreement" Essential "A3" ["envelope.total-order"]
         "Every subscriber of a channel sees its actions in the same order, otherwise folded states \
          diverge. Source: the reducers are not commutative.";
@@ -637,7 +637,7 @@ catalogue! {
         "A replay holds every accepted action on the resumed channels after `lastSeenServerSeq`, in \
          order, and nothing else. Source: lifecycle.md, reconnection."
         open "The missed actions are known from what other connections received, within the limit of 16,384 \
-              actions or 64 MiB; older actions are not judged. A newer action that arrives before the replay is \
+              actions or 16 MiB; older actions are not judged. A newer action that arrives before the replay is \
               a note, because a client may keep the action until the replay.";
     NeverPartial "reconnect.never-partial" Essential "M5" ["reconnect.snapshot.when-too-old"]
         "When the host no longer keeps the range, it answers with snapshots, and never with a replay that \
