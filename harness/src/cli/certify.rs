@@ -54,21 +54,24 @@ impl CertifyArguments {
         let run = self.run.with_everything(reports)?;
         folder(&self.out)?;
         let format = run.format;
-        let code = run.main(context)?;
-        if !file.exists() {
-            return Ok(code);
+        let played = run.main(context);
+        // The folder says why nothing was played if the target could not be reached.
+        let unreachable =
+            played.as_ref().is_err_and(|stop| stop.code == CommandExit::Unreachable);
+        if !file.exists() || played.is_err() && !unreachable {
+            return played;
         }
-        let (verdict, said) = write(&file, &self.out)?;
-        if format != ConsoleDetail::Json {
+        let (verdict, _, said) = write(&file, &self.out)?;
+        if format != ConsoleDetail::Json && !unreachable {
             context.say(&said);
         }
-        let conformant =
-            matches!(verdict, ProfileVerdict::Conformant | ProfileVerdict::NotApplicable);
-        Ok(if conformant { code } else { code.max(CommandExit::Failed) })
+        played.map(|code| with_verdict(code, verdict))
     }
 }
 
 /// Makes the reports of a run again from its run.jsonl: the certificate, the page, the summary and the badge.
+///
+/// The exit code is that of `certify`.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
     /// The run.jsonl of the run
@@ -81,9 +84,17 @@ pub struct ReportArguments {
 impl ReportArguments {
     pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         folder(&self.out)?;
-        let (_, said) = write(&self.file, &self.out)?;
+        let (verdict, code, said) = write(&self.file, &self.out)?;
         context.say(&said);
-        Ok(CommandExit::Ok)
+        Ok(with_verdict(code, verdict))
+    }
+}
+
+/// Returns the exit code of a run with this exit code and this verdict.
+fn with_verdict(code: CommandExit, verdict: ProfileVerdict) -> CommandExit {
+    match verdict {
+        ProfileVerdict::Conformant | ProfileVerdict::NotApplicable => code,
+        ProfileVerdict::NotConformant | ProfileVerdict::Incomplete => code.max(CommandExit::Failed),
     }
 }
 
@@ -100,8 +111,11 @@ pub(super) fn read(file: &Path) -> Result<FinishedRun, CommandStop> {
         .map_err(|error| CommandStop::usage(format!("{}:{error}", file.display())))
 }
 
-/// Writes the reports of a run, and returns its verdict.
-fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandStop> {
+/// Writes the reports of a run, and returns its verdict, its exit code and the text for the terminal.
+fn write(
+    file: &Path,
+    out: &Path,
+) -> Result<(ProfileVerdict, CommandExit, String), CommandStop> {
     let run = read(file)?;
     let certificate = HostCertificate::of(&run);
     let members = members(file, &certificate);
@@ -134,7 +148,8 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandSto
             CommandStop::fault(format!("`{}` could not be written: {error}", path.display()))
         })?;
     }
-    Ok((certificate.verdict(), said(&certificate, out)))
+    let code = run.footer.as_ref().map_or(CommandExit::Interrupted, |it| CommandExit::of(it.exit));
+    Ok((certificate.verdict(), code, said(&certificate, out)))
 }
 
 /// Lists the parts of the protocol tables that the run has shown: in the whole run, and with each agent of a
