@@ -25,7 +25,7 @@ pub(crate) fn tables(folder: &Path) -> io::Result<String> {
             let line = text[..at].lines().count().max(1);
             io::Error::other(format!("{}:{line}: {message}", path.display()))
         };
-        ledgers.push(ledger(&text).map_err(wrong)?);
+        ledgers.extend(ledgers_of(&text).map_err(wrong)?);
     }
     ledgers.sort_by_key(|(spec, _)| std::cmp::Reverse(*spec));
     let rows: Vec<&str> = ledgers.iter().map(|(_, rows)| rows.as_str()).collect();
@@ -36,34 +36,38 @@ pub(crate) fn tables(folder: &Path) -> io::Result<String> {
 type LedgerMistake = (usize, String);
 type LedgerNode<'a> = Spanned<DeValue<'a>>;
 
-/// Converts one ledger. Returns its version and the table as Rust code.
-fn ledger(text: &str) -> Result<([u64; 3], String), LedgerMistake> {
+/// Converts a file. Returns each version for which the file makes a ledger, and the ledger as Rust code.
+fn ledgers_of(text: &str) -> Result<Vec<([u64; 3], String)>, LedgerMistake> {
     let file = DeTable::parse(text)
         .map_err(|error| (error.span().map_or(0, |span| span.start), error.message().to_owned()))?;
-    let file = LedgerRow { at: 0, members: file.get_ref() };
-    file.only(&["spec", "arguments", "reasons", "requirement"])?;
-    let spec = version(file.need("spec")?)?;
+    let file = LedgerRow { at: 0, members: file.get_ref(), older: None };
+    file.only(&["ledgers", "arguments", "reasons", "requirement"])?;
     let (arguments, reasons) = (file.texts_of("arguments")?, file.texts_of("reasons")?);
-    let rows = file.need("requirement")?;
-    let rows = rows.get_ref().as_array().ok_or((0, "`requirement` is no list".to_owned()))?;
-    let mut out = format!("RequirementLedger {{ version: {}, rows: &[\n", version_code(spec));
+    let rows = file.tables("requirement")?;
     let mut last = "";
-    for row in rows.iter() {
-        let at = row.span().start;
-        let members = row.get_ref().as_table().ok_or((at, "expected a table".to_owned()))?;
-        let row = LedgerRow { at, members };
+    for row in &rows {
+        row.only(MEMBERS)?;
         let id = row.text("id")?;
         if id <= last {
-            return Err((
-                at,
-                format!("`{id}` does not come after `{last}`: rows are sorted by id"),
-            ));
+            let message = format!("`{id}` does not come after `{last}`: rows are sorted by id");
+            return Err((row.at, message));
         }
         last = id;
-        requirement(&row, &arguments, &reasons, &mut out)?;
     }
-    out.push_str("] },\n");
-    Ok((spec, out))
+    let mut ledgers = Vec::new();
+    for spec in file.list("ledgers")? {
+        let spec = version(spec)?;
+        let mut out = format!("RequirementLedger {{ version: {}, rows: &[\n", version_code(spec));
+        for row in &rows {
+            let row = row.at_version(spec)?;
+            if row.holds_in(spec)? {
+                requirement(&row, &arguments, &reasons, &mut out)?;
+            }
+        }
+        out.push_str("] },\n");
+        ledgers.push((spec, out));
+    }
+    Ok(ledgers)
 }
 
 const MEMBERS: &[&str] = &[
@@ -77,10 +81,17 @@ const MEMBERS: &[&str] = &[
     "statement",
     "argument",
     "reducers",
+    "needs",
+    "observed",
     "excluded",
     "when",
     "breach",
+    "older",
 ];
+
+/// The members of an entry of `older`: the last version to which the entry applies, and what differed up to then.
+const OLDER_MEMBERS: &[&str] =
+    &["through", "severity", "since", "source", "statement", "reducers", "excluded"];
 
 fn requirement(
     row: &LedgerRow<'_>,
@@ -88,7 +99,6 @@ fn requirement(
     reasons: &[(&str, &str)],
     out: &mut String,
 ) -> Result<(), LedgerMistake> {
-    row.only(MEMBERS)?;
     let weight = row.one_of("weight", &["note", "should", "essential", "must"])?;
     let argument = row.named("argument", arguments)?;
     if argument.is_some() != (weight == "essential") {
@@ -96,20 +106,28 @@ fn requirement(
         return Err((row.at, message.to_owned()));
     }
     let excluded = row.named("excluded", reasons)?;
-    let when = row.members.contains_key("when").then(|| row.text("when")).transpose()?;
-    let breach = match row.members.contains_key("breach") {
-        true => capital(row.one_of("breach", &["silence", "content"])?),
-        false => "Outcome".to_owned(),
+    let observed = row.get("observed").map(|_| row.text("observed")).transpose()?;
+    let needs = match (observed, row.get("needs")) {
+        (Some(_), Some(_)) => Some(capital(row.one_of("needs", &["capture", "host", "driver"])?)),
+        (None, None) => None,
+        _ => return Err((row.at, "`needs` and `observed` come together".to_owned())),
     };
-    let until = row.members.get("until").map(version).transpose()?.map(version_code);
-    let reducers = match row.members.get("reducers") {
+    let observation = observed.zip(needs).map(|(by, needs)| {
+        format!("ClientObservation {{ needs: ObservationNeed::{needs}, by: {by:?} }}")
+    });
+    let observation = observation.map_or_else(|| "None".to_owned(), |it| format!("Some({it})"));
+    let when = row.get("when").map(|_| row.text("when")).transpose()?;
+    let breach = match row.get("breach") {
+        Some(_) => capital(row.one_of("breach", &["silence", "content"])?),
+        None => "Outcome".to_owned(),
+    };
+    let until = row.get("until").map(version).transpose()?.map(version_code);
+    let reducers = match row.get("reducers") {
         None => Vec::new(),
-        Some(list) => {
-            let wrong = || (row.at, "`reducers` is no list of texts".to_owned());
-            let items = list.get_ref().as_array().ok_or_else(wrong)?;
-            let texts: Option<Vec<&str>> =
-                items.iter().map(|item| item.get_ref().as_str()).collect();
-            texts.ok_or_else(wrong)?
+        Some(_) => {
+            let texts = row.list("reducers")?.iter().map(|item| item.get_ref().as_str()).collect();
+            let texts: Option<Vec<&str>> = texts;
+            texts.ok_or_else(|| (row.at, "`reducers` is no list of texts".to_owned()))?
         }
     };
     let _ = writeln!(
@@ -117,7 +135,7 @@ fn requirement(
         "Requirement {{ id: {:?}, weight: Weight::{}, severity: RequirementSeverity::{}, party: BoundParty::{}, \
          since: {}, until: {}, source: {:?}, statement: {:?}, argument: {argument:?}, \
          reducers: &{reducers:?}, excluded: {excluded:?}, \
-         when: {when:?}, breach: BreachKind::{breach} }},",
+         observation: {observation}, when: {when:?}, breach: BreachKind::{breach} }},",
         row.text("id")?,
         capital(weight),
         capital(row.one_of("severity", &["low", "medium", "high", "critical"])?),
@@ -130,10 +148,11 @@ fn requirement(
     Ok(())
 }
 
-/// A table of the file, with its byte offset.
+/// A table of the file, with its byte offset, and the entry of `older` whose members take precedence.
 struct LedgerRow<'a> {
     at: usize,
     members: &'a DeTable<'a>,
+    older: Option<&'a DeTable<'a>>,
 }
 
 impl<'a> LedgerRow<'a> {
@@ -145,8 +164,55 @@ impl<'a> LedgerRow<'a> {
         unknown.map_or(Ok(()), |key| Err(wrong(key)))
     }
 
+    /// Returns the row as it applies to a version: with the first entry of `older` that reaches the version.
+    fn at_version(&self, spec: [u64; 3]) -> Result<LedgerRow<'a>, LedgerMistake> {
+        let mut row = LedgerRow { at: self.at, members: self.members, older: None };
+        if self.get("older").is_none() {
+            return Ok(row);
+        }
+        let mut last = [0; 3];
+        for entry in self.tables("older")? {
+            entry.only(OLDER_MEMBERS)?;
+            let through = version(entry.need("through")?)?;
+            if through <= last {
+                return Err((entry.at, "entries of `older` are sorted by `through`".to_owned()));
+            }
+            last = through;
+            if row.older.is_none() && spec <= through {
+                row.older = Some(entry.members);
+            }
+        }
+        Ok(row)
+    }
+
+    /// Returns whether a version has the requirement.
+    fn holds_in(&self, spec: [u64; 3]) -> Result<bool, LedgerMistake> {
+        let since = version(self.need("since")?)?;
+        let until = self.get("until").map(version).transpose()?;
+        Ok(since <= spec && until.is_none_or(|until| spec <= until))
+    }
+
+    fn get(&self, name: &str) -> Option<&'a LedgerNode<'a>> {
+        self.older.and_then(|older| older.get(name)).or_else(|| self.members.get(name))
+    }
+
     fn need(&self, name: &str) -> Result<&'a LedgerNode<'a>, LedgerMistake> {
-        self.members.get(name).ok_or_else(|| (self.at, format!("`{name}` is missing")))
+        self.get(name).ok_or_else(|| (self.at, format!("`{name}` is missing")))
+    }
+
+    fn list(&self, name: &str) -> Result<&'a [LedgerNode<'a>], LedgerMistake> {
+        let node = self.need(name)?;
+        let items = node.get_ref().as_array().map(|items| &**items);
+        items.ok_or_else(|| (node.span().start, format!("expected `{name}` to be a list")))
+    }
+
+    fn tables(&self, name: &str) -> Result<Vec<LedgerRow<'a>>, LedgerMistake> {
+        let table = |node: &'a LedgerNode<'a>| {
+            let at = node.span().start;
+            let members = node.get_ref().as_table().ok_or((at, "expected a table".to_owned()))?;
+            Ok(LedgerRow { at, members, older: None })
+        };
+        self.list(name)?.iter().map(table).collect()
     }
 
     fn text(&self, name: &str) -> Result<&'a str, LedgerMistake> {
@@ -172,7 +238,7 @@ impl<'a> LedgerRow<'a> {
         name: &str,
         texts: &[(&str, &'b str)],
     ) -> Result<Option<&'b str>, LedgerMistake> {
-        if !self.members.contains_key(name) {
+        if self.get(name).is_none() {
             return Ok(None);
         }
         let wanted = self.text(name)?;
@@ -186,7 +252,7 @@ impl<'a> LedgerRow<'a> {
         let table = self.need(name)?;
         let at = table.span().start;
         let members = table.get_ref().as_table().ok_or((at, format!("`{name}` is no table")))?;
-        let row = LedgerRow { at, members };
+        let row = LedgerRow { at, members, older: None };
         let names = members.keys().map(|key| key.get_ref().as_ref());
         names.map(|name| Ok((name, row.text(name)?))).collect()
     }

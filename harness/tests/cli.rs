@@ -257,6 +257,34 @@ fn explains_and_lists() {
     assert!(members.iter().any(|it| it["name"] == "duration" && it["optional"] == false), "{said}");
 }
 
+/// Returns the path of a capture of clients in the corpus.
+fn of_clients(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures/clients");
+    folder.join(name).display().to_string()
+}
+
+#[test]
+fn judges_the_clients_of_a_capture() {
+    let twice = of_clients("P7-a-second-completion.jsonl");
+    check(
+        &["judge", &twice, "--of", "clients"],
+        1,
+        &["clients.tool-once", "client.tool.execute-once"],
+    );
+    check(&["judge", &twice, "--of", "clients", "--client", "A"], 1, &["clients.tool-once"]);
+    let nobody = ["judge", &twice, "--of", "clients", "--client", "B"];
+    check(&nobody, 1, &["nothing could be judged", "no message of the client `B`"]);
+    check(&["judge", &twice, "--client", "A"], 2, &["`--client` needs `--of clients`"]);
+    let kept = of_clients("kept-P7-a-completion-that-got-lost.jsonl");
+    check(&["judge", &kept, "--of", "clients"], 0, &[]);
+    let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/acp/clean.jsonl");
+    let agent = agent.display().to_string();
+    check(&["judge", &agent, "--of", "clients"], 2, &["found one with an agent"]);
+    let observed = ["observed if the host plays a part: ", "not testable: "];
+    check(&["explain", "client.list.paginates"], 0, &observed);
+    check(&["explain", "client.initialize.first"], 0, &["observed in a capture: "]);
+}
+
 #[test]
 fn a_dry_run_shows_what_it_would_send() {
     let arguments = ["run", "--dry-run", "--id", "tools/confirmed-once"];

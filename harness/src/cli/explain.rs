@@ -13,7 +13,7 @@ use crate::edge::VersionEdge;
 use crate::fault::{FaultDescription, FaultKind};
 use crate::host::fault as host;
 use crate::host::variant::{VARIANTS, VariantRow};
-use crate::ledger::{BreachKind, RequirementLedger};
+use crate::ledger::{BreachKind, ClientObservation, RequirementLedger};
 use crate::oracle::all_checks;
 use crate::report::glossary;
 use crate::report::rule_quotes::RuleQuotes;
@@ -262,6 +262,9 @@ fn requirement(
     }
     for row in all_checks().filter(|row| row.requirements.contains(&name)) {
         let _ = writeln!(out, "  always-on check {}", row.id);
+    }
+    if let Some(ClientObservation { needs, by }) = row.observation {
+        let _ = writeln!(out, "  observed {}: {by}", needs.phrase());
     }
     if let Some(reason) = row.excluded {
         let _ = writeln!(out, "  not testable: {reason}");

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::arb::agents::{AgentAbilitySet, AgentConversationGenerator};
 use crate::arb::campaign::{FuzzCampaign, KnownFindings};
 use crate::arb::embedded::EmbeddedGround;
-use crate::arb::generate::{ConversationGenerator, DrawTaste};
+use crate::arb::generate::{ConversationGenerator, DrawTaste, HostRestarts};
 use crate::arb::source::ConversationSource;
 use crate::fault::FaultKind;
 use crate::scenario::capability::SCRIPTS;
@@ -23,7 +23,7 @@ use super::context::CliContext;
 use super::exit::{CommandOutcome, CommandStop};
 use super::files;
 use super::fuzz_target::FuzzTarget;
-use super::hunt::{FuzzHunt, LAST_EXAMINATION};
+use super::hunt::FuzzHunt;
 use super::interrupt::in_time;
 use super::options;
 use super::run::RunArguments;
@@ -119,7 +119,7 @@ impl FuzzArguments {
         self.aim = self.aim.with_files()?;
         // The first look precedes the campaign, and the last findings are examined after the campaign.
         let budget = self.budget().filter(|_| self.is_outside());
-        in_time(budget.map(|budget| budget + 2 * LAST_EXAMINATION), self.campaign(context))
+        in_time(budget.map(|budget| budget + 2 * last_examination(budget)), self.campaign(context))
     }
 
     /// Returns the time budget. A campaign against a host outside of this process always has a time budget.
@@ -247,10 +247,10 @@ impl FuzzArguments {
         let plays = plays || embedded || self.scripted || agent != Default::default();
         DrawTaste {
             agent: plays.then_some(agent),
-            // A restart ends the other conversations that are being played.
             restarts: match &target.target {
-                PlayTarget::Remote(remote, _) => remote.restarts() && self.jobs == 1,
-                _ => true,
+                PlayTarget::Remote(remote, _) if !remote.restarts() => HostRestarts::Never,
+                PlayTarget::Remote(remote, _) if !remote.crashes() => HostRestarts::Orderly,
+                _ => HostRestarts::Crashes,
             },
             aggressive: embedded || self.aggressive,
             reference: !target.is_foreign,
@@ -281,6 +281,11 @@ impl FuzzArguments {
         let seed = self.seed.unwrap_or(if outside { context.seed } else { 1 });
         Ok(FuzzCampaign { seed, version, ..FuzzCampaign::default() })
     }
+}
+
+/// Returns the time for examining findings after the time budget has run out.
+pub(super) fn last_examination(budget: Duration) -> Duration {
+    (budget / 10).clamp(MINUTE, 10 * MINUTE)
 }
 
 /// Returns the faults with these names.

@@ -195,7 +195,7 @@ impl HostWatch {
     pub(super) async fn fresh(&mut self) {
         let Some(remote) = self.remote.clone().filter(|remote| remote.restarts()) else { return };
         (self.sentinel, self.cut_at) = (None, None);
-        match remote.again().await {
+        match remote.again(false).await {
             Ok(()) => self.open_sentinel(),
             Err(why) => drop(self.gone.get_or_insert(format!("not played: {why}"))),
         }

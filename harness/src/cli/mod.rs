@@ -33,6 +33,7 @@ mod fuse;
 mod fuzz;
 mod fuzz_target;
 mod hunt;
+mod hunt_draw;
 mod hunt_summary;
 mod interrupt;
 mod judge;

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::agent::script::EXTRAS;
 use crate::fault::FaultKind;
 use crate::report::console::ConsoleDetail;
+use crate::report::judged_subject::JudgedSubject;
 use crate::report::summary::word;
 use crate::run::settings::HostSetting;
 use crate::scenario::parse::read_duration;
@@ -61,6 +62,48 @@ pub fn report(text: &str) -> Result<ReportOption, String> {
         Some(("junit", file)) => Ok(ReportOption::Junit(file.into())),
         Some(("jsonl", file)) => Ok(ReportOption::Jsonl(file.into())),
         Some((kind, _)) => Err(format!("expected the kind `junit` or `jsonl`, found `{kind}`")),
+    }
+}
+
+/// The party of a conversation that is judged.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SubjectOption {
+    /// The party to judge: host, or clients
+    #[arg(
+        long = "of",
+        value_name = "PARTY",
+        value_enum,
+        default_value_t,
+        help_heading = "Judging"
+    )]
+    party: PartyName,
+    /// Judge only this client: a clientId, or the name of a connection
+    #[arg(long, value_name = "NAME", help_heading = "Judging")]
+    client: Option<String>,
+}
+
+/// A party on the command line.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
+enum PartyName {
+    // Comments here and no docs, which would make the help of every option a paragraph.
+    // The host, or the agent.
+    #[default]
+    Host,
+    // Whoever connects to the host.
+    Clients,
+}
+
+impl SubjectOption {
+    /// Returns the party.
+    ///
+    /// # Errors
+    /// Returns a message if a client is named, but the host is judged.
+    pub fn subject(&self) -> Result<JudgedSubject, String> {
+        match (self.party, &self.client) {
+            (PartyName::Host, Some(_)) => Err("`--client` needs `--of clients`".to_owned()),
+            (PartyName::Host, None) => Ok(JudgedSubject::default()),
+            (PartyName::Clients, client) => Ok(JudgedSubject::clients(client.clone())),
+        }
     }
 }
 

@@ -30,6 +30,9 @@ pub struct WireOptions {
     /// the paths are the captures, and without paths captures are made from the suite and from generated conversations
     #[arg(long, conflicts_with_all = ["fault", "quick", "full", "write", "fuzz"])]
     wire: bool,
+    /// With `--wire`: inject faults of clients, and show which of them the checks of clients find
+    #[arg(long, requires = "wire", conflicts_with = "acp")]
+    clients: bool,
     /// With `--wire`: make only rewrites that the protocol permits, and report every finding above a note as a false finding
     #[arg(long, requires = "wire", conflicts_with_all = ["at_least", "class_at_least"])]
     legal: bool,
@@ -90,6 +93,10 @@ impl WireOptions {
                 captures
             }
         };
+        let captures: Vec<MutableCapture> = match self.clients {
+            true => captures.into_iter().map(MutableCapture::of_clients).collect(),
+            false => captures,
+        };
         let given = captures.len();
         let trial = WireTrial::new(captures, self.seed, self.count);
         if trial.captures().is_empty() {
@@ -111,7 +118,8 @@ impl WireOptions {
         };
         let (used, seed, count) = (trial.captures().len(), self.seed, self.count);
         let head = format!(
-            "`ahp-harness mutants --wire{} {} --seed {seed} --count {count}`: {used} captures of {given}",
+            "`ahp-harness mutants --wire{}{} {} --seed {seed} --count {count}`: {used} captures of {given}",
+            if self.clients { " --clients" } else { "" },
             if self.legal { " --legal" } else { "" },
             if of_agents { "--acp".to_owned() } else { format!("--spec {version}") },
         );
@@ -128,8 +136,12 @@ impl WireOptions {
             });
             (format!("# Legal rewrites\n\n{head}\n\n{}", table::of_rewrites(&results)), verdict)
         } else {
-            let wanted: Vec<&WireOperator> =
-                chosen(&self.operator, operators::of(standard).map(|it| (it.name, it)).collect())?;
+            let all: Vec<_> = match self.clients {
+                true => operators::clients::all().collect(),
+                false => operators::of(standard).collect(),
+            };
+            let all = all.into_iter().map(|it| (it.name, it)).collect();
+            let wanted: Vec<&WireOperator> = chosen(&self.operator, all)?;
             let results = trial.mutate(&wanted, &keep, &on_all_cores);
             let below = |least: Option<usize>, per_mille: Option<usize>| {
                 least.zip(per_mille).filter(|(least, found)| *found < least * 10)

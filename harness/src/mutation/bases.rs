@@ -119,12 +119,8 @@ pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     let mut captures = Vec::new();
     for (name, lines) in found {
         let left_open = left_open(&lines);
-        let whole = MutableCapture { name: name.clone(), assume: None, lines };
-        let open = left_open.map(|lines| MutableCapture {
-            name: format!("{name}#open"),
-            assume: None,
-            lines,
-        });
+        let whole = MutableCapture::new(name.clone(), None, lines);
+        let open = left_open.map(|lines| MutableCapture::new(format!("{name}#open"), None, lines));
         captures.extend([Some(whole), open].into_iter().flatten());
     }
     captures.retain(is_clean);

@@ -486,7 +486,9 @@ impl RequirementResult {
         cases: &[&CaseReport],
         run: &RunView<'_>,
     ) -> RequirementResult {
-        let checks = all_checks().filter(|check| check.requirements.contains(&rule.id));
+        // The checks of clients say nothing about a host.
+        let ours = rule.party != BoundParty::Client;
+        let checks = all_checks().filter(|check| ours && check.requirements.contains(&rule.id));
         let checks: Vec<&'static CheckRow> = checks.collect();
         let profile = match (cases.first(), checks.first()) {
             (Some(case), _) => area(&case.scenario, or_core(&case.profile)),
@@ -510,7 +512,7 @@ impl RequirementResult {
             checks: checks.iter().map(|check| check.id).collect(),
             agents: LiteMap::new(),
         };
-        if let Some(reason) = rule.excluded {
+        if let Some(reason) = rule.excluded_for_hosts() {
             (row.outcome, row.reason) = (RequirementOutcome::Excluded, reason.into());
         } else if rule.party == BoundParty::Reducer {
             // A host does not expose its reducers, so the harness folds the host's actions with its own

@@ -39,6 +39,7 @@ pub mod glossary;
 pub mod html;
 pub mod jsonl;
 pub mod judge_logs;
+pub mod judged_subject;
 #[cfg(feature = "cli")]
 pub mod junit;
 pub mod kills;

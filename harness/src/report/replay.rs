@@ -26,6 +26,7 @@ use crate::verdict::{CheckReport, FailOn, Status};
 use crate::wire::version::{ProtocolStandard, Version};
 
 use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, RunHeader};
+use super::judged_subject::JudgedSubject;
 use super::outage::VoidCase;
 use super::redact::{MARK, REDACTED};
 use super::summary::{CheckTotal, OWN_FRAMES, RunSummary};
@@ -54,6 +55,8 @@ pub struct JudgedFile {
     pub broken: bool,
     /// The differences between the new verdicts and the verdicts in the file.
     pub differences: Vec<String>,
+    /// The party that was judged.
+    pub subject: JudgedSubject,
 }
 
 impl JudgedFile {
@@ -68,6 +71,7 @@ impl JudgedFile {
             return None;
         }
         Some(match self.messages {
+            _ if self.subject.client.is_some() => self.subject.nobody(),
             0 => "there is no message in it (hint: lines with `dir` `c2s` and `s2c` are messages)"
                 .to_owned(),
             count => format!(
@@ -89,8 +93,23 @@ pub fn judge(
     assume: Option<Version>,
     fail_on: FailOn,
 ) -> Result<JudgedFile, CaptureUnreadable> {
+    judge_subject(input, assume, fail_on, &JudgedSubject::default())
+}
+
+/// Judges one party of the conversations in a file, as [`judge`] does. Only a capture can be judged by its
+/// clients, because the clients of a run are those of the harness.
+///
+/// # Errors
+/// Returns an error if the first line is unreadable, or if the file has no clients to judge.
+pub fn judge_subject(
+    input: impl BufRead,
+    assume: Option<Version>,
+    fail_on: FailOn,
+    subject: &JudgedSubject,
+) -> Result<JudgedFile, CaptureUnreadable> {
+    let summary = subject.summary(ProtocolStandard::Ahp, fail_on);
     let mut replay = RunReplay {
-        judged: JudgedFile { summary: RunSummary::new(fail_on), ..JudgedFile::default() },
+        judged: JudgedFile { summary, subject: subject.clone(), ..JudgedFile::default() },
         assume,
         header: None,
         cases: LiteMap::new(),
@@ -124,7 +143,16 @@ pub fn judge(
 
 /// Judges a capture in memory with the always-on checks. Line numbers count from 1.
 pub fn judge_lines(lines: &[TranscriptLine], assume: Option<Version>) -> Vec<CheckReport> {
-    let mut foreign = ForeignCapture::new(assume);
+    judge_lines_of(lines, assume, &JudgedSubject::default())
+}
+
+/// Judges one party of a capture in memory, as [`judge_lines`] does.
+pub fn judge_lines_of(
+    lines: &[TranscriptLine],
+    assume: Option<Version>,
+    subject: &JudgedSubject,
+) -> Vec<CheckReport> {
+    let mut foreign = ForeignCapture::new(assume, subject.clone());
     for (number, line) in (1..).zip(lines) {
         if foreign.line(number, line.clone()).is_err() {
             break;
@@ -167,8 +195,9 @@ impl RunReplay {
                 found.line(number, line);
             }
             None => {
-                let assume = self.assume;
-                let foreign = self.foreign.get_or_insert_with(|| ForeignCapture::new(assume));
+                let (assume, subject) = (self.assume, &self.judged.subject);
+                let new = || ForeignCapture::new(assume, subject.clone());
+                let foreign = self.foreign.get_or_insert_with(new);
                 foreign.line(number, line)?;
             }
         }
@@ -179,6 +208,12 @@ impl RunReplay {
         let wrong = |error: serde_json::Error| format!("not a `{kind}` line of a run: {error}");
         match kind {
             "header" => {
+                if self.judged.subject.is_client() {
+                    return Err(
+                        "expected a capture, found a run, whose clients are those of the harness"
+                            .to_owned(),
+                    );
+                }
                 let header: RunHeader = serde_json::from_str(text).map_err(wrong)?;
                 if header.format != FORMAT {
                     return Err(format!(
@@ -284,7 +319,8 @@ impl RunReplay {
             self.judged.connections = foreign.next;
             self.judged.messages = foreign.messages;
             if let (Some(standard), None) = (foreign.standard, &self.judged.header) {
-                self.judged.summary = RunSummary::of(standard, self.judged.summary.fail_on);
+                let fail_on = self.judged.summary.fail_on;
+                self.judged.summary = self.judged.subject.summary(standard, fail_on);
             }
             let lines: Vec<CheckLine> =
                 foreign.oracle.finish().iter().map(CheckLine::from).collect();
@@ -302,6 +338,7 @@ struct ForeignCapture {
     /// The protocol of the capture; `None` until a line determines it.
     standard: Option<ProtocolStandard>,
     assume: Option<Version>,
+    subject: JudgedSubject,
     oracle: Oracle,
     /// The latest connection with each name.
     conns: HashMap<String, ConnId>,
@@ -312,11 +349,12 @@ struct ForeignCapture {
 }
 
 impl ForeignCapture {
-    fn new(assume: Option<Version>) -> ForeignCapture {
+    fn new(assume: Option<Version>, subject: JudgedSubject) -> ForeignCapture {
         ForeignCapture {
             standard: None,
             assume,
-            oracle: oracle(assume, ProtocolStandard::Ahp),
+            oracle: oracle(assume, ProtocolStandard::Ahp, &subject),
+            subject,
             conns: HashMap::new(),
             begun: HashSet::new(),
             next: 0,
@@ -329,10 +367,13 @@ impl ForeignCapture {
             let assumed = self.assume.map(|version| version.standard);
             let standard =
                 assumed.filter(|it| *it == ProtocolStandard::Acp).or(standard_of(&line.event))?;
-            self.oracle = oracle(self.assume, standard);
+            self.oracle = oracle(self.assume, standard, &self.subject);
             self.standard = Some(standard);
             Some(standard)
         });
+        if standard == Some(ProtocolStandard::Acp) && self.subject.is_client() {
+            return Err("expected a conversation with a host, found one with an agent".to_owned());
+        }
         let event = match standard {
             Some(ProtocolStandard::Acp) => of_acp(line.event),
             _ => line.event,
@@ -348,6 +389,9 @@ impl ForeignCapture {
             _ => {
                 let conn = ConnId(self.next);
                 self.next += 1;
+                if self.subject.is_client() {
+                    self.oracle.name_connection(conn, &line.conn);
+                }
                 self.conns.insert(line.conn.clone(), conn);
                 conn
             }
@@ -372,14 +416,14 @@ impl ForeignCapture {
     }
 }
 
-fn oracle(assume: Option<Version>, standard: ProtocolStandard) -> Oracle {
+fn oracle(assume: Option<Version>, standard: ProtocolStandard, subject: &JudgedSubject) -> Oracle {
     let options = OracleOptions {
         assume_version: assume,
         foreign: true,
         standard,
         ..OracleOptions::default()
     };
-    let mut oracle = Oracle::new(options);
+    let mut oracle = subject.oracle(options);
     oracle.keep_secret(REDACTED);
     oracle
 }
@@ -590,7 +634,7 @@ impl ReplayedScenario {
             }
             DriverOutput::Flood { .. }
             | DriverOutput::Hold { .. }
-            | DriverOutput::Restart
+            | DriverOutput::Restart { .. }
             | DriverOutput::Release(_)
             | DriverOutput::Errand(_) => {}
             output => return Some(Some(output)),

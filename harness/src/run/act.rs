@@ -228,8 +228,8 @@ impl ScenarioCase {
                 WaitProgress::Done
             }
             TaskAct::AwaitClosed(peer) => WaitProgress::Wait(TaskWait::Closed(peer)),
-            TaskAct::Restart => {
-                self.outputs.push_back(DriverOutput::Restart);
+            TaskAct::Restart { crash } => {
+                self.outputs.push_back(DriverOutput::Restart { crash });
                 WaitProgress::Wait(TaskWait::Restarted)
             }
             TaskAct::Release(hold) => {

@@ -152,7 +152,7 @@ pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<
         }
         StepVerb::Closed => peers(case, step, "at").into_iter().map(TaskAct::AwaitClosed).collect(),
         StepVerb::Release => release(case, step),
-        StepVerb::Restart => vec![TaskAct::Restart],
+        StepVerb::Restart => vec![TaskAct::Restart { crash: step.flag("crash") }],
         StepVerb::Rest => {
             let act = TaskAct::Rest;
             let within = step.duration("for");

@@ -239,7 +239,7 @@ impl ScenarioPlay {
             }
             DriverOutput::Flood { .. }
             | DriverOutput::Hold { .. }
-            | DriverOutput::Restart
+            | DriverOutput::Restart { .. }
             | DriverOutput::Release(_)
             | DriverOutput::Errand(_) => {}
         }

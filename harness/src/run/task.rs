@@ -455,7 +455,10 @@ pub enum TaskAct {
     /// Waits until the host closes a connection.
     AwaitClosed(PeerId),
     /// Restarts the host.
-    Restart,
+    Restart {
+        /// Whether to kill the host's process instead of asking it to end.
+        crash: bool,
+    },
     /// Releases the agent from a hold without informing the host.
     Release(String),
     /// Waits until its time limit has passed.

@@ -536,7 +536,15 @@ pub const VERBS: &[VerbRow] = &[
         short: None,
         asserts: false,
         answered: false,
-        fields: &[WITHIN, SPEC],
+        fields: &[
+            field(
+                "crash",
+                MemberForm::Flag,
+                "the process of `--command` is killed, without the chance to write anything; other hosts are restarted as usual",
+            ),
+            WITHIN,
+            SPEC,
+        ],
         doc: "restarts the host; every connection ends",
     },
     VerbRow {
