@@ -56,28 +56,29 @@ impl CertifyArguments {
         let format = run.format;
         let written = || fs::metadata(&file).and_then(|about| about.modified()).ok();
         let before = written();
-        let outcome = run.main(context);
-        let interrupted = outcome.as_ref().is_err_and(|stop| stop.code == CommandExit::Interrupted);
+        let played = run.main(context);
+        let ended_with = |code| played.as_ref().is_err_and(|stop| stop.code == code);
         // An interrupted run has no time left, and a mistake of the user leaves the files of an earlier run.
-        if interrupted || written() == before {
-            return outcome;
+        if ended_with(CommandExit::Interrupted) || written() == before {
+            return played;
         }
-        let (verdict, said) = match write(&file, &self.out) {
+        // The folder says why nothing was played if the target could not be reached.
+        let unreachable = ended_with(CommandExit::Unreachable);
+        let (verdict, _, said) = match write(&file, &self.out) {
             Ok(made) => made,
-            Err(_) if outcome.is_err() => return outcome,
+            Err(_) if played.is_err() => return played,
             Err(stop) => return Err(stop),
         };
-        if format != ConsoleDetail::Json {
+        if format != ConsoleDetail::Json && !unreachable {
             context.say(&said);
         }
-        let code = outcome?;
-        let conformant =
-            matches!(verdict, ProfileVerdict::Conformant | ProfileVerdict::NotApplicable);
-        Ok(if conformant { code } else { code.max(CommandExit::Failed) })
+        played.map(|code| with_verdict(code, verdict))
     }
 }
 
 /// Makes the reports of a run again from its run.jsonl: the certificate, the page, the summary and the badge.
+///
+/// The exit code is that of `certify`.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
     /// The run.jsonl of the run
@@ -90,9 +91,17 @@ pub struct ReportArguments {
 impl ReportArguments {
     pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         folder(&self.out)?;
-        let (_, said) = write(&self.file, &self.out)?;
+        let (verdict, code, said) = write(&self.file, &self.out)?;
         context.say(&said);
-        Ok(CommandExit::Ok)
+        Ok(with_verdict(code, verdict))
+    }
+}
+
+/// Returns the exit code of a run with this exit code and this verdict.
+fn with_verdict(code: CommandExit, verdict: ProfileVerdict) -> CommandExit {
+    match verdict {
+        ProfileVerdict::Conformant | ProfileVerdict::NotApplicable => code,
+        ProfileVerdict::NotConformant | ProfileVerdict::Incomplete => code.max(CommandExit::Failed),
     }
 }
 
@@ -109,8 +118,11 @@ pub(super) fn read(file: &Path) -> Result<FinishedRun, CommandStop> {
         .map_err(|error| CommandStop::usage(format!("{}:{error}", file.display())))
 }
 
-/// Writes the reports of a run, and returns its verdict.
-fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandStop> {
+/// Writes the reports of a run, and returns its verdict, its exit code and the text for the terminal.
+fn write(
+    file: &Path,
+    out: &Path,
+) -> Result<(ProfileVerdict, CommandExit, String), CommandStop> {
     let run = read(file)?;
     let certificate = HostCertificate::of(&run);
     let members = members(file, &certificate);
@@ -143,6 +155,7 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandSto
             CommandStop::fault(format!("`{}` could not be written: {error}", path.display()))
         })?;
     }
+    let code = run.footer.as_ref().map_or(CommandExit::Interrupted, |it| CommandExit::of(it.exit));
     let mut text = said(&certificate, out);
     if run.left_out > 0 {
         let left_out = run.left_out;
@@ -151,7 +164,7 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandSto
             "note: {left_out} results are counted and not listed: the run has too many"
         );
     }
-    Ok((certificate.verdict(), text))
+    Ok((certificate.verdict(), code, text))
 }
 
 /// Lists the parts of the protocol tables that the run has shown: in the whole run, and with each agent of a

@@ -15,6 +15,10 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 
+/// The maximum number of bytes of a frame, with `--all` and without.
+const WHOLE: usize = 300_000;
+const SHORT: usize = 3_000;
+
 /// Shows the conversation of a scenario of a run: the messages, and those that prove the findings.
 ///
 /// Each row has the line number in the file, the time, and the message in the column of its client. `!` marks
@@ -45,15 +49,21 @@ impl ShowArguments {
             return Err(CommandStop::usage(format!("`{name}` has no scenario `{}`", self.case)));
         };
         let proofs = proofs(&report);
-        let mut rows = conversation.marked(&proofs, self.all);
+        let mut rows = conversation.marked(&proofs, if self.all { WHOLE } else { SHORT });
         if let Some(client) = &self.client {
             rows.retain(|row| row.client == *client);
         }
-        let detail = if self.all { FrameDetail::All } else { FrameDetail::Proofs };
+        let proven = rows.iter().any(|row: &ConversationLine| row.role != LineRole::Beside);
+        let detail = match proven {
+            _ if self.all => FrameDetail::All,
+            true => FrameDetail::Proofs,
+            // Without evidence there is nothing to fold around.
+            false => FrameDetail::Summaries,
+        };
         context.say(&findings(&report, &proofs));
         context.say(&drawing::text(&rows, detail, context.style));
-        if rows.iter().all(|row: &ConversationLine| row.role == LineRole::Beside) {
-            context.say("no message of this scenario proves a finding\n");
+        if !proven {
+            context.say("no message of this scenario proves a finding (hint: `--all` shows the frames)\n");
         }
         Ok(CommandExit::Ok)
     }

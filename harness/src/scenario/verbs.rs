@@ -116,7 +116,7 @@ pub const VERBS: &[VerbRow] = &[
         answered: true,
         fields: &[
             BY,
-            needed("method", MemberForm::Text, "the method"),
+            needed("method", MemberForm::Method, "the method"),
             field(
                 "params",
                 MemberForm::Template,
@@ -144,7 +144,7 @@ pub const VERBS: &[VerbRow] = &[
         answered: false,
         fields: &[
             BY,
-            needed("method", MemberForm::Text, "the method"),
+            needed("method", MemberForm::Method, "the method"),
             field("params", MemberForm::Template, "the params"),
             DEVIATES,
             SPEC,
@@ -160,7 +160,7 @@ pub const VERBS: &[VerbRow] = &[
         fields: &[
             BY,
             CHANNEL,
-            needed("action", MemberForm::Template, "the action, with its `type`"),
+            needed("action", MemberForm::Action, "the action, with its `type`"),
             field(
                 "clientSeq",
                 MemberForm::Template,
@@ -428,7 +428,7 @@ pub const VERBS: &[VerbRow] = &[
         answered: false,
         fields: &[
             needed("at", MemberForm::Client, "the client that is asked"),
-            needed("method", MemberForm::Text, "the method"),
+            needed("method", MemberForm::Method, "the method"),
             needed("id", MemberForm::Pattern, "the id of the request, to be answered by `send`"),
             field("where", MemberForm::Pattern, "the pattern of the params"),
             WITHIN,
