@@ -119,10 +119,7 @@ pub(super) fn read(file: &Path) -> Result<FinishedRun, CommandStop> {
 }
 
 /// Writes the reports of a run, and returns its verdict, its exit code and the text for the terminal.
-fn write(
-    file: &Path,
-    out: &Path,
-) -> Result<(ProfileVerdict, CommandExit, String), CommandStop> {
+fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, CommandExit, String), CommandStop> {
     let run = read(file)?;
     let certificate = HostCertificate::of(&run);
     let members = members(file, &certificate);

@@ -252,7 +252,10 @@ impl<'a> FailureArticles<'a> {
         let seed = self.case(place.case).and_then(|case| case.seed);
         let command =
             command::again(&self.run.header, &place.scenario, place.provider.as_deref(), seed);
-        page.open("pre", &[("class", "again"), ("tabindex", "0"), ("role", "group"), ("aria-label", "Command")]);
+        page.open(
+            "pre",
+            &[("class", "again"), ("tabindex", "0"), ("role", "group"), ("aria-label", "Command")],
+        );
         page.element("code", &[], &command);
         page.close("pre");
     }
@@ -354,7 +357,15 @@ fn frame(page: &mut HtmlPage, row: &ConversationLine, place: &BreachPlace) {
 /// marked.
 fn difference(page: &mut HtmlPage, place: &BreachPlace) {
     if let Some(diff) = &place.diff {
-        page.open("pre", &[("class", "diff"), ("tabindex", "0"), ("role", "group"), ("aria-label", "Difference")]);
+        page.open(
+            "pre",
+            &[
+                ("class", "diff"),
+                ("tabindex", "0"),
+                ("role", "group"),
+                ("aria-label", "Difference"),
+            ],
+        );
         for line in cut(&diff.lines(), DIFF).split_inclusive('\n') {
             match line.as_bytes().first() {
                 Some(b'-') => page.element("del", &[], line),
