@@ -186,12 +186,12 @@ fn a_failed_binding_affects_only_the_steps_that_use_it() {
         Status::Note,
         &["note", "untested", "pass"],
     );
-    assert!(report.claims[1].untested.raw().contains("`${n}` is not known"), "{report:?}");
+    assert!(report.claims[1].untested.raw().contains("`${n}` has no value"), "{report:?}");
     // A later step acts with the bound value, so the harness cannot play this step.
     let acts = r#"request: { by: A, method: "subscribe", params: { channel: "${n}" } }"#.to_owned();
     let report =
         check(&[finds, acts, snapshot(RIGHT, ESSENTIAL)], Status::Note, &["note", "untested"]);
-    assert!(report.claims[1].untested.raw().contains("`${n}` is not known"), "{report:?}");
+    assert!(report.claims[1].untested.raw().contains("`${n}` has no value"), "{report:?}");
     // The name is bound to the answer, even if the answer does not match.
     let answer = format!(
         "request: {{ by: A, method: listSessions, result: {{ nowhere: $present }}, as: list, proves: {NOTE} }}"

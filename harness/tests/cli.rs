@@ -97,7 +97,7 @@ fn missing_files_and_unknown_names_are_refused() {
     check(
         &["run", "--report", "html=x"],
         2,
-        &["expected the kind `junit`, `jsonl` or `ahp-log`, found `html`"],
+        &["expected the kind `junit`, `jsonl`, `sarif` or `ahp-log`, found `html`"],
     );
     check(&["run", "--spec", "0.0.1"], 2, &["one of 1.0.0, 0.9.0"]);
     check(&["run", "--url", "http://127.0.0.1:1"], 2, &["begins with `ws://` or `wss://`"]);

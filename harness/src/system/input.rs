@@ -122,8 +122,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let (file, pipe) = (folder.join("file"), folder.join("pipe"));
+        // A pipe of its own for the reader without a writer: its thread must not read from the other one.
+        let empty = folder.join("empty");
         std::fs::write(&file, "text").unwrap();
         super::super::pipe(&pipe).unwrap();
+        super::super::pipe(&empty).unwrap();
         let mut text = String::new();
         InputFile::open(&file).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "text");
@@ -136,16 +139,15 @@ mod tests {
             assert!(error.contains(expected), "{error}");
         }
         // Without a writer, the read times out; with a writer, the pipe is read to its end.
-        let mut silent = PipeInput::open(&pipe, Duration::from_millis(50));
+        let mut silent = PipeInput::open(&empty, Duration::from_millis(50));
         let error = silent.read(&mut [0; 8]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         let writer = pipe.clone();
         let writes = std::thread::spawn(move || std::fs::write(writer, "x".repeat(200_000)));
         let mut text = String::new();
-        // The thread of the silent reader still has the pipe open, and may take the first bytes.
-        drop(silent);
         let mut pipe = PipeInput::open(&pipe, Duration::from_secs(5));
-        let _ = pipe.read_to_string(&mut text);
+        pipe.read_to_string(&mut text).unwrap();
         writes.join().unwrap().unwrap();
+        assert_eq!(text.len(), 200_000);
     }
 }
