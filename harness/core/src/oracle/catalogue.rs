@@ -17,11 +17,13 @@ catalogue! {
         ["envelope.shape", "snapshot.schema-valid", "jsonrpc.version.tag-output",
          "jsonrpc.response.result-xor-error", "jsonrpc.error.shape",
          "jsonrpc.response.null-result-present", "auth.required.data", "transport.whole-messages",
-         "channel.present-on-notifications", "channel.present-on-server-requests"]
+         "channel.present-on-notifications", "channel.present-on-server-requests",
+         "reading.action-params", "reading.subscribe-result"]
         apart ["envelope.shape", "snapshot.schema-valid", "jsonrpc.version.tag-output",
          "jsonrpc.response.result-xor-error", "jsonrpc.error.shape",
          "jsonrpc.response.null-result-present", "auth.required.data", "transport.whole-messages",
-         "channel.present-on-notifications", "channel.present-on-server-requests"]
+         "channel.present-on-notifications", "channel.present-on-server-requests",
+         "reading.action-params", "reading.subscribe-result"]
         "Every frame of the host is one JSON-RPC 2.0 message that is valid for the negotiated \
          version. Source: JSON-RPC 2.0 sections 4 and 5, the types of each version.";
     ShapeHarness "shape.harness" Note "A9" []
@@ -136,10 +138,11 @@ catalogue! {
          root channel on the root channel; otherwise no client applies it. Source: the channel pages.";
     KnownActions "fanout.known-actions" Must "A8"
         ["version.action-types-known", "version.host-no-newer-behaviour",
-         "version.notification-methods-known"]
+         "version.notification-methods-known", "reading.tool-actions", "reading.no-diffs"]
         apart ["version.action-types-known", "version.host-no-newer-behaviour",
-         "version.notification-methods-known"]
-        "Only actions and notifications of the negotiated version are sent. Source: versioning.md."
+         "version.notification-methods-known", "reading.tool-actions", "reading.no-diffs"]
+        "Only actions and notifications of the negotiated version are sent, and none that only the guide of an \
+         old version names. Source: versioning.md."
         open "The registry and the published packages name different first versions for some names. Such a \
               name, and a name that no version has, is a note.";
     AfterRemoval "fanout.after-removal" Essential "A12"

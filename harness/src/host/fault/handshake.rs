@@ -103,6 +103,21 @@ fault_table![
         "An offer without an acceptable version is accepted.",
         Message(|| Box::<UnknownVersionAccepted>::default()),
     ),
+    RangesInVain(
+        "ranges-in-vain",
+        "The host accepts only the first version of each range that its refusals name.",
+        Message(|| {
+            Box::new(RequestChange("initialize", |_, params| {
+                let exact = |offer: &Value| {
+                    let offer = offer.as_str().and_then(|text| text.parse::<Version>().ok());
+                    offer.is_none_or(|it| Protocol::of(it).is_none_or(|row| row.version() == it))
+                };
+                if let Some(offers) = offers_of(params) {
+                    offers.retain(exact);
+                }
+            }))
+        }),
+    ),
     NoSupportedVersions(
         "no-supported-versions",
         "The refusal of an offer does not list the supported versions.",
