@@ -112,7 +112,7 @@ fault_table![
                     version_of(offer).is_some_and(|it| link.seen.served.contains(&it))
                 };
                 if let Some(offers) = offers_of(params) {
-                    offers.retain(|offer| first(offer) || !serves(link, &offer));
+                    offers.retain(|offer| first(offer) || !serves(link, offer));
                 }
             }))
         }),
