@@ -107,13 +107,12 @@ fault_table![
         "ranges-in-vain",
         "The host accepts only the first version of each range that its refusals name.",
         Message(|| {
-            Box::new(RequestChange("initialize", |_, params| {
-                let exact = |offer: &Value| {
-                    let offer = offer.as_str().and_then(|text| text.parse::<Version>().ok());
-                    offer.is_none_or(|it| Protocol::of(it).is_none_or(|row| row.version() == it))
+            Box::new(RequestChange("initialize", |link, params| {
+                let first = |offer: &Value| {
+                    version_of(offer).is_some_and(|it| link.seen.served.contains(&it))
                 };
                 if let Some(offers) = offers_of(params) {
-                    offers.retain(exact);
+                    offers.retain(|offer| first(offer) || !serves(link, offer));
                 }
             }))
         }),
