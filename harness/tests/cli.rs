@@ -224,8 +224,8 @@ fn a_stale_or_unknown_baseline_entry_fails() {
 #[test]
 fn explains_and_lists() {
     check(&["explain", "sequence.grows"], 0, &["always-on check sequence.grows", "invariant A1"]);
-    check(&["explain", "chat/delta"], 0, &["action chat/delta in 1.0.0", "the host alone"]);
-    check(&["explain", "initialize"], 0, &["step `initialize`", "method initialize in 0.9.0"]);
+    check(&["explain", "chat/delta"], 0, &["chat/delta in 1.0.0, 0.9.0", "the host alone"]);
+    check(&["explain", "initialize"], 0, &["step `initialize`", "params.clientId"]);
     check(
         &["explain", "tools/confirmed-once"],
         0,
@@ -238,6 +238,23 @@ fn explains_and_lists() {
     for what in ["scenarios", "checks", "requirements", "faults", "steps", "versions"] {
         check(&["list", what], 0, &[]);
     }
+    check(&["list", "actions"], 0, &["chat/delta", "dispatched by the host alone"]);
+    check(&["list", "methods"], 0, &["createSession", "session/prompt"]);
+    check(&["list", "capabilities"], 0, &["terminals"]);
+    // The members of an action are what the author of a scenario needs.
+    check(&["explain", "chat/turnCancelled"], 0, &["duration                     integer\n"]);
+    // Words, findings, causes and profiles of a report.
+    check(&["explain", "out-of-reach"], 0, &["out-of-reach in reports: outcome"]);
+    check(&["explain", "FAIL"], 0, &["a MUST is broken"]);
+    let finding = "dispatch.chat.toolCallConfirmed.twice~0123abcd";
+    check(&["explain", finding], 0, &["requirement dispatch.chat.toolCallConfirmed.twice"]);
+    let cause = "dispatch.table.server-only";
+    check(&["explain", cause], 0, &["cause dispatch.table.server-only", "chat.delta: "]);
+    check(&["explain", "multi-chat"], 0, &["profile multi-chat of certificates"]);
+    let said = check(&["explain", "chat/turnCancelled", "--format", "json"], 0, &[]);
+    let value: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let members = value["explained"][0]["described"][0]["members"].as_array().unwrap();
+    assert!(members.iter().any(|it| it["name"] == "duration" && it["optional"] == false), "{said}");
 }
 
 /// Returns the path of a capture of clients in the corpus.
@@ -302,7 +319,7 @@ fn every_published_version_is_known_by_its_actions_and_methods() {
     ];
     assert_eq!(names, published);
     // Explain an action of an older version that the newest versions do not have.
-    let expected = ["action session/delta in 0.3.0: on session channels"];
+    let expected = ["session/delta in 0.3.0: action on session channels"];
     check(&["explain", "session/delta", "--spec", "0.3.0"], 0, &expected);
     check(&["explain", "session/delta", "--spec", "1.0.0"], 2, &[]);
     // Explain an action of the newest version that has another name in an older version.

@@ -35,6 +35,7 @@ pub mod findings;
 pub mod finished;
 pub mod first;
 pub mod github;
+pub mod glossary;
 pub mod html;
 pub mod jsonl;
 pub mod judge_logs;
@@ -51,7 +52,9 @@ pub mod redact;
 #[cfg(feature = "cli")]
 pub mod reducers;
 pub mod replay;
+pub mod result_limit;
 pub mod rule_quotes;
 pub mod sarif;
 pub mod spec_page;
 pub mod summary;
+pub mod viewed;

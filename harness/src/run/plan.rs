@@ -246,7 +246,14 @@ fn hint(option: &str, value: &str, suite: &ScenarioSuite) -> String {
         .collect();
     match closest(value, names) {
         Some(close) => format!("\n(hint: did you mean `{close}`?)"),
-        None => "\n(hint: `ahp-harness list` shows them all)".to_owned(),
+        None => {
+            let what = match option {
+                "--tag" => "list tags",
+                "--requirement" => "list requirements",
+                _ => "list",
+            };
+            format!("\n(hint: `ahp-harness {what}` shows them all)")
+        }
     }
 }
 

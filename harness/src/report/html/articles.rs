@@ -55,14 +55,14 @@ impl<'a> FailureArticles<'a> {
 
     /// Writes the list of the first causes, each with a link.
     pub(super) fn first(&self, page: &mut HtmlPage) {
-        if !self.causes.iter().any(first::is_to_mend) {
+        let broken = self.of_status(&[Status::Fail, Status::Error, Status::Warn]);
+        let shown: Vec<_> = broken.take(FIRST).collect();
+        if shown.is_empty() {
             return;
         }
         page.element("h2", &[("id", "first")], "Fix these first");
         page.open("ol", &[("class", "first")]);
-        for (number, cause) in
-            self.of_status(&[Status::Fail, Status::Error, Status::Warn]).take(FIRST)
-        {
+        for (number, cause) in shown {
             let Some(place) = cause.shown() else { continue };
             page.open("li", &[]);
             tag(page, cause.status().word());
@@ -252,7 +252,10 @@ impl<'a> FailureArticles<'a> {
         let seed = self.case(place.case).and_then(|case| case.seed);
         let command =
             command::again(&self.run.header, &place.scenario, place.provider.as_deref(), seed);
-        page.open("pre", &[("class", "again"), ("tabindex", "0"), ("aria-label", "Command")]);
+        page.open(
+            "pre",
+            &[("class", "again"), ("tabindex", "0"), ("role", "group"), ("aria-label", "Command")],
+        );
         page.element("code", &[], &command);
         page.close("pre");
     }
@@ -272,7 +275,7 @@ fn counted(cause: &FailureCause<'_>) -> String {
 const LONG: usize = 44;
 
 /// Writes a text in which the parts between backticks become code, and long names are shortened in the middle.
-fn with_code(page: &mut HtmlPage, text: &str) {
+pub(super) fn with_code(page: &mut HtmlPage, text: &str) {
     for (place, part) in text.split('`').enumerate() {
         if place % 2 == 0 {
             page.text(part);
@@ -340,7 +343,7 @@ fn frame(page: &mut HtmlPage, row: &ConversationLine, place: &BreachPlace) {
     let message = place.message.line();
     let last = path_in(&message).map(members_of).and_then(|mut all| all.pop());
     let key = last.map(|name| format!("\"{name}\":"));
-    page.open("pre", &[("tabindex", "0"), ("aria-label", "Frame")]);
+    page.open("pre", &[("tabindex", "0"), ("role", "group"), ("aria-label", "Frame")]);
     for line in row.text.lines().split_inclusive('\n') {
         match key.as_ref().is_some_and(|key| line.trim_start().starts_with(key.as_str())) {
             true => page.element("mark", &[], line),
@@ -354,7 +357,15 @@ fn frame(page: &mut HtmlPage, row: &ConversationLine, place: &BreachPlace) {
 /// marked.
 fn difference(page: &mut HtmlPage, place: &BreachPlace) {
     if let Some(diff) = &place.diff {
-        page.open("pre", &[("class", "diff"), ("tabindex", "0"), ("aria-label", "Difference")]);
+        page.open(
+            "pre",
+            &[
+                ("class", "diff"),
+                ("tabindex", "0"),
+                ("role", "group"),
+                ("aria-label", "Difference"),
+            ],
+        );
         for line in cut(&diff.lines(), DIFF).split_inclusive('\n') {
             match line.as_bytes().first() {
                 Some(b'-') => page.element("del", &[], line),
@@ -397,7 +408,7 @@ fn source(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
     let Some(source) = case.sources.iter().find(|source| source.name == *file) else { return };
     page.open("details", &[]);
     page.element("summary", &[], &format!("The step: {file}:{line}"));
-    page.open("pre", &[("tabindex", "0"), ("aria-label", "Scenario")]);
+    page.open("pre", &[("tabindex", "0"), ("role", "group"), ("aria-label", "Scenario")]);
     let first = line.saturating_sub(LINES + 1);
     for (number, text) in (1..).zip(source.text.lines()).skip(first).take(2 * LINES + 1) {
         let here = if number == *line { "here" } else { "" };
