@@ -337,9 +337,8 @@ fn a_page_of_a_run_shows_each_scenario_by_itself() {
     let (file, page) = (file.to_str().unwrap(), page.to_str().unwrap());
     let ids = ["--id", OTHER, "--id", "tools/confirmed-once"];
     let (report, program) = (format!("jsonl={file}"), env!("CARGO_BIN_EXE_ahp-harness"));
-    let host = format!(
-        "{program} serve --listen 127.0.0.1:{{port}} --fault accepts-second-confirmation"
-    );
+    let host =
+        format!("{program} serve --listen 127.0.0.1:{{port}} --fault accepts-second-confirmation");
     let run = ["run", "--report", &report, "--profile", "all", "--command", &host];
     let (code, said) = harness(&[&run[..], &ids].concat());
     assert_eq!(code, Some(1), "{said}");

@@ -56,8 +56,7 @@ impl CertifyArguments {
         let format = run.format;
         let played = run.main(context);
         // The folder says why nothing was played if the target could not be reached.
-        let unreachable =
-            played.as_ref().is_err_and(|stop| stop.code == CommandExit::Unreachable);
+        let unreachable = played.as_ref().is_err_and(|stop| stop.code == CommandExit::Unreachable);
         if !file.exists() || played.is_err() && !unreachable {
             return played;
         }
@@ -112,10 +111,7 @@ pub(super) fn read(file: &Path) -> Result<FinishedRun, CommandStop> {
 }
 
 /// Writes the reports of a run, and returns its verdict, its exit code and the text for the terminal.
-fn write(
-    file: &Path,
-    out: &Path,
-) -> Result<(ProfileVerdict, CommandExit, String), CommandStop> {
+fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, CommandExit, String), CommandStop> {
     let run = read(file)?;
     let certificate = HostCertificate::of(&run);
     let members = members(file, &certificate);

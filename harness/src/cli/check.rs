@@ -52,7 +52,9 @@ impl CheckArguments {
         let files = suite.broken.len() + wrong.len() + deviating;
         let plural = |count: usize| if count == 1 { "" } else { "s" };
         let (many, most) = (plural(mistakes), plural(files));
-        context.say(&format!("{mistakes} mistake{many} in {files} file{most}; no mistakes in {good}\n"));
+        context.say(&format!(
+            "{mistakes} mistake{many} in {files} file{most}; no mistakes in {good}\n"
+        ));
         Ok(CommandExit::Usage)
     }
 }

@@ -230,11 +230,7 @@ fn agent_variant(name: &str) -> Option<ExplainedName> {
     Some(ExplainedName::new("legal variant", text, facts))
 }
 
-fn requirement(
-    name: &str,
-    spec: Option<Version>,
-    suite: &ScenarioSuite,
-) -> Option<ExplainedName> {
+fn requirement(name: &str, spec: Option<Version>, suite: &ScenarioSuite) -> Option<ExplainedName> {
     let newest = RequirementLedger::newest_with(name)?.version;
     let quote = RuleQuotes::of(spec.unwrap_or(newest)).requirement(name)?;
     let row = quote.row;
@@ -470,7 +466,8 @@ fn lines(before: &str, members: &[MemberRow]) -> String {
 }
 
 fn listed(members: &[MemberRow]) -> Vec<Value> {
-    let row = |row: &MemberRow| json!({"name": row.name, "type": row.value, "optional": row.optional});
+    let row =
+        |row: &MemberRow| json!({"name": row.name, "type": row.value, "optional": row.optional});
     members.iter().map(row).collect()
 }
 
@@ -486,7 +483,9 @@ fn cause(name: &str, spec: Option<Version>) -> Option<ExplainedName> {
     if rules.is_empty() {
         return None;
     }
-    let mut out = format!("cause {name} in reports: findings about these rules, which are fixed in one place\n");
+    let mut out = format!(
+        "cause {name} in reports: findings about these rules, which are fixed in one place\n"
+    );
     for id in &rules {
         let newest = RequirementLedger::newest_with(id)?.version;
         let quote = RuleQuotes::of(spec.unwrap_or(newest)).requirement(id);

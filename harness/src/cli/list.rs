@@ -141,7 +141,8 @@ impl ListArguments {
             }
             ListSubject::Actions => {
                 let all = newest().flat_map(Protocol::actions);
-                all.map(|it| row(&it.action_type, it.channel.family(), right(it.dispatch))).collect()
+                all.map(|it| row(&it.action_type, it.channel.family(), right(it.dispatch)))
+                    .collect()
             }
             ListSubject::Methods => {
                 let all = newest().flat_map(Protocol::methods);

@@ -38,7 +38,8 @@ impl MatrixArguments {
             let link = if page.exists() { near.display().to_string() } else { String::new() };
             briefs.push((link, brief));
         }
-        let html = self.out.as_deref().is_some_and(|path| path.extension().is_some_and(|it| it == "html"));
+        let html =
+            self.out.as_deref().is_some_and(|path| path.extension().is_some_and(|it| it == "html"));
         let page = if html { index(&briefs) } else { matrix(&briefs) };
         match &self.out {
             None => context.say(&page),

@@ -64,7 +64,9 @@ impl ShowArguments {
         context.say(&findings(&report, &proofs));
         context.say(&drawing::text(&rows, detail, context.style));
         if !proven {
-            context.say("no message of this scenario proves a finding (hint: `--all` shows the frames)\n");
+            context.say(
+                "no message of this scenario proves a finding (hint: `--all` shows the frames)\n",
+            );
         }
         Ok(CommandExit::Ok)
     }

@@ -61,7 +61,9 @@ impl ViewArguments {
                 (name, vec![ViewedScenario::of_capture(conversation)], judged, left_out)
             }
         };
-        if let Some(case) = self.case.as_ref().filter(|_| scenarios.iter().all(|it| it.rows.is_empty())) {
+        if let Some(case) =
+            self.case.as_ref().filter(|_| scenarios.iter().all(|it| it.rows.is_empty()))
+        {
             return Err(wrong(&name, format!("it has no messages of a scenario `{case}`")));
         }
         scenarios.iter_mut().for_each(|it| it.mark(&judged));

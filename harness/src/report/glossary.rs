@@ -9,27 +9,63 @@ use super::cause::family;
 
 /// The words of reports, each with its meaning. Names are compared without regard to case.
 pub const WORDS: &[(&str, &str)] = &[
-    ("pass", "outcome: the scenario was played, or the requirement was observed, and everything that was tested held"),
-    ("fail", "outcome: a MUST is broken, or a rule that the protocol cannot work without (essential); the run fails"),
+    (
+        "pass",
+        "outcome: the scenario was played, or the requirement was observed, and everything that was tested held",
+    ),
+    (
+        "fail",
+        "outcome: a MUST is broken, or a rule that the protocol cannot work without (essential); the run fails",
+    ),
     ("warn", "outcome: a SHOULD is broken; the run fails with `--fail-on should`"),
-    ("note", "outcome and weight: the specification only implies the rule, or leaves it open; the run fails with `--fail-on note`"),
+    (
+        "note",
+        "outcome and weight: the specification only implies the rule, or leaves it open; the run fails with `--fail-on note`",
+    ),
     ("known", "outcome: broken exactly as the `--baseline` lists it; the run does not fail"),
-    ("untested", "outcome: the rule applies, but a preparing step failed or nothing was observed; neither a pass nor a finding against the host; the run fails"),
+    (
+        "untested",
+        "outcome: the rule applies, but a preparing step failed or nothing was observed; neither a pass nor a finding against the host; the run fails",
+    ),
     ("skip", "outcome: does not apply to this host or this run; the report gives the reason"),
-    ("error", "outcome: not judged, because the target could not be reached, the run was interrupted, or the harness has a defect"),
-    ("flaky", "mark of a scenario that failed and then passed when it was played again (`--retries`)"),
-    ("out-of-reach", "outcome of a requirement: it may apply, but this run could not test it; the report says which option or ability was missing"),
+    (
+        "error",
+        "outcome: not judged, because the target could not be reached, the run was interrupted, or the harness has a defect",
+    ),
+    (
+        "flaky",
+        "mark of a scenario that failed and then passed when it was played again (`--retries`)",
+    ),
+    (
+        "out-of-reach",
+        "outcome of a requirement: it may apply, but this run could not test it; the report says which option or ability was missing",
+    ),
     ("excluded", "outcome of a requirement: no test can observe it; the report gives the reason"),
     ("unchecked", "outcome of a requirement: no scenario and no check of this harness tests it"),
     ("must", "weight: the specification says MUST; a breach fails the run"),
-    ("essential", "weight: the specification only implies the rule, and the protocol cannot work without it; the argument is written down; a breach fails the run"),
+    (
+        "essential",
+        "weight: the specification only implies the rule, and the protocol cannot work without it; the argument is written down; a breach fails the run",
+    ),
     ("should", "weight: the specification says SHOULD; a breach is a warning"),
     ("conformant", "verdict: every applicable MUST and essential rule was observed and held"),
     ("not-conformant", "verdict: at least one applicable MUST or essential rule is broken"),
-    ("incomplete", "verdict: no MUST or essential rule is broken, but some were not observed, or were out of reach of the run"),
-    ("not-applicable", "verdict: the host offers nothing that the scenarios of the profile need, or the run did not include the profile"),
-    ("cause", "group of findings that are fixed in one place: rules with a common beginning, or one check"),
-    ("finding", "a broken rule with the frames that prove it; its name is the rule, `~`, and a number that is the same in every run with the same failure"),
+    (
+        "incomplete",
+        "verdict: no MUST or essential rule is broken, but some were not observed, or were out of reach of the run",
+    ),
+    (
+        "not-applicable",
+        "verdict: the host offers nothing that the scenarios of the profile need, or the run did not include the profile",
+    ),
+    (
+        "cause",
+        "group of findings that are fixed in one place: rules with a common beginning, or one check",
+    ),
+    (
+        "finding",
+        "a broken rule with the frames that prove it; its name is the rule, `~`, and a number that is the same in every run with the same failure",
+    ),
 ];
 
 /// Returns the meaning of a word.

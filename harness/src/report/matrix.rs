@@ -92,9 +92,7 @@ impl CertificateBrief {
     /// Returns the outcome and the text of each requirement.
     pub fn outcomes(&self) -> BTreeMap<&str, (&str, &ForeignText)> {
         let rules = self.requirements.iter();
-        rules
-            .map(|rule| (rule.id.as_str(), (rule.outcome.as_str(), &rule.statement)))
-            .collect()
+        rules.map(|rule| (rule.id.as_str(), (rule.outcome.as_str(), &rule.statement))).collect()
     }
 }
 

@@ -68,8 +68,11 @@ pub(super) const TOKENS: FormField = field(
 pub(super) const AS: FormField = field("as", MemberForm::Binds, "the name to bind the result to");
 pub(super) const TYPE: FormField =
     field("type", MemberForm::ActionType, "the type of an action, such as `chat/delta`");
-pub(super) const METHOD: FormField =
-    field("method", MemberForm::Method, "the method of a notification, such as `root/sessionAdded`");
+pub(super) const METHOD: FormField = field(
+    "method",
+    MemberForm::Method,
+    "the method of a notification, such as `root/sessionAdded`",
+);
 pub(super) const ON: FormField =
     field("channel", MemberForm::Template, "the channel of the message");
 pub(super) const WHERE: FormField = field(

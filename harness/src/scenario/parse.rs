@@ -437,10 +437,7 @@ impl ScenarioParser<'_> {
                     !names.is_empty() && (field.form == MemberForm::Clients || names.len() == 1);
                 fits.then_some(StepValue::Names(names))
             }
-            MemberForm::Binds
-            | MemberForm::Text
-            | MemberForm::ActionType
-            | MemberForm::Method => {
+            MemberForm::Binds | MemberForm::Text | MemberForm::ActionType | MemberForm::Method => {
                 node.as_str().map(|text| StepValue::Text(text.to_owned()))
             }
             MemberForm::OneOf(words) => {
@@ -451,13 +448,13 @@ impl ScenarioParser<'_> {
                 }
                 word.map(|word| StepValue::Text(word.to_owned()))
             }
-            MemberForm::Texts | MemberForm::Requirements => {
-                Some(StepValue::Names(texts(node)))
-            }
+            MemberForm::Texts | MemberForm::Requirements => Some(StepValue::Names(texts(node))),
             MemberForm::Flag => node.to_value().as_bool().map(StepValue::Flag),
             MemberForm::Duration => return self.duration(node).map(StepValue::Duration),
             MemberForm::Count => node.to_value().as_u64().map(StepValue::Count),
-            MemberForm::Template | MemberForm::Action => Some(StepValue::Template(ValueTemplate::of(node))),
+            MemberForm::Template | MemberForm::Action => {
+                Some(StepValue::Template(ValueTemplate::of(node)))
+            }
             MemberForm::Pattern => {
                 // `true` only states the kind of the outcome, so the pattern accepts any value.
                 let pattern = match node.to_value() {

@@ -137,7 +137,8 @@ fn form(field: &FormField) -> Value {
     let text = json!({"type": "string"});
     // An editor completes the names of the enumeration, and any other text is valid here as well.
     let completed = |name: &str| json!({"anyOf": [definition(name), text]});
-    let one_or_more = |item: Value| json!({"oneOf": [item, {"type": "array", "items": item, "minItems": 1}]});
+    let one_or_more =
+        |item: Value| json!({"oneOf": [item, {"type": "array", "items": item, "minItems": 1}]});
     match field.form {
         MemberForm::Client | MemberForm::Binds | MemberForm::Text => text,
         MemberForm::Clients | MemberForm::Texts => one_or_more(text),

@@ -79,9 +79,7 @@ impl Protocol {
             ValueShape::Literal(text) => format!("\"{text}\""),
             ValueShape::List(item) => format!("{}[]", nested(item)),
             ValueShape::Map(item) => format!("{{ [key]: {} }}", nested(item)),
-            ValueShape::AnyOf(ids) => {
-                ids.iter().map(nested).collect::<Vec<String>>().join(" | ")
-            }
+            ValueShape::AnyOf(ids) => ids.iter().map(nested).collect::<Vec<String>>().join(" | "),
             ValueShape::Object
             | ValueShape::Record(_)
             | ValueShape::Union(_)

@@ -156,7 +156,11 @@ fn message(page: &mut HtmlPage, row: &ConversationLine, lanes: &LaneOrder<'_>) {
         page.text(&row.what.line());
         page.element("span", &[("class", "hear")], &answers);
         page.close("summary");
-        page.element("pre", &[("tabindex", "0"), ("role", "group"), ("aria-label", "Frame")], &row.text.lines());
+        page.element(
+            "pre",
+            &[("tabindex", "0"), ("role", "group"), ("aria-label", "Frame")],
+            &row.text.lines(),
+        );
         page.close("details");
     }
     page.close("div");

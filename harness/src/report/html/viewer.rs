@@ -79,19 +79,18 @@ fn scenario(page: &mut HtmlPage, it: &ViewedScenario) {
     }
     let name = if it.name.is_empty() { "outside of scenarios" } else { &it.name };
     page.element("code", &[], name);
-    page.element("span", &[("class", "small")], &format!(" {} ({} lines)", it.title, it.rows.len()));
+    page.element(
+        "span",
+        &[("class", "small")],
+        &format!(" {} ({} lines)", it.title, it.rows.len()),
+    );
     page.close("summary");
     picture::all_lanes(page, &it.rows, name);
     page.close("details");
 }
 
 /// Writes the findings, each with links to the lines of evidence.
-fn findings(
-    page: &mut HtmlPage,
-    scenarios: &[ViewedScenario],
-    judged: &JudgedFile,
-    left_out: u64,
-) {
+fn findings(page: &mut HtmlPage, scenarios: &[ViewedScenario], judged: &JudgedFile, left_out: u64) {
     let failures = judged.cases.iter().flat_map(|case| {
         let failures = case.failures();
         failures.map(move |it| (case.weight, case.scenario.clone(), &it.message, &it.transcript))
@@ -106,8 +105,7 @@ fn findings(
     // A page of one scenario has only the findings about that scenario.
     let about = |lines: &[u64]| left_out > 0 || lines.iter().any(|line| shown.contains(line));
     let all = failures.chain(checks);
-    let mut all: Vec<_> =
-        all.filter(|(.., lines)| lines.is_empty() || about(lines)).collect();
+    let mut all: Vec<_> = all.filter(|(.., lines)| lines.is_empty() || about(lines)).collect();
     all.sort_by_key(|(weight, ..)| std::cmp::Reverse(*weight));
     page.element("h2", &[], &format!("Findings: {}", all.len()));
     if all.is_empty() {
