@@ -93,9 +93,10 @@ impl WireOptions {
                 captures
             }
         };
-        let captures: Vec<MutableCapture> = match self.clients {
-            true => captures.into_iter().map(MutableCapture::of_clients).collect(),
-            false => captures,
+        let captures: Vec<MutableCapture> = match (self.clients, paths) {
+            (true, []) => captures.into_iter().map(bases::of_clients).collect(),
+            (true, _) => captures.into_iter().map(MutableCapture::of_clients).collect(),
+            (false, _) => captures,
         };
         let given = captures.len();
         let trial = WireTrial::new(captures, self.seed, self.count);
