@@ -16,6 +16,7 @@ use super::super::summary::{self, word};
 use super::page::HtmlPage;
 use super::{picture, tag};
 use crate::verdict::Status;
+use crate::wire::foreign_text::ForeignText;
 
 /// The maximum number of causes in the list at the top.
 const FIRST: usize = 10;
@@ -55,7 +56,7 @@ impl<'a> FailureArticles<'a> {
 
     /// Writes the list of the first causes, each with a link.
     pub(super) fn first(&self, page: &mut HtmlPage) {
-        let broken = self.of_status(&[Status::Fail, Status::Error, Status::Warn]);
+        let broken = self.of_status(&[Status::Fail, Status::Warn]);
         let shown: Vec<_> = broken.take(FIRST).collect();
         if shown.is_empty() {
             return;
@@ -79,7 +80,7 @@ impl<'a> FailureArticles<'a> {
 
     /// Writes an article for each cause that breaks the protocol.
     pub(super) fn broken(&self, page: &mut HtmlPage) {
-        let shown: Vec<_> = self.of_status(&[Status::Fail, Status::Error, Status::Known]).collect();
+        let shown: Vec<_> = self.of_status(&[Status::Fail, Status::Known]).collect();
         if shown.is_empty() {
             return;
         }
@@ -112,9 +113,9 @@ impl<'a> FailureArticles<'a> {
         }
     }
 
-    /// Writes one line for each reason why a requirement could not be tested.
+    /// Writes one line for each reason why a requirement could not be tested or a scenario was not judged.
     pub(super) fn untested(&self, page: &mut HtmlPage) {
-        let shown: Vec<_> = self.of_status(&[Status::Untested]).collect();
+        let shown: Vec<_> = self.of_status(&[Status::Error, Status::Untested]).collect();
         if shown.is_empty() {
             return;
         }
@@ -123,8 +124,8 @@ impl<'a> FailureArticles<'a> {
         page.element(
             "p",
             &[("class", "small")],
-            "A preparing step failed, and the claims that depend on it were not tested. No rule \
-             was found broken.",
+            "A preparing step failed, and the claims that depend on it were not tested; or the run \
+             ended before the scenario was judged. No rule was found broken.",
         );
         self.lines(page, &shown);
     }
@@ -180,9 +181,7 @@ impl<'a> FailureArticles<'a> {
         page.element("code", &[("class", "id")], &breach.id.to_string());
         page.close("p");
         self.rule(page, breach, case);
-        if let Some(case) = case {
-            exchange(page, case, place);
-        }
+        let above = case.map(|case| exchange(page, case, place)).unwrap_or_default();
         difference(page, place);
         if !place.also.is_empty() {
             page.element("p", &[("class", "small")], "About the same frame:");
@@ -198,7 +197,12 @@ impl<'a> FailureArticles<'a> {
         self.again(page, place);
         if let Some(case) = case {
             source(page, case, place);
-            let rows = about(&case.frames, &place.transcript);
+            let mut rows = about(&case.frames, &place.transcript);
+            // The page shows these frames once.
+            for row in rows.iter_mut().filter(|row| above.contains(&row.line)) {
+                row.text = ForeignText::default();
+                row.what = format!("{}, shown above", row.what.raw()).into();
+            }
             let left_out = case.left_out + (case.frames.len() - rows.len()) as u64;
             picture::conversation(page, &rows, left_out, &first::name(cause));
         }
@@ -302,11 +306,11 @@ fn sentence(message: &str) -> String {
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 
-/// Writes the sent message and the reaction to this message.
-fn exchange(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
+/// Writes the sent message and the reaction to this message, and returns the lines of both.
+fn exchange(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) -> Vec<u64> {
     let decisive = place.transcript.last();
     let row = |line: u64| case.frames.iter().find(|row| row.line == line);
-    let Some(came) = decisive.and_then(|line| row(*line)) else { return };
+    let Some(came) = decisive.and_then(|line| row(*line)) else { return Vec::new() };
     let before = || {
         let before = case.frames.iter().filter(|row| row.line < came.line).rev();
         let mut sent = before.filter(|row| row.role == LineRole::Sent && row.client == came.client);
@@ -334,6 +338,7 @@ fn exchange(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
         page.close("div");
     }
     page.close("div");
+    sent.into_iter().chain([came]).map(|row| row.line).collect()
 }
 
 fn frame(page: &mut HtmlPage, row: &ConversationLine, place: &BreachPlace) {

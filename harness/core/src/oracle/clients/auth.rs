@@ -87,10 +87,10 @@ impl TokenChecks {
             Value::Object(members) => {
                 for (name, value) in members.iter() {
                     match value {
-                        Value::String(resource) if name.as_str() == "resource" => {
-                            if self.resources.len() < MAX_KNOWN {
-                                self.resources.insert(resource.to_string());
-                            }
+                        Value::String(resource)
+                            if name.as_str() == "resource" && self.resources.len() < MAX_KNOWN =>
+                        {
+                            self.resources.insert(resource.to_string());
                         }
                         Value::Array(_) | Value::Object(_) => self.learn(value),
                         _ => {}
