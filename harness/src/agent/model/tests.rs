@@ -433,7 +433,10 @@ fn every_form_of_tools_is_called_in_its_own_form() {
     assert_eq!(shell["type"], "local_shell_call");
     assert_eq!(shell["action"]["command"], json!(["bash", "-lc", "ls"]));
     let shell = item_of("tool shell ls", &json!({"type": "shell"}), "");
-    assert_eq!((&shell["type"], &shell["action"]), (&json!("shell_call"), &json!({"commands": ["ls"]})));
+    assert_eq!(
+        (&shell["type"], &shell["action"]),
+        (&json!("shell_call"), &json!({"commands": ["ls"]}))
+    );
     let changed = |step: &str| item_of(step, &json!({"type": "apply_patch"}), "");
     let edit = changed("tool edit \"a.txt\\nb\\nc\"");
     assert_eq!(edit["type"], "apply_patch_call");

@@ -231,10 +231,13 @@ const OPERATIONS: &[(&str, &str)] = &[
 
 /// Returns the change of one file that a patch makes.
 fn operation(patch: &str) -> Value {
-    let mut lines = patch.lines().filter(|line| !matches!(*line, "*** Begin Patch" | "*** End Patch"));
+    let mut lines =
+        patch.lines().filter(|line| !matches!(*line, "*** Begin Patch" | "*** End Patch"));
     let header = lines.next().unwrap_or_default();
     let diff: String = lines.map(|line| format!("{line}\n")).collect();
-    let of = |(begin, kind): &(&str, &str)| Some((header.strip_prefix(begin)?.to_owned(), (*kind).to_owned()));
+    let of = |(begin, kind): &(&str, &str)| {
+        Some((header.strip_prefix(begin)?.to_owned(), (*kind).to_owned()))
+    };
     let (path, kind) = OPERATIONS.iter().find_map(of).unwrap_or_default();
     match kind.as_str() {
         "delete_file" => json!({"type": kind, "path": path}),
