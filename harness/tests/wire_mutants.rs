@@ -128,7 +128,7 @@ fn legal_rewrites_of_what_clients_send_have_no_finding() {
     let trial = WireTrial::new(all.clone(), 1, COUNT);
     assert!(trial.captures().len() > own + 20, "{}", trial.captures().len());
     assert!(trial.captures().iter().take(own).all(|it| it.name.contains("kept")));
-    let wanted: Vec<_> = rewrites::of(ProtocolStandard::Ahp).collect();
+    let wanted: Vec<_> = rewrites::of_clients().collect();
     expect_no_accusation(all, &wanted, COUNT);
 }
 
