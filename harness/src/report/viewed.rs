@@ -161,8 +161,8 @@ mod tests {
     use super::*;
 
     const RUN: &str = r#"{"run":"header"}
-{"run":"case","case":0,"scenario":"a/held","sources":[]}
-{"run":"case","case":1,"scenario":"b/broken","sources":[]}
+{"run":"case","case":0,"scenario":"a/held","name":"a/held","sources":[]}
+{"run":"case","case":1,"scenario":"b/broken","name":"b/broken","sources":[]}
 {"case":0,"t":0.1,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"ping"}}
 {"case":1,"t":0.1,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"subscribe"}}
 {"case":0,"t":0.2,"conn":"A","dir":"s2c","msg":{"jsonrpc":"2.0","id":1,"result":null}}
