@@ -14,6 +14,7 @@ use crate::wire::json::Value;
 use super::agents::AgentOutside;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::interrupt::{TimeBudget, in_time};
 use super::options;
 
 /// The time limit of an agent for each answer.
@@ -45,10 +46,18 @@ pub(super) struct AgentProfileArguments {
     /// How long the agent may take for each answer
     #[arg(long, default_value = LIMIT, value_parser = options::duration)]
     timeout: Duration,
+    /// End the command after this time
+    #[arg(long, value_name = "DURATION", default_value = "9m30s", value_parser = options::duration)]
+    budget: Duration,
 }
 
 impl AgentProfileArguments {
-    pub(super) async fn main(self, context: &CliContext) -> CommandOutcome {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
+        context.error(&format!("ends after {:?} at the latest (`--budget`)\n", self.budget));
+        in_time(Some(TimeBudget::begin(self.budget)), self.profiled(context))
+    }
+
+    async fn profiled(self, context: &CliContext) -> CommandOutcome {
         let mut agents = match (&self.profile, &self.command) {
             (Some(path), _) => AgentOutside::open(path, None).await?,
             (None, Some(command)) => AgentOutside::of(self.given(command)?, None, None).await?,

@@ -54,13 +54,21 @@ impl CertifyArguments {
         let run = self.run.with_everything(reports)?;
         folder(&self.out)?;
         let format = run.format;
+        let written = || fs::metadata(&file).and_then(|about| about.modified()).ok();
+        let before = written();
         let played = run.main(context);
-        // The folder says why nothing was played if the target could not be reached.
-        let unreachable = played.as_ref().is_err_and(|stop| stop.code == CommandExit::Unreachable);
-        if !file.exists() || played.is_err() && !unreachable {
+        let ended_with = |code| played.as_ref().is_err_and(|stop| stop.code == code);
+        // An interrupted run has no time left, and a mistake of the user leaves the files of an earlier run.
+        if ended_with(CommandExit::Interrupted) || written() == before {
             return played;
         }
-        let (verdict, _, said) = write(&file, &self.out)?;
+        // The folder says why nothing was played if the target could not be reached.
+        let unreachable = ended_with(CommandExit::Unreachable);
+        let (verdict, _, said) = match write(&file, &self.out) {
+            Ok(made) => made,
+            Err(_) if played.is_err() => return played,
+            Err(stop) => return Err(stop),
+        };
         if format != ConsoleDetail::Json && !unreachable {
             context.say(&said);
         }
@@ -145,7 +153,15 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, CommandExit, String
         })?;
     }
     let code = run.footer.as_ref().map_or(CommandExit::Interrupted, |it| CommandExit::of(it.exit));
-    Ok((certificate.verdict(), code, said(&certificate, out)))
+    let mut text = said(&certificate, out);
+    if run.left_out > 0 {
+        let left_out = run.left_out;
+        let _ = writeln!(
+            text,
+            "note: {left_out} results are counted and not listed: the run has too many"
+        );
+    }
+    Ok((certificate.verdict(), code, text))
 }
 
 /// Lists the parts of the protocol tables that the run has shown: in the whole run, and with each agent of a

@@ -29,7 +29,7 @@ use super::campaign_folder::CampaignFolder;
 use super::context::CliContext;
 use super::examine::{ExaminationResult, FindingCandidate, examine};
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
-use super::fuzz::{FuzzArguments, last_examination};
+use super::fuzz::FuzzArguments;
 use super::fuzz_target::{FuzzTarget, PlayedDraft};
 use super::interrupt::interrupts;
 use super::lone_trial::{HostWatch, LonePlayer, RECENT, TrialResults, trials};
@@ -157,22 +157,18 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Plays until the budget has run out, and examines the findings.
-    pub(super) async fn go(&mut self) -> CommandOutcome {
+    /// Plays until the time of the campaign has run out, and examines the findings until `stop_at`.
+    pub(super) async fn go(&mut self, stop_at: Option<Instant>) -> CommandOutcome {
         let began = Instant::now();
         let before = self.campaign.took;
         let (mut saved, mut said) = (began, began);
         let mut playing: JoinSet<PlayedSequence> = JoinSet::new();
         let mut examining: JoinSet<(FindingCandidate, ExaminationResult)> = JoinSet::new();
         let mut interrupted = interrupts();
-        if let Some(budget) = self.fuzz.budget().filter(|_| self.fuzz.is_outside()) {
-            self.context.error(&format!("ends after {budget:?} at the latest (`--time`)\n"));
-        }
-        let (mut stopping, mut ended) = (None, None);
+        let mut stopping = None;
         self.watch.ready().await;
         loop {
-            let left =
-                ended.map(|since: Instant| self.last_examination().saturating_sub(since.elapsed()));
+            let left = stopping.and(stop_at).map(|at| at.saturating_duration_since(Instant::now()));
             self.examine_next(&mut examining, stopping, left);
             // An examination may take long, so the time is also checked during an examination.
             if self.is_over(began) {
@@ -219,12 +215,6 @@ impl<'a> FuzzHunt<'a> {
                 () = tokio::time::sleep(IDLE) => {}
             }
             self.campaign.took = before + began.elapsed();
-            if stopping.is_some() {
-                let since = *ended.get_or_insert_with(Instant::now);
-                if since.elapsed() > self.last_examination() && !self.target.is_embedded() {
-                    self.give_up(&mut examining);
-                }
-            }
             if let Some(reason) = self.watch.gone().map(str::to_owned) {
                 self.save()?;
                 return Err(CommandStop::unreachable(format!(
@@ -249,30 +239,27 @@ impl<'a> FuzzHunt<'a> {
                 self.context.error(&self.progress());
             }
         }
-        let found = if self.campaign.failures().next().is_none() {
-            CommandExit::Ok
-        } else {
-            CommandExit::Failed
-        };
-        Ok(if stopping == Some(CommandExit::Interrupted) {
-            CommandExit::Interrupted
-        } else {
-            found
+        Ok(match stopping {
+            Some(CommandExit::Interrupted) => CommandExit::Interrupted,
+            _ => self.result(),
         })
     }
 
-    /// Records the findings for whose examination no time is left.
-    fn give_up(&mut self, examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>) {
-        examining.abort_all();
+    fn result(&self) -> CommandExit {
+        match self.campaign.failures().next() {
+            None => CommandExit::Ok,
+            Some(_) => CommandExit::Failed,
+        }
+    }
+
+    /// Ends a campaign whose budget ran out while conversations were played or findings were examined. Records
+    /// the findings that are not examined.
+    pub(super) fn cut_short(&mut self) -> CommandExit {
         let left = self.under_examination.take().into_iter().chain(self.waiting.drain(..));
         self.campaign
             .unexamined
             .extend(left.map(|it| UnexaminedFinding { finding: it.finding, seed: it.seed }));
-    }
-
-    /// Returns the time for examining findings after the budget has run out.
-    fn last_examination(&self) -> Duration {
-        last_examination(self.fuzz.budget().unwrap_or_default())
+        self.result()
     }
 
     fn died(&mut self, error: &tokio::task::JoinError) {

@@ -172,6 +172,7 @@ impl CliCommand {
             CliCommand::Certify(certify) => certify.run.starts_processes(),
             CliCommand::Fuzz(fuzz) => fuzz.starts_processes(),
             CliCommand::Reducers(reducers) => reducers.starts_processes(),
+            CliCommand::Agent(agent) => agent.starts_processes(),
             _ => false,
         }
     }

@@ -1,6 +1,5 @@
 //! `ahp-harness show`: shows the conversation of a scenario on the terminal.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
@@ -14,6 +13,7 @@ use crate::report::summary::OWN_FRAMES;
 
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::files;
 
 /// The maximum number of bytes of a frame, with `--all` and without.
 const WHOLE: usize = 300_000;
@@ -42,8 +42,7 @@ pub struct ShowArguments {
 impl ShowArguments {
     pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let name = self.file.display();
-        let input = File::open(&self.file)
-            .map_err(|error| CommandStop::usage(format!("`{name}` could not be read: {error}")))?;
+        let input = files::open(&self.file)?;
         let found = finished::one(BufReader::new(input), &self.case)
             .map_err(|error| CommandStop::usage(format!("{name}: {error}")))?;
         let Some((report, conversation)) = found else {

@@ -1,6 +1,5 @@
 //! `ahp-harness view`: shows a run, capture or log as a page for a browser.
 
-use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,6 +9,7 @@ use crate::report::html::viewer::viewer;
 use crate::report::judge_logs::judge_logs;
 use crate::report::replay;
 use crate::report::viewed::{ViewReading, ViewedScenario};
+use crate::transcript::reader::TranscriptReader;
 use crate::verdict::FailOn;
 
 use super::captures::{self, CaptureInput};
@@ -40,9 +40,10 @@ impl ViewArguments {
         let (name, mut scenarios, judged, left_out) = match captures::open(&self.files)? {
             CaptureInput::Capture(name, input) => {
                 let mut reading = ViewReading::new(self.case.as_deref(), MAX_ROWS);
-                for (number, line) in (1..).zip(input.lines()) {
-                    let line = line.map_err(|error| wrong(&name, error.to_string()))?;
-                    reading.line(number, &line);
+                let mut reader = TranscriptReader::new(input);
+                // The judgement below reports a line that cannot be read.
+                while let Ok(Some((number, line))) = reader.next_line() {
+                    reading.line(number, line);
                 }
                 let CaptureInput::Capture(_, again) = captures::open(&self.files)? else {
                     return Err(wrong(&name, "it changed while it was read".to_owned()));

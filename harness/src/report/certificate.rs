@@ -302,6 +302,7 @@ impl HostCertificate {
             started: header.started,
             took_ms: run.footer.as_ref().map_or(0, |footer| footer.took_ms),
             complete: run.header.shard.is_none()
+                && run.left_out == 0
                 && run.footer.as_ref().is_some_and(|footer| !footer.interrupted),
             scenarios: run.summary.counts.clone(),
             profiles: whole.profiles,

@@ -52,6 +52,7 @@ pub mod redact;
 #[cfg(feature = "cli")]
 pub mod reducers;
 pub mod replay;
+pub mod result_limit;
 pub mod rule_quotes;
 pub mod sarif;
 pub mod spec_page;

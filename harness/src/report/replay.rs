@@ -25,10 +25,12 @@ use crate::transcript::{BelowEvent, ClosingSide, ConnId, ConnectionEvent, Transc
 use crate::verdict::{CheckReport, FailOn, Status};
 use crate::wire::version::{ProtocolStandard, Version};
 
-use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, RunHeader};
+use super::event::{CaseReport, CaseStart, CaseStop, CheckLine, FORMAT, RunHeader};
+use super::finished::{MAX_OPEN, size_of_json};
 use super::judged_subject::JudgedSubject;
 use super::outage::VoidCase;
 use super::redact::{MARK, REDACTED};
+use super::result_limit::ResultLimit;
 use super::summary::{CheckTotal, OWN_FRAMES, RunSummary};
 
 /// The result of judging a file.
@@ -36,7 +38,7 @@ use super::summary::{CheckTotal, OWN_FRAMES, RunSummary};
 pub struct JudgedFile {
     /// The header of the run; `None` for a capture from elsewhere.
     pub header: Option<RunHeader>,
-    /// The scenarios, in the order in which they ended.
+    /// The scenarios, in the order in which they ended, within [`ResultLimit`].
     pub cases: Vec<CaseReport>,
     /// The summary of the scenarios.
     pub summary: RunSummary,
@@ -113,6 +115,8 @@ pub fn judge_subject(
         assume,
         header: None,
         cases: LiteMap::new(),
+        limit: ResultLimit::default(),
+        unequal: 0,
         foreign: None,
         begun: false,
         ended: false,
@@ -166,6 +170,9 @@ struct RunReplay {
     assume: Option<Version>,
     header: Option<RunHeader>,
     cases: LiteMap<u32, ReplayedScenario>,
+    limit: ResultLimit,
+    /// The number of differences.
+    unequal: usize,
     foreign: Option<ForeignCapture>,
     /// Whether the file begins as a recorder of the harness writes it, and whether the file has its end or the
     /// end of the run.
@@ -227,11 +234,22 @@ impl RunReplay {
                 let start: CaseStart = serde_json::from_str(text).map_err(wrong)?;
                 let header =
                     self.header.as_ref().ok_or("expected a `header` line before this one")?;
+                if self.cases.len() >= MAX_OPEN {
+                    return Err(format!(
+                        "expected at most {MAX_OPEN} scenarios without a result, found more"
+                    ));
+                }
                 self.cases.insert(start.case, ReplayedScenario::new(&start, header)?);
             }
             "result" => {
                 let report: CaseReport = serde_json::from_str(text).map_err(wrong)?;
                 self.result(report);
+            }
+            "stop" => {
+                let stop: CaseStop = serde_json::from_str(text).map_err(wrong)?;
+                if let Some(replayed) = self.cases.get_mut(&stop.case) {
+                    replayed.stop(&stop);
+                }
             }
             "void" => {
                 let void: VoidCase = serde_json::from_str(text).map_err(wrong)?;
@@ -247,9 +265,7 @@ impl RunReplay {
     fn result(&mut self, recorded: CaseReport) {
         let Some(replayed) = self.cases.remove(&recorded.case) else {
             // The scenario was not played, so the replay has nothing to judge.
-            self.judged.summary.add(&recorded);
-            self.judged.cases.push(recorded);
-            return;
+            return self.keep(recorded);
         };
         let (mut report, odd) = replayed.finish(&recorded);
         if let Some(outage) = &recorded.outage {
@@ -268,7 +284,7 @@ impl RunReplay {
                 recorded.status.word(),
                 report.status.word()
             );
-            self.judged.differences.push(difference);
+            self.differs(difference);
         }
         let findings = |report: &CaseReport| -> usize {
             report.checks.iter().map(|check| check.findings.len()).sum()
@@ -279,13 +295,26 @@ impl RunReplay {
                 findings(&recorded),
                 findings(&report)
             );
-            self.judged.differences.push(difference);
+            self.differs(difference);
         }
         if !interrupted {
-            self.judged.differences.extend(odd.into_iter().map(|odd| format!("{place}: {odd}")));
+            odd.into_iter().for_each(|odd| self.differs(format!("{place}: {odd}")));
         }
+        self.keep(report);
+    }
+
+    fn keep(&mut self, report: CaseReport) {
         self.judged.summary.add(&report);
-        self.judged.cases.push(report);
+        if self.limit.takes(report.status, &report.name(), size_of_json(&report)) {
+            self.judged.cases.push(report);
+        }
+    }
+
+    fn differs(&mut self, difference: String) {
+        self.unequal += 1;
+        if self.unequal <= MAX_DIFFERENCES {
+            self.judged.differences.push(difference);
+        }
     }
 
     /// Records that the rest of the file is unreadable.
@@ -304,6 +333,16 @@ impl RunReplay {
     fn finish(mut self) -> JudgedFile {
         for (_, replayed) in std::mem::take(&mut self.cases) {
             self.judged.notes.push(format!("`{}` did not end before the file did", replayed.id));
+        }
+        if self.limit.left_out > 0 {
+            self.judged.notes.push(format!(
+                "{} results are counted and not listed: the run has too many",
+                self.limit.left_out
+            ));
+        }
+        if self.unequal > MAX_DIFFERENCES {
+            let more = self.unequal - MAX_DIFFERENCES;
+            self.judged.differences.push(format!("and {more} more"));
         }
         let of_run = self.header.as_ref().and_then(|header| header.version.parse().ok());
         self.judged.version = of_run.or(self.assume);
@@ -330,6 +369,8 @@ impl RunReplay {
     }
 }
 
+/// The maximum number of differences that are listed.
+const MAX_DIFFERENCES: usize = 100;
 /// The maximum number of connection names in a capture.
 const MAX_NAMES: usize = 100_000;
 
@@ -470,6 +511,8 @@ struct ReplayedScenario {
     opening: HashSet<String>,
     /// The time of the previous line.
     last: Duration,
+    /// Whether the scenario ended before its cleanup was complete.
+    abandoned: bool,
 }
 
 /// The line of the play's next event.
@@ -544,6 +587,7 @@ impl ReplayedScenario {
             odd: Vec::new(),
             opening: HashSet::new(),
             last: Duration::ZERO,
+            abandoned: false,
         })
     }
 
@@ -582,6 +626,20 @@ impl ReplayedScenario {
                     _ => self.drain(self.last),
                 }
                 self.host(at, &line.conn, event);
+            }
+        }
+        self.last = at;
+    }
+
+    /// Ends the play at the same time as in the run.
+    fn stop(&mut self, stop: &CaseStop) {
+        let at = Duration::from_micros(stop.at_us);
+        self.drain(self.last);
+        match &stop.reason {
+            Some(reason) => self.play.interrupt(at, reason),
+            None => {
+                self.play.timeout(at);
+                self.abandoned = true;
             }
         }
         self.last = at;
@@ -669,6 +727,9 @@ impl ReplayedScenario {
 
     fn finish(mut self, recorded: &CaseReport) -> (CaseReport, Vec<String>) {
         while let Some(due) = self.play.next_timeout().filter(|_| !self.play.is_over()) {
+            if self.abandoned {
+                break;
+            }
             self.play.timeout(due);
             self.drain(due);
         }

@@ -19,6 +19,9 @@ use super::summary::OWN_FRAMES;
 /// The maximum number of bytes of a frame in a scenario that failed or in a capture, and in one that held.
 const FRAME: usize = 1_500;
 const HELD_FRAME: usize = 300;
+/// The maximum number of bytes of the lines that are kept, and of scenarios.
+const MAX_BYTES: usize = 8 << 20;
+const MAX_SCENARIOS: usize = 5_000;
 
 /// One conversation.
 #[derive(Clone, Debug)]
@@ -77,6 +80,7 @@ pub struct ViewReading {
     only: Option<String>,
     most: usize,
     held: usize,
+    bytes: usize,
     scenarios: Vec<ScenarioLines>,
     known: HashMap<u32, usize>,
     capture: Vec<(u64, String)>,
@@ -95,7 +99,8 @@ impl ViewReading {
         match reader::about(text).as_deref() {
             Some("case") => {
                 let Ok(start) = serde_json::from_str::<CaseStart>(text) else { return };
-                if self.only.as_ref().is_none_or(|only| *only == start.scenario) {
+                let wanted = self.only.as_ref().is_none_or(|only| *only == start.scenario);
+                if wanted && self.scenarios.len() < MAX_SCENARIOS {
                     self.known.insert(start.case, self.scenarios.len());
                     let name = start.scenario;
                     self.scenarios.push(ScenarioLines { name, ..ScenarioLines::default() });
@@ -120,11 +125,12 @@ impl ViewReading {
                     None => self.only.is_none().then_some(&mut self.capture),
                 };
                 let Some(lines) = lines else { return };
-                match self.held < self.most {
+                match self.held < self.most && self.bytes + text.len() <= MAX_BYTES {
                     true => lines.push((number, text.to_owned())),
                     false => self.left_out += 1,
                 }
                 self.held += 1;
+                self.bytes += text.len();
             }
         }
     }

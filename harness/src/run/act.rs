@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::wire::json::{Value, json};
 
+use crate::peer::client_folder::ClientFolder;
 use crate::peer::guise::ClientGuise;
 use crate::scenario::bind::ValueTemplate;
 use crate::transcript::{ConnId, SeenFrame};
@@ -54,6 +55,20 @@ impl ScenarioCase {
         let (id, message) = self.peers.get_mut(peer)?.engine.request(method, json!({}));
         self.send(peer, SeenFrame::of(message));
         Some(id)
+    }
+
+    /// Answers a request of the host from the folder that the client serves.
+    pub(super) fn answer_from_folder(&mut self, id: PeerId, message: &Message) {
+        let Some(peer) = self.peers.get(id) else {
+            return;
+        };
+        let asked = message.id().cloned().unwrap_or_default();
+        let answer = peer.folder.answer(message.method().unwrap_or_default(), message.params());
+        let answer = match answer {
+            Ok(result) => Message::success(asked, result),
+            Err((code, why)) => Message::failure(asked, code, why, Value::Null),
+        };
+        self.send(id, SeenFrame::of(answer));
     }
 
     pub(super) fn fill(&mut self, template: &ValueTemplate) -> Value {
@@ -204,6 +219,14 @@ impl ScenarioCase {
             TaskAct::Hold { peer, paused } => {
                 if let Some(conn) = self.peers.get(peer).and_then(|peer| peer.conn) {
                     self.outputs.push_back(DriverOutput::Hold { conn, paused });
+                }
+                WaitProgress::Done
+            }
+            TaskAct::Serve { peer, folder, files, withheld } => {
+                let (folder, files) = (text_of(&self.fill(&folder)), self.fill(&files));
+                if let Some(peer) = self.peers.get_mut(peer) {
+                    peer.folder = ClientFolder::new(&folder, &files);
+                    peer.withheld = withheld;
                 }
                 WaitProgress::Done
             }

@@ -127,6 +127,7 @@ pub async fn play(
             break;
         };
         if until.is_some_and(|until| until <= now) {
+            play.abandon(now);
             break;
         }
         if until.is_none() && now >= limit {

@@ -155,10 +155,9 @@ impl ScenarioCase {
     }
 
     pub(super) fn limit(&self, step: Option<usize>) -> Duration {
-        step.and_then(|step| self.setup.scenario.steps.get(step))
-            .and_then(|step| step.duration("within"))
-            .or(self.setup.scenario.within)
-            .unwrap_or(self.setup.limit)
+        let step = step.and_then(|step| self.setup.scenario.steps.get(step));
+        let own = step.and_then(|step| step.duration("within")).or(self.setup.scenario.within);
+        longest(own, self.setup.limit)
     }
 
     /// Counts each watch that ends with a barrier as held.
@@ -258,5 +257,27 @@ impl ScenarioCase {
             .map(|(bound, span)| (*span, format!("`{bound}` was bound here")));
         failure.lines.push(line);
         failure
+    }
+}
+
+/// Returns the time limit of a wait. A limit of a scenario's own never shortens the limit of the run, which a
+/// user raises for a slow host.
+fn longest(own: Option<Duration>, run: Duration) -> Duration {
+    own.unwrap_or(run).max(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_a_scenario_never_shorten_the_limit_of_the_run() {
+        let check = |own: Option<u64>, run: u64, expected: u64| {
+            let found = longest(own.map(Duration::from_secs), Duration::from_secs(run));
+            assert_eq!(found, Duration::from_secs(expected), "{own:?} {run}");
+        };
+        check(None, 2, 2);
+        check(Some(5), 2, 5);
+        check(Some(5), 20, 20);
     }
 }

@@ -29,6 +29,10 @@ use super::setup::CaseSetup;
 pub trait TranscriptRecorder: Send {
     /// Records one event and returns its line, counted from 1.
     fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64;
+
+    /// Records that the play was interrupted for this reason, or, with `None`, that it ended before its cleanup
+    /// was complete. A replay does the same at the same time.
+    fn stopped(&mut self, _at: Duration, _reason: Option<&str>) {}
 }
 
 /// A recorder that only counts lines.
@@ -342,8 +346,15 @@ impl ScenarioPlay {
     /// Interrupts the play. `why` is the reason for the interruption.
     pub fn interrupt(&mut self, now: Duration, why: &str) {
         let at = self.at(now);
+        self.recorder.stopped(at, Some(why));
         why.clone_into(&mut self.ended_early);
         self.case.interrupt(at);
+    }
+
+    /// Records that the play ends before its cleanup is complete.
+    pub fn abandon(&mut self, now: Duration) {
+        let at = self.at(now);
+        self.recorder.stopped(at, None);
     }
 
     /// Judges the play and returns the verdict.

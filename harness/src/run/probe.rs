@@ -53,6 +53,9 @@ pub enum ProbeError {
         /// The host's answer.
         answer: String,
     },
+    /// The time budget was over before the first look was.
+    #[error("the time budget was over before the first look at the target (hint: `--budget`)")]
+    Late,
 }
 
 /// Connects, completes the handshake, detects the capabilities and disconnects. A host that is silent or
@@ -84,9 +87,11 @@ pub async fn probe(
                 "it answered {} (hint: `--spec all` tries every version)",
                 answer.error().unwrap_or(&Value::Null)
             ),
+            // `^0.9.0` is a range; the option takes a version.
             versions => format!(
-                "it supports {} (hint: `--spec VERSION` with one of these, or `--spec all`)",
-                json!(versions)
+                "it supports {} (hint: `--spec {}`, or `--spec all`)",
+                json!(versions),
+                versions[0].trim_start_matches('^')
             ),
         };
         let offered = options.offers.join(", ");

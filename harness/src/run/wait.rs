@@ -256,11 +256,23 @@ impl ScenarioCase {
             (RequestGoal::Result(pattern), MessageKind::Success) => {
                 (pattern.as_ref(), message.result(), "result")
             }
-            (RequestGoal::State(pattern), MessageKind::Success) => {
+            (RequestGoal::State(pattern, channel), MessageKind::Success) => {
                 let snapshot = message.result().and_then(|result| result.get("snapshot"));
                 let state = snapshot.and_then(|snapshot| snapshot.get("state"));
                 if state.is_none() {
                     let wrong = format!("client `{name}`: expected a snapshot, found none");
+                    let mut failure = self.failure_of(step, FailureKind::Silence, wrong);
+                    failure.lines.push(line);
+                    return WaitProgress::Failed(failure);
+                }
+                // The state of another channel proves nothing about this one.
+                let (asked, found) = (self.fill(channel), snapshot.map(|it| &it["resource"]));
+                if found != Some(&asked) {
+                    let found = brief(found.unwrap_or(&Value::Null));
+                    let wrong = format!(
+                        "client `{name}`: expected a snapshot of {}, found one of {found}",
+                        brief(&asked)
+                    );
                     let mut failure = self.failure_of(step, FailureKind::Silence, wrong);
                     failure.lines.push(line);
                     return WaitProgress::Failed(failure);
@@ -303,7 +315,7 @@ impl ScenarioCase {
         };
         if let Some(pattern) = pattern {
             let snapshot = message.result().and_then(|result| result.get("snapshot"));
-            let state = snapshot.zip(value.filter(|_| matches!(want, RequestGoal::State(_))));
+            let state = snapshot.zip(value.filter(|_| matches!(want, RequestGoal::State(..))));
             let bound = match state {
                 Some((snapshot, state)) => {
                     let channel = snapshot["resource"].as_str().unwrap_or_default();

@@ -206,6 +206,12 @@ pub const CAPABILITIES: &[HostCapability] = &[
         }),
     },
     HostCapability {
+        name: "agentWithOneDirectory",
+        shown: CapabilitySource::Thing(&["provider"], |result, _| {
+            lacking(result, &[], &["multipleWorkingDirectories"])
+        }),
+    },
+    HostCapability {
         name: "agentWithFixedPrimary",
         shown: CapabilitySource::Thing(&["provider"], |result, _| {
             let directories = "multipleWorkingDirectories";

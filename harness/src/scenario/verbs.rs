@@ -435,7 +435,30 @@ pub const VERBS: &[VerbRow] = &[
             PROVES,
             INDEPENDENT,
         ],
-        doc: "waits for the next request of this method from the host to this client; a client without an `asked` step answers every request with -32601",
+        doc: "waits for the next request of this method from the host to this client; a client without an `asked` step for a method answers requests of this method from the folder that it serves, or with -32601",
+    },
+    VerbRow {
+        verb: StepVerb::Serve,
+        name: "serve",
+        short: None,
+        asserts: false,
+        answered: false,
+        fields: &[
+            needed("by", MemberForm::Client, "the client that serves the folder"),
+            needed("folder", MemberForm::Template, "the URI of the folder"),
+            needed(
+                "files",
+                MemberForm::Template,
+                "the texts of the files, by their paths below the folder",
+            ),
+            field(
+                "withholds",
+                MemberForm::Texts,
+                "methods that the client leaves to steps of `asked` and `send`",
+            ),
+            SPEC,
+        ],
+        doc: "lets the client answer `resourceRead`, `resourceResolve` and `resourceList` of the host for a folder in memory; it denies all other access",
     },
     VerbRow {
         verb: StepVerb::Drop,
