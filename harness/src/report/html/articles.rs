@@ -201,7 +201,7 @@ impl<'a> FailureArticles<'a> {
             // The page shows these frames once.
             for row in rows.iter_mut().filter(|row| above.contains(&row.line)) {
                 row.text = ForeignText::default();
-                row.what = format!("{}, shown above", row.what.raw()).into();
+                row.what = format!("{}, shown above", row.what.line()).into();
             }
             let left_out = case.left_out + (case.frames.len() - rows.len()) as u64;
             picture::conversation(page, &rows, left_out, &first::name(cause));

@@ -183,13 +183,12 @@ fn delivered_again(
     let aged = now.saturating_sub(known.at);
     if let (Some(before), Some(after)) = (known.expires_in, expires_in)
         && aged >= AGED
+        && after >= before
     {
-        if after >= before {
-            let message = format!(
-                "expected `expiresIn` to be smaller than {before} after {} s, found {after}",
-                aged.as_secs()
-            );
-            out.broken(Rule::TokenLifetime, message, &[known.line, line]);
-        }
+        let message = format!(
+            "expected `expiresIn` to be smaller than {before} after {} s, found {after}",
+            aged.as_secs()
+        );
+        out.broken(Rule::TokenLifetime, message, &[known.line, line]);
     }
 }
