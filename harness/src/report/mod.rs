@@ -34,6 +34,7 @@ pub mod excerpt;
 pub mod findings;
 pub mod finished;
 pub mod first;
+mod foreign_capture;
 pub mod github;
 pub mod glossary;
 pub mod html;
