@@ -269,7 +269,7 @@ fn judges_the_clients_of_a_capture() {
     check(
         &["judge", &twice, "--of", "clients"],
         1,
-        &["clients.tool-once", "client.tool.execute-once"],
+        &["clients.tool-once", "expected one completion of the tool call `c1`"],
     );
     check(&["judge", &twice, "--of", "clients", "--client", "A"], 1, &["clients.tool-once"]);
     let nobody = ["judge", &twice, "--of", "clients", "--client", "B"];
