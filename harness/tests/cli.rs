@@ -93,7 +93,7 @@ fn missing_files_and_unknown_names_are_refused() {
     check(&["explain", "sequence.growz"], 2, &["did you mean `sequence.grows`?"]);
     check(&["serve", "--fault", "sequence-repeat"], 2, &["did you mean `sequence-repeats`?"]);
     check(&["nosuch"], 2, &["unrecognized subcommand"]);
-    check(&["run", "--timeout", "5"], 2, &["expected a duration such as `500ms` or `2s`"]);
+    check(&["run", "--timeout", "5"], 2, &["expected a duration such as `500ms`, `2s` or `9m30s`"]);
     check(
         &["run", "--report", "html=x"],
         2,

@@ -134,7 +134,7 @@ fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     let drafts: Vec<ScenarioDraft> = fitted.filter(|draft| draft.scenario().is_ok()).collect();
     for (place, row) in VARIANTS.iter().filter(|row| row.since <= V1).enumerate() {
         for draft in drafts.iter().skip(place % 10).step_by(10) {
-            let scenario = draft.scenario().unwrap();
+            let scenario = draft.scenario().expect("a generated conversation is a scenario");
             let mut host = VariantHost::new(&[row], honest.config(&scenario));
             let found = findings(&draft.steps, &honest.play_on(scenario, &mut host));
             let wrong = found.iter().find(|finding| finding.weight > Weight::Note);
@@ -157,7 +157,7 @@ fn no_variant_has_a_finding(drafts: &[ScenarioDraft], part: usize) {
     for (place, row) in VARIANTS.iter().filter(|row| row.since <= V1).enumerate() {
         let part = if row.name == "keeps-no-sessions" { 1 } else { part };
         for draft in drafts.iter().skip(place % part).step_by(part) {
-            let scenario = draft.scenario().unwrap();
+            let scenario = draft.scenario().expect("a generated conversation is a scenario");
             let mut host = VariantHost::new(&[row], honest.config(&scenario));
             let found = findings(&draft.steps, &honest.play_on(scenario, &mut host));
             let wrong = found.iter().find(|finding| finding.weight > Weight::Note);

@@ -161,7 +161,7 @@ fn unawaited(step: &Value, later: &[Value], number: usize) -> UnawaitedStep {
     let mut open = step.clone();
     if let Some(members) = members_mut(&mut open) {
         members.remove("proves");
-        StepEnding::MEMBERS.iter().for_each(|(name, _)| drop(members.remove(*name)));
+        StepEnding::MEMBERS.iter().for_each(|(name, _)| drop(members.remove(name)));
     }
     let binds = binds_for(step, later);
     match verb_of(step) {

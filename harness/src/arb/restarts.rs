@@ -226,7 +226,7 @@ mod tests {
             HostRestarts::Never => generator.about("lines"),
             _ => generator.about(RESTARTS),
         };
-        let all = (0..20).filter_map(|number| generator.sequence(number));
+        let all = (0..80).filter_map(|number| generator.sequence(number));
         all.map(|it| it.draft.text()).collect()
     }
 

@@ -92,7 +92,8 @@ impl RunArguments {
         let (folders, disk) = self.folders(target, &header, &found, &stop).await?;
         header.detected.extend(folders);
         let oddities = if self.dry_run { None } else { self.aim.oddities()? };
-        if !header.detected.is_empty() {
+        let asks_for_options = !matches!(target, PlayTarget::Agents(_));
+        if asks_for_options && !header.detected.is_empty() {
             header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
             header.detected.extend(self.aim.given(oddities.as_ref()));
         }

@@ -13,6 +13,7 @@ mod again;
 mod agent;
 mod agent_check;
 mod agent_profile;
+mod agent_recipes;
 mod agent_variants;
 mod agents;
 mod aim;

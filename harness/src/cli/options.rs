@@ -142,10 +142,17 @@ pub fn format(text: &str) -> Result<ConsoleDetail, String> {
     }
 }
 
-/// Parses a duration with a unit.
+/// Parses a duration: a number with a unit, or minutes and seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let found = read_duration(text).filter(|duration| !duration.is_zero());
-    found.ok_or_else(|| "expected a duration such as `500ms` or `2s`".to_owned())
+    let found = match text.split_once('m') {
+        Some((minutes, seconds)) if seconds.starts_with(|c: char| c.is_ascii_digit()) => {
+            let minutes = read_duration(&format!("{minutes}m"));
+            minutes.zip(read_duration(seconds)).and_then(|(one, other)| one.checked_add(other))
+        }
+        _ => read_duration(text),
+    };
+    let found = found.filter(|duration| !duration.is_zero());
+    found.ok_or_else(|| "expected a duration such as `500ms`, `2s` or `9m30s`".to_owned())
 }
 
 /// Parses a protocol version that the harness supports.
@@ -235,5 +242,23 @@ pub fn credential(text: &str) -> Result<(String, String), String> {
             Ok((resource.to_owned(), token.to_owned()))
         }
         _ => Err("expected RESOURCE=TOKEN".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_may_have_minutes_and_seconds() {
+        let check = |text: &str, expected: Option<Duration>| {
+            assert_eq!(duration(text).ok(), expected, "{text}");
+        };
+        check("500ms", Some(Duration::from_millis(500)));
+        check("9m30s", Some(Duration::from_secs(570)));
+        check("30m", Some(Duration::from_secs(1800)));
+        for wrong in ["", "0s", "5", "9m30", "m30s", "1m2m3s", "18446744073709551615m1s"] {
+            check(wrong, None);
+        }
     }
 }

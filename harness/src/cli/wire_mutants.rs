@@ -93,9 +93,10 @@ impl WireOptions {
                 captures
             }
         };
-        let captures: Vec<MutableCapture> = match self.clients {
-            true => captures.into_iter().map(MutableCapture::of_clients).collect(),
-            false => captures,
+        let captures: Vec<MutableCapture> = match (self.clients, paths) {
+            (true, []) => captures.into_iter().map(bases::of_clients).collect(),
+            (true, _) => captures.into_iter().map(MutableCapture::of_clients).collect(),
+            (false, _) => captures,
         };
         let given = captures.len();
         let trial = WireTrial::new(captures, self.seed, self.count);
@@ -124,8 +125,12 @@ impl WireOptions {
             if of_agents { "--acp".to_owned() } else { format!("--spec {version}") },
         );
         let (text, verdict) = if self.legal {
-            let wanted: Vec<&LegalRewrite> =
-                chosen(&self.operator, rewrites::of(standard).map(|it| (it.name, it)).collect())?;
+            let all: Vec<_> = match self.clients {
+                true => rewrites::of_clients().collect(),
+                false => rewrites::of(standard).collect(),
+            };
+            let all = all.into_iter().map(|it| (it.name, it)).collect();
+            let wanted: Vec<&LegalRewrite> = chosen(&self.operator, all)?;
             let results = trial.rewrite(&wanted, &keep, &on_all_cores);
             let accused: usize = results.iter().map(|result| result.accused.len()).sum();
             let verdict = (accused > 0).then(|| {

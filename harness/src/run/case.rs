@@ -161,6 +161,11 @@ pub struct ScenarioCase {
 }
 
 impl ScenarioCase {
+    /// Returns what is tested: a host or an agent.
+    pub(super) fn subject(&self) -> &'static str {
+        self.setup.version.standard.subject()
+    }
+
     /// Creates a case that has not started; [`begin`](Self::begin) starts it.
     pub fn new(setup: CaseSetup) -> ScenarioCase {
         let mirrors = expand::needs_mirrors(&setup.scenario);
@@ -347,7 +352,7 @@ impl ScenarioCase {
         if let Some((step, TaskWait::Restarted, _)) = self.current.take()
             && let Err(reason) = outcome
         {
-            let message = format!("the host was not restarted: {reason}");
+            let message = format!("the {} was not restarted: {reason}", self.subject());
             let failure = self.failure_of(step, FailureKind::Trouble, message);
             self.fail(now, failure);
         }
@@ -510,8 +515,10 @@ impl ScenarioCase {
     pub(super) fn flooded(&mut self, line: u64) {
         let step = self.next_step.checked_sub(1);
         let message = format!(
-            "the host sent {} frames, {} bytes, which is more than any scenario needs",
-            self.frames, self.bytes
+            "the {} sent {} frames, {} bytes, which is more than any scenario needs",
+            self.subject(),
+            self.frames,
+            self.bytes
         );
         // No scenario is about a flood of frames, but a flood makes every later step untestable.
         let mut failure = self.failure_of(step, FailureKind::Trouble, message);

@@ -73,12 +73,16 @@ impl ScenarioCase {
             | TaskWait::Observers => return WaitProgress::Done,
             TaskWait::Response { peer, want, .. } | TaskWait::Answer { peer, want, .. } => {
                 let what = match want {
-                    RequestGoal::Error(_) => "an error",
-                    RequestGoal::Refused(_) => "an error, or the connection to be closed",
-                    RequestGoal::Closed => "the host to close the connection",
-                    _ => "an answer",
+                    RequestGoal::Error(_) => "an error".to_owned(),
+                    RequestGoal::Refused(_) => {
+                        "an error, or the connection to be closed".to_owned()
+                    }
+                    RequestGoal::Closed => {
+                        format!("the {} to close the connection", self.subject())
+                    }
+                    _ => "an answer".to_owned(),
                 };
-                (*peer, what.to_owned())
+                (*peer, what)
             }
             TaskWait::Asked { peer, method, .. } => (*peer, format!("a `{method}` request")),
             TaskWait::Settled { peer, settle, .. } => {
@@ -95,8 +99,10 @@ impl ScenarioCase {
             }
             TaskWait::Barrier(barrier) => return self.barrier_expired(step, barrier.clone()),
             TaskWait::NoAnswer { peer, .. } => (*peer, "an answer to `ping`".to_owned()),
-            TaskWait::Closed(peer) => (*peer, "the host to close the connection".to_owned()),
-            TaskWait::Restarted => (0, "the host to be reachable again".to_owned()),
+            TaskWait::Closed(peer) => {
+                (*peer, format!("the {} to close the connection", self.subject()))
+            }
+            TaskWait::Restarted => (0, format!("the {} to be reachable again", self.subject())),
             TaskWait::Rested => return WaitProgress::Done,
             TaskWait::Permission { peer, .. } => (*peer, "a request for permission".to_owned()),
             TaskWait::LookAgain { at, look } if look.goes_on(*at) => {

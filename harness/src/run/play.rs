@@ -273,7 +273,8 @@ impl ScenarioPlay {
     pub fn refused(&mut self, now: Duration, conn: ConnId, handshake: HandshakeLines) {
         let at = self.at(now);
         let answer = handshake.response.first().map_or("nothing", String::as_str);
-        let reason = format!("expected HTTP 101 (WebSocket), the host answered {answer}");
+        let subject = self.case.subject();
+        let reason = format!("expected HTTP 101 (WebSocket), the {subject} answered {answer}");
         let status = handshake.status();
         let line = self.record(at, conn, ConnectionEvent::Refused(Box::new(handshake)));
         self.case.handle_refused(at, conn, line, status, &reason);
@@ -319,10 +320,11 @@ impl ScenarioPlay {
             ConnectionEvent::Closed { by: ClosingSide::Host, code, reason: reason.to_owned() };
         let line = self.record(at, conn, event);
         self.cut |= code.is_none_or(|code| code == ABNORMAL);
+        let subject = self.case.subject();
         let reason = match (code, reason) {
-            (Some(code), "") => format!("closed by the host with code {code}"),
-            (Some(code), reason) => format!("closed by the host with code {code}: {reason}"),
-            (None, "") => "closed by the host".to_owned(),
+            (Some(code), "") => format!("closed by the {subject} with code {code}"),
+            (Some(code), reason) => format!("closed by the {subject} with code {code}: {reason}"),
+            (None, "") => format!("closed by the {subject}"),
             (None, reason) => reason.to_owned(),
         };
         self.case.handle_closed(at, conn, line, &reason);

@@ -113,7 +113,10 @@ impl ScenarioCase {
         match (want, ended) {
             (OpeningGoal::Stands | OpeningGoal::Either, _) if connected => WaitProgress::Done,
             (OpeningGoal::Refused(status), _) if connected => {
-                let wrong = "expected the host to refuse the connection, found it open";
+                let wrong = format!(
+                    "expected the {} to refuse the connection, found it open",
+                    self.subject()
+                );
                 let mut failure = self.failure_at(step, format!("client `{name}`: {wrong}"));
                 failure.span = status.span;
                 failure.lines.push(self.last_line);
@@ -304,7 +307,8 @@ impl ScenarioCase {
                 let mut failure = self.failure_at(
                     step,
                     format!(
-                        "client `{name}`: expected {expected}, the host answered with {}",
+                        "client `{name}`: expected {expected}, the {} answered with {}",
+                        self.subject(),
                         if kind == MessageKind::Failure { "an error" } else { "a result" }
                     ),
                 );

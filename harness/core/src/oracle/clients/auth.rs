@@ -87,10 +87,10 @@ impl TokenChecks {
             Value::Object(members) => {
                 for (name, value) in members.iter() {
                     match value {
-                        Value::String(resource) if name.as_str() == "resource" => {
-                            if self.resources.len() < MAX_KNOWN {
-                                self.resources.insert(resource.to_string());
-                            }
+                        Value::String(resource)
+                            if name.as_str() == "resource" && self.resources.len() < MAX_KNOWN =>
+                        {
+                            self.resources.insert(resource.to_string());
                         }
                         Value::Array(_) | Value::Object(_) => self.learn(value),
                         _ => {}
@@ -183,14 +183,12 @@ fn delivered_again(
     let aged = now.saturating_sub(known.at);
     if let (Some(before), Some(after)) = (known.expires_in, expires_in)
         && aged >= AGED
+        && after >= before
     {
-        let half = i64::try_from(aged.as_secs() / 2).unwrap_or(i64::MAX);
-        if after > before.saturating_sub(half) {
-            let message = format!(
-                "expected `expiresIn` to be smaller than {before} after {} s, found {after}",
-                aged.as_secs()
-            );
-            out.broken(Rule::TokenLifetime, message, &[known.line, line]);
-        }
+        let message = format!(
+            "expected `expiresIn` to be smaller than {before} after {} s, found {after}",
+            aged.as_secs()
+        );
+        out.broken(Rule::TokenLifetime, message, &[known.line, line]);
     }
 }

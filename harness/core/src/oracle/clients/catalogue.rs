@@ -146,7 +146,8 @@ catalogue! {
     TokenLifetime "clients.token-lifetime" Must "P12" ["client.auth.expiresIn"]
         "`expiresIn` is positive, and smaller by the elapsed time when the same token is delivered again. Source: \
          AuthenticateParams.expiresIn."
-        open "Judged if ten seconds have passed, with a tolerance of half of the time.";
+        open "Judged if ten seconds have passed. How much smaller it has to be is not judged, because the times of a \
+              capture are not those of the client.";
     ExpiredToken "clients.expired-token" Must "P12" ["client.auth.no-replay-expired"]
         "A client does not deliver a token again that the host has reported as expired. Source: AuthRequiredParams.";
 }

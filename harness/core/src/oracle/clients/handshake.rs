@@ -113,8 +113,10 @@ impl ClientHandshake {
             );
             out.broken(Rule::RefusedHandshake.of(NEW_CONNECTION), message, &[told, line]);
         }
-        if view.is_whole() && method != "ping" {
-            if progress.first.is_none() {
+        if method != "ping" {
+            let begins = progress.first.is_none();
+            progress.first.get_or_insert(line);
+            if begins && view.is_whole() {
                 // The first message itself decides whether the rule holds, so it counts although no handshake
                 // has succeeded.
                 out.counts(true);
@@ -131,7 +133,6 @@ impl ClientHandshake {
                 let beyond = Rule::FirstMessage.about(None);
                 out.weaker(beyond, Weight::Note, message, &[done, line]);
             }
-            progress.first.get_or_insert(line);
         }
         if method == "initialize" {
             out.counts(true);

@@ -25,7 +25,7 @@ use crate::oracle::channel::ChannelId;
 use crate::oracle::context::OracleContext;
 use crate::oracle::step::{ActionDelivery, OracleStep};
 
-use super::{ClientView, dispatched};
+use super::{ClientView, REACTION, dispatched};
 
 /// Upper bound for the channels of one connection whose states are kept. States of further channels are
 /// unknown.
@@ -92,8 +92,9 @@ impl ToldStates {
     ) -> Option<(bool, u64)> {
         let conn = self.conns.get(&view.cx.now.conn)?;
         let told = conn.channels.get(&channel)?;
-        let settled = view.cx.now.at.saturating_sub(view.reaction());
-        if told.replaced.is_some_and(|at| at > settled) {
+        let settled = settled(view.cx);
+        let is_settled = |at: &Duration| settled.is_some_and(|settled| *at <= settled);
+        if told.replaced.is_some_and(|at| !is_settled(&at)) {
             return None;
         }
         let own: Vec<&OwnDispatch> = conn.own.iter().filter(|it| it.channel == channel).collect();
@@ -102,7 +103,7 @@ impl ToldStates {
         }
         let mut state = told.state.clone();
         let mut recent = told.recent.iter().peekable();
-        while let Some((_, action)) = recent.next_if(|(at, _)| *at <= settled) {
+        while let Some((_, action)) = recent.next_if(|(at, _)| is_settled(at)) {
             told.fold(&mut state, action);
         }
         let mut all = holds(&state);
@@ -207,7 +208,7 @@ impl ToldStates {
         if envelope.rejected {
             return;
         }
-        let settled = cx.now.at.saturating_sub(super::REACTION + cx.options.spread);
+        let settled = settled(cx);
         match conn.channels.get_mut(&delivery.channel) {
             Some(told) if envelope.seq > told.from_seq => {
                 told.recent.push_back((cx.now.at, envelope.action.clone()));
@@ -221,6 +222,12 @@ impl ToldStates {
             None => {}
         }
     }
+}
+
+/// Returns the time up to which clients have certainly processed what they received; `None` if the transcript is
+/// not old enough, or has no times.
+fn settled(cx: &OracleContext) -> Option<Duration> {
+    cx.now.at.checked_sub(REACTION + cx.options.spread)
 }
 
 impl ToldConnection {
@@ -255,9 +262,9 @@ impl ToldChannel {
     }
 
     /// Folds the actions that the client has certainly processed.
-    fn settle(&mut self, settled: Duration) {
+    fn settle(&mut self, settled: Option<Duration>) {
         while self.recent.len() > MAX_RECENT
-            || self.recent.front().is_some_and(|it| it.0 <= settled)
+            || self.recent.front().is_some_and(|it| settled.is_some_and(|settled| it.0 <= settled))
         {
             let Some((_, action)) = self.recent.pop_front() else { return };
             apply(self.protocol.version(), self.kind, &mut self.state, &action);
