@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use tokio::sync::watch;
 
 use crate::agent::mode::AgentMode;
 use crate::host::engine::{HostConfig, RefHost};
@@ -23,7 +22,7 @@ use crate::wire::version::Version;
 use super::aim::{PlayTarget, RunAim};
 use super::context::{CliContext, wall_clock};
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
-use super::interrupt::{TimeBudget, ended_by, in_time, interrupts};
+use super::interrupt::interrupts;
 use super::options;
 use super::place::PlayPlace;
 use super::target::scheme;
@@ -43,9 +42,6 @@ pub(super) struct AgentCheck {
     /// How long each wait may take
     #[arg(long, default_value = "2s", value_parser = options::duration)]
     timeout: Duration,
-    /// End the check after this time
-    #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = options::duration)]
-    budget: Duration,
     /// Print nothing about vectors that pass
     #[arg(long, short)]
     quiet: bool,
@@ -61,20 +57,7 @@ struct VectorTally {
 }
 
 impl AgentCheck {
-    /// Returns whether the command starts processes that have to end with it.
-    pub(super) fn starts_processes(&self) -> bool {
-        self.aim.starts_processes()
-    }
-
-    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
-        if self.aim.is_outside() {
-            context.error(&format!("ends after {:?} at the latest (`--budget`)\n", self.budget));
-        }
-        let budget = TimeBudget::begin(self.budget);
-        in_time(Some(budget), self.checked(context, budget))
-    }
-
-    async fn checked(self, context: &CliContext, budget: TimeBudget) -> CommandOutcome {
+    pub(super) async fn main(self, context: &CliContext) -> CommandOutcome {
         if self.aim.agent() != AgentMode::Host {
             return Err(CommandStop::usage(
                 "expected a host with a test provider of its own, found `--agent-model` or \
@@ -83,20 +66,14 @@ impl AgentCheck {
             ));
         }
         let target = self.aim.one_provider()?.configured_target(context, self.spec).await?;
-        let outcome = self.played(context, &target, budget).await;
+        let outcome = self.played(context, &target).await;
         if let PlayTarget::Remote(remote, _) = &target {
             remote.stop().await;
         }
         outcome
     }
 
-    async fn played(
-        &self,
-        context: &CliContext,
-        target: &PlayTarget,
-        budget: TimeBudget,
-    ) -> CommandOutcome {
-        let stop = ended_by(interrupts(), Some(budget));
+    async fn played(&self, context: &CliContext, target: &PlayTarget) -> CommandOutcome {
         let found = self.look(context, target).await?;
         let newest = Protocol::known().first().copied();
         let version = found.version.or(self.spec).or(newest);
@@ -110,10 +87,6 @@ impl AgentCheck {
         context.say(&format!("{count} vectors, {}, {host}{named}\n", version.title()));
         let mut tally = VectorTally::default();
         for vector in &vectors {
-            if *stop.borrow() {
-                tally.untested += 1;
-                continue;
-            }
             let entry = vector.entry().map_err(CommandStop::fault)?;
             if let Some(what) = words::lacks(&entry.scenario, version) {
                 tally.skipped += 1;
@@ -133,7 +106,7 @@ impl AgentCheck {
             };
             let shared = matches!(target, PlayTarget::Remote(..));
             let play = ScenarioPlay::new(setup, shared, Box::new(CountingRecorder::default()));
-            let verdict = self.play(target, &entry, play, version, &stop).await?;
+            let verdict = self.play(target, &entry, play, version).await?;
             let text = tally.add(vector, &verdict);
             let held = vector.results(&verdict).iter().all(StepResult::is_well);
             if !(held && self.quiet) {
@@ -175,7 +148,6 @@ impl AgentCheck {
         entry: &SuiteEntry,
         play: ScenarioPlay,
         version: Version,
-        stop: &watch::Receiver<bool>,
     ) -> Result<ScenarioVerdict, CommandStop> {
         let config = || sim::speaking(HostConfig::default(), version);
         let place = match target {
@@ -190,7 +162,7 @@ impl AgentCheck {
                 return Ok(sim::play(play, &mut RefHost::new(config())));
             }
         };
-        Ok(place.play(play, stop.clone()).await)
+        Ok(place.play(play, interrupts()).await)
     }
 }
 

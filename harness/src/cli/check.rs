@@ -50,11 +50,7 @@ impl CheckArguments {
             return Ok(CommandExit::Ok);
         }
         let files = suite.broken.len() + wrong.len() + deviating;
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let (many, most) = (plural(mistakes), plural(files));
-        context.say(&format!(
-            "{mistakes} mistake{many} in {files} file{most}; no mistakes in {good}\n"
-        ));
+        context.say(&format!("{mistakes} mistakes in {files} files; {good} without\n"));
         Ok(CommandExit::Usage)
     }
 }

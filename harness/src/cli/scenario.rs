@@ -87,19 +87,13 @@ impl FromCapture {
     ) -> Result<Vec<(u64, TranscriptLine)>, CommandStop> {
         let mut reader = TranscriptReader::new(input);
         let mut lines = Vec::new();
-        let (mut cases, mut bytes) = (false, 0);
+        let mut cases = false;
         loop {
             match reader.next_event() {
                 Ok(Some((number, line))) => {
                     cases |= line.case.is_some();
                     if line.case == self.case && lines.len() <= convert::MAX_EVENTS {
-                        let line = (number, line);
-                        bytes += convert::bytes([&line]);
-                        lines.push(line);
-                    }
-                    if bytes > convert::MAX_BYTES {
-                        // The conversation is too long, whatever follows.
-                        break;
+                        lines.push((number, line));
                     }
                 }
                 Ok(None) => break,

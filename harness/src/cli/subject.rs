@@ -15,7 +15,6 @@ use tokio::io::BufReader;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::runtime::Runtime;
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::reducers::exchange::{
@@ -24,7 +23,6 @@ use crate::reducers::exchange::{
 use crate::transport::child;
 
 use super::exit::CommandStop;
-use super::interrupt::{TimeBudget, ended_by, interrupts};
 use super::target::shell;
 
 /// The maximum length of an answer to any question, in bytes.
@@ -61,8 +59,7 @@ struct SubjectProcessState {
     limit: Duration,
     running: Option<RunningSubject>,
     patience: u32,
-    interrupted: watch::Receiver<bool>,
-    stopped: watch::Receiver<bool>,
+    interrupted: bool,
 }
 
 /// A running process and its children. All of them are killed when this value is dropped.
@@ -81,39 +78,24 @@ impl SubjectProcess {
     ///
     /// # Errors
     /// Returns an error if the runtime cannot be started.
-    pub(super) fn new(
-        command: String,
-        limit: Duration,
-        budget: TimeBudget,
-    ) -> Result<SubjectProcess, CommandStop> {
+    pub fn new(command: String, limit: Duration) -> Result<SubjectProcess, CommandStop> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| CommandStop::fault(format!("no runtime: {error}")))?;
-        // The listener exists from now on, so that a signal between two questions is not lost.
-        let entered = runtime.enter();
-        let interrupted = interrupts();
-        let stopped = ended_by(interrupted.clone(), Some(budget));
-        drop(entered);
         let inner = SubjectProcessState {
             command,
             limit,
             running: None,
             patience: PATIENCE,
-            interrupted,
-            stopped,
+            interrupted: false,
         };
         Ok(SubjectProcess { runtime, inner, careful: 0 })
     }
 
     /// Returns whether the user has interrupted the command.
     pub fn interrupted(&self) -> bool {
-        *self.inner.interrupted.borrow()
-    }
-
-    /// Returns whether the user has interrupted the command, or the time budget is over.
-    pub fn stopped(&self) -> bool {
-        *self.inner.stopped.borrow()
+        self.inner.interrupted
     }
 
     /// Closes the input of the subject, waits for its end, and kills it after a timeout.
@@ -182,12 +164,12 @@ impl SubjectProcessState {
             return (Vec::new(), Some(ExchangeError::GivenUp));
         };
         tokio::select! {
-            biased;
-            _ = self.stopped.wait_for(|stopped| *stopped) => {
+            result = running.exchange(questions, self.limit) => result,
+            _ = tokio::signal::ctrl_c() => {
+                self.interrupted = true;
                 self.patience = 0;
                 (Vec::new(), Some(ExchangeError::GivenUp))
             }
-            result = running.exchange(questions, self.limit) => result,
         }
     }
 

@@ -200,11 +200,6 @@ impl RemoteHost {
         self.command.is_some() || self.restart_command.is_some()
     }
 
-    /// Returns whether the harness can kill the host and start it again.
-    pub(super) fn crashes(&self) -> bool {
-        self.command.is_some() && self.restart_command.is_none()
-    }
-
     /// Returns the URL without its secrets, which are the query and the user part.
     pub fn shown(&self) -> String {
         shown(&self.url)
@@ -242,7 +237,7 @@ impl RemoteHost {
     /// Returns the reason why the host did not come back.
     pub(super) async fn recover(&self, offers: &[String], limit: Duration) -> Result<(), String> {
         if self.restarts() {
-            return self.again(false).await;
+            return self.again().await;
         }
         let (answering, returning) = (limit * ANSWERING, limit * RETURNING);
         let returned = async {
@@ -256,9 +251,8 @@ impl RemoteHost {
         self.configure().await
     }
 
-    /// Restarts the host and returns when the host accepts connections again. `crash` says whether to kill the
-    /// host's process instead of asking it to end; a user's restart command decides this itself.
-    pub(super) async fn again(&self, crash: bool) -> Result<(), String> {
+    /// Restarts the host and returns when the host accepts connections again.
+    pub(super) async fn again(&self) -> Result<(), String> {
         if let Some(command) = &self.restart_command {
             let status = restarting(command).await;
             match status {
@@ -273,10 +267,8 @@ impl RemoteHost {
             return Err("there is no command that restarts it".to_owned());
         };
         let mut held = self.process.lock().await;
-        match held.take() {
-            Some(process) if crash => killed(process).await,
-            Some(process) => ended(process).await,
-            None => {}
+        if let Some(process) = held.take() {
+            ended(process).await;
         }
         let (process, _) = launch(command, Some(self.url.clone()), &self.said).await?;
         *held = Some(process);
@@ -296,11 +288,6 @@ async fn ended(mut process: ChildProcess) {
         }
     };
     let _ = timeout(ENDING, gone).await;
-    killed(process).await;
-}
-
-/// Kills a process group.
-async fn killed(mut process: ChildProcess) {
     process.kill();
     let _ = process.child().kill().await;
 }

@@ -104,12 +104,19 @@ impl fmt::Display for CapabilitySource {
             ),
             CapabilitySource::Thing(members, _) => write!(
                 f,
-                "found in the answer to `initialize` or in the root's state{}",
-                member_list(members)
+                "the answer to `initialize`, or the root's state, has it; it binds {}",
+                members.join(", ")
             ),
-            CapabilitySource::Tried(members, what) => write!(f, "{what}{}", member_list(members)),
+            CapabilitySource::Tried(members, what) => {
+                write!(f, "{what}; it binds {}", members.join(", "))
+            }
+            CapabilitySource::Given([], option) => write!(f, "the run is given it by {option}"),
             CapabilitySource::Given(members, option) => {
-                write!(f, "an option of the run provides it: {option}{}", member_list(members))
+                write!(
+                    f,
+                    "an option of the run gives it: {option}; it binds {}",
+                    members.join(", ")
+                )
             }
             CapabilitySource::Token => write!(
                 f,
@@ -117,14 +124,6 @@ impl fmt::Display for CapabilitySource {
             ),
             CapabilitySource::Probe(what) => f.write_str(what),
         }
-    }
-}
-
-/// Describes the members of a capability that a scenario can use.
-fn member_list(members: &[&str]) -> String {
-    match members {
-        [] => String::new(),
-        _ => format!("; a scenario can use its {}", members.join(", ")),
     }
 }
 
@@ -203,12 +202,6 @@ pub const CAPABILITIES: &[HostCapability] = &[
         name: "agentWithoutSideChat",
         shown: CapabilitySource::Thing(&["provider"], |result, _| {
             lacking(result, &["multipleChats"], &["multipleChats", "sideChat"])
-        }),
-    },
-    HostCapability {
-        name: "agentWithOneDirectory",
-        shown: CapabilitySource::Thing(&["provider"], |result, _| {
-            lacking(result, &[], &["multipleWorkingDirectories"])
         }),
     },
     HostCapability {

@@ -72,8 +72,6 @@ pub struct ProcessLink {
     process: Option<ChildProcess>,
     hub: Arc<AgentHub>,
     case: String,
-    /// The last lines of standard error.
-    words: watch::Receiver<String>,
 }
 
 impl ProcessLink {
@@ -81,9 +79,8 @@ impl ProcessLink {
     pub fn start(start: &ProcessStart) -> ProcessLink {
         let (told, events) = mpsc::channel(WAITING);
         let (hub, case) = (Arc::clone(&start.hub), start.case.clone());
-        let (last, words) = watch::channel(String::new());
-        let mut link = ProcessLink { events, lines: None, process: None, hub, case, words };
-        match link.open(start, &told, last) {
+        let mut link = ProcessLink { events, lines: None, process: None, hub, case };
+        match link.open(start, &told) {
             Ok(()) => {
                 let _ = told.try_send(LinkEvent::Opened);
             }
@@ -100,7 +97,6 @@ impl ProcessLink {
         &mut self,
         start: &ProcessStart,
         told: &mpsc::Sender<LinkEvent>,
-        last: watch::Sender<String>,
     ) -> std::io::Result<()> {
         let (program, args) = start
             .command
@@ -116,8 +112,9 @@ impl ProcessLink {
             .stderr(Stdio::piped());
         let mut process = ChildProcess::start(&mut command)?;
         let child = process.child();
+        let (last, words) = watch::channel(String::new());
         if let Some(output) = child.stdout.take() {
-            tokio::spawn(read(output, told.clone(), self.words.clone()));
+            tokio::spawn(read(output, told.clone(), words));
         }
         if let Some(errors) = child.stderr.take() {
             tokio::spawn(complain(errors, Arc::clone(&start.hub), start.case.clone(), last));
@@ -176,11 +173,6 @@ impl ProcessLink {
             let told = json!({"ended": ended, "left": left});
             tell(&self.hub, &self.case, BelowEvent::Local, Frame::json(&told));
         }
-    }
-
-    /// Returns the last lines of standard error so far.
-    pub fn last_words(&self) -> String {
-        self.words.borrow().clone()
     }
 
     /// Polls for the next event.

@@ -31,7 +31,6 @@ mod causality;
 mod changesets;
 mod channel;
 mod check;
-mod clients;
 mod connection;
 mod context;
 mod convergence;
@@ -88,7 +87,7 @@ mod windows;
 pub use alike::alike;
 pub use catalogue::{CHECKS, CheckRow};
 pub use check::with_findings;
-pub use judge::{JudgedParty, Oracle, OracleOptions, all_checks, checks, checks_of};
+pub use judge::{Oracle, OracleOptions, all_checks, checks};
 
 #[cfg(test)]
 mod testkit;

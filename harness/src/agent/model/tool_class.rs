@@ -296,9 +296,7 @@ impl ToolKind {
         if shape.patch.is_some() {
             return (lower.contains("patch") && takes_a_patch(tool)).then_some(self.names.len());
         }
-        if matches!(tool.form, CallForm::FreeText | CallForm::Patch)
-            || !self.fits(tool, shape, known.is_some())
-        {
+        if tool.form == CallForm::FreeText || !self.fits(tool, shape, known.is_some()) {
             return None;
         }
         let hinted = self.words.iter().any(|word| lower.contains(word))
@@ -350,6 +348,5 @@ fn takes_text(schema: &Value) -> bool {
 }
 
 fn takes_a_patch(tool: &OfferedTool) -> bool {
-    matches!(tool.form, CallForm::FreeText | CallForm::Patch)
-        || PATCH.iter().any(|name| tool.property(name).is_some())
+    tool.form == CallForm::FreeText || PATCH.iter().any(|name| tool.property(name).is_some())
 }

@@ -17,7 +17,6 @@ use articles::FailureArticles;
 use page::HtmlPage;
 
 mod articles;
-pub mod index;
 mod page;
 mod picture;
 pub mod viewer;
@@ -110,9 +109,7 @@ fn head(page: &mut HtmlPage, host: &str, certificate: &HostCertificate) {
         for it in &certificate.out_of_reach {
             let (must, essential) = (it.must.len(), it.essential.len());
             let text = format!("{must} MUST, {essential} essential: {}", it.reason.line());
-            page.open("li", &[]);
-            articles::with_code(page, &text);
-            page.close("li");
+            page.element("li", &[], &text);
         }
         page.close("ul");
     }

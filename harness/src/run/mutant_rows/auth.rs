@@ -107,13 +107,8 @@ pub(super) const ROWS: &[MutantRow] = &[
     ),
     row(
         HostFault::AsksTheOtherClient,
-        &[
-            "resources.right-client",
-            "resources/each-client-is-asked-for-its-own",
-            "resources/a-client-serves-its-folder",
-        ],
+        &["resources.right-client", "resources/each-client-is-asked-for-its-own"],
     ),
-    row(HostFault::AsksForMore, &["resources/a-client-serves-its-folder"]),
     row(HostFault::IdsMixedUp, &["jsonrpc.alive", "resources/each-client-is-asked-for-its-own"]),
     row(HostFault::PrimaryRemoved, &["metadata/the-first-directory-is-replaced"]),
     row(HostFault::ReplacementUnchecked, &["metadata/the-first-directory-is-replaced"]),
