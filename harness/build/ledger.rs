@@ -36,7 +36,7 @@ pub(crate) fn tables(folder: &Path) -> io::Result<String> {
 type LedgerMistake = (usize, String);
 type LedgerNode<'a> = Spanned<DeValue<'a>>;
 
-/// Converts a file. Returns each version for which the file makes a ledger, and the ledger as Rust code.
+/// Converts a file of requirements. Returns one ledger, as Rust code, for each version that `ledgers` lists.
 fn ledgers_of(text: &str) -> Result<Vec<([u64; 3], String)>, LedgerMistake> {
     let file = DeTable::parse(text)
         .map_err(|error| (error.span().map_or(0, |span| span.start), error.message().to_owned()))?;
@@ -87,7 +87,8 @@ const MEMBERS: &[&str] = &[
     "older",
 ];
 
-/// The members of an entry of `older`: the last version to which the entry applies, and what differed up to then.
+/// The members of an entry of `older`. `through` is the last version to which the entry applies; the other members
+/// replace those of the row.
 const OLDER_MEMBERS: &[&str] =
     &["through", "severity", "since", "source", "statement", "reducers", "excluded"];
 
@@ -136,7 +137,7 @@ fn requirement(
     Ok(())
 }
 
-/// A table of the file, with its byte offset, and the entry of `older` whose members take precedence.
+/// A table of the file. The members of `older`, if present, replace those of the table.
 struct LedgerRow<'a> {
     at: usize,
     members: &'a DeTable<'a>,
@@ -152,7 +153,7 @@ impl<'a> LedgerRow<'a> {
         unknown.map_or(Ok(()), |key| Err(wrong(key)))
     }
 
-    /// Returns the row as it applies to a version: with the first entry of `older` that reaches the version.
+    /// Returns the row for a version, with the members of the first entry of `older` that applies to the version.
     fn at_version(&self, spec: [u64; 3]) -> Result<LedgerRow<'a>, LedgerMistake> {
         let mut row = LedgerRow { at: self.at, members: self.members, older: None };
         if self.get("older").is_none() {
@@ -173,7 +174,7 @@ impl<'a> LedgerRow<'a> {
         Ok(row)
     }
 
-    /// Returns whether a version has the requirement.
+    /// Returns whether the requirement holds in a version.
     fn holds_in(&self, spec: [u64; 3]) -> Result<bool, LedgerMistake> {
         let since = version(self.need("since")?)?;
         let until = self.get("until").map(version).transpose()?;

@@ -122,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let (file, pipe) = (folder.join("file"), folder.join("pipe"));
-        // A pipe of its own for the reader without a writer: its thread must not read from the other one.
+        // The reader that times out has a separate pipe, because its thread keeps reading.
         let empty = folder.join("empty");
         std::fs::write(&file, "text").unwrap();
         super::super::pipe(&pipe).unwrap();
