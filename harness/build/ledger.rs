@@ -81,6 +81,8 @@ const MEMBERS: &[&str] = &[
     "statement",
     "argument",
     "reducers",
+    "needs",
+    "observed",
     "excluded",
     "when",
     "breach",
@@ -105,6 +107,16 @@ fn requirement(
         return Err((row.at, message.to_owned()));
     }
     let excluded = row.named("excluded", reasons)?;
+    let observed = row.get("observed").map(|_| row.text("observed")).transpose()?;
+    let needs = match (observed, row.get("needs")) {
+        (Some(_), Some(_)) => Some(capital(row.one_of("needs", &["capture", "host", "driver"])?)),
+        (None, None) => None,
+        _ => return Err((row.at, "`needs` and `observed` come together".to_owned())),
+    };
+    let observation = observed.zip(needs).map(|(by, needs)| {
+        format!("ClientObservation {{ needs: ObservationNeed::{needs}, by: {by:?} }}")
+    });
+    let observation = observation.map_or_else(|| "None".to_owned(), |it| format!("Some({it})"));
     let when = row.get("when").map(|_| row.text("when")).transpose()?;
     let breach = match row.get("breach") {
         Some(_) => capital(row.one_of("breach", &["silence", "content"])?),
@@ -124,7 +136,7 @@ fn requirement(
         "Requirement {{ id: {:?}, weight: Weight::{}, severity: RequirementSeverity::{}, party: BoundParty::{}, \
          since: {}, until: {}, source: {:?}, statement: {:?}, argument: {argument:?}, \
          reducers: &{reducers:?}, excluded: {excluded:?}, \
-         when: {when:?}, breach: BreachKind::{breach} }},",
+         observation: {observation}, when: {when:?}, breach: BreachKind::{breach} }},",
         row.text("id")?,
         capital(weight),
         capital(row.one_of("severity", &["low", "medium", "high", "critical"])?),

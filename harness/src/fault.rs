@@ -12,7 +12,7 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 /// The number of words of a set. Each word has one bit for each of 64 faults.
-const WORDS: usize = 6;
+const WORDS: usize = 7;
 
 /// A kind of injected fault, such as the faults of the reference host.
 pub trait FaultKind: Copy + Debug + Hash + Ord + Send + Sync + 'static {

@@ -51,12 +51,49 @@ pub struct Requirement {
     pub reducers: &'static [&'static str],
     /// The reason why nothing can test the requirement; `None` if the requirement is testable.
     pub excluded: Option<&'static str>,
+    /// For a rule about clients: how a breach shows; `None` if nothing shows it, or if another party is bound.
+    pub observation: Option<ClientObservation>,
     /// For a rule about optional behaviour: the behaviour, as a verb phrase such as "asks a client for
     /// something". The rule does not apply to a host that never shows this behaviour.
     pub when: Option<&'static str>,
     /// The kind of failure that breaks the requirement.
     pub breach: BreachKind,
 }
+
+/// How a breach of a rule about clients shows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ClientObservation {
+    /// The means that a test needs.
+    pub needs: ObservationNeed,
+    /// What shows whether the rule holds, in one sentence.
+    pub by: &'static str,
+}
+
+/// The means that a test of a client needs.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum ObservationNeed {
+    /// A recorded conversation with any host is enough.
+    Capture,
+    /// The host has to play a part. The frames of the client show whether the rule holds.
+    Host,
+    /// A driver has to make the client act, or to show the client's state.
+    Driver,
+}
+
+impl ObservationNeed {
+    /// Returns the means as a phrase.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            ObservationNeed::Capture => "in a capture",
+            ObservationNeed::Host => "if the host plays a part",
+            ObservationNeed::Driver => "with a driver",
+        }
+    }
+}
+
+/// The reason why no rule about clients counts when a host is judged.
+const OF_CLIENTS: &str = "The rule binds clients, and the harness judges the host. Where the \
+                          harness is the client, it keeps the rule itself.";
 
 /// The kind of step failure that breaks the rule of the step.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -72,6 +109,13 @@ pub enum BreachKind {
 }
 
 impl Requirement {
+    /// Returns the reason why the requirement does not count when a host or an agent is judged; `None` if it
+    /// counts.
+    pub fn excluded_for_hosts(&self) -> Option<&'static str> {
+        // The frames of clients test the rules with an observation.
+        self.excluded.or_else(|| self.observation.map(|_| OF_CLIENTS))
+    }
+
     /// Returns whether a version contains the requirement.
     pub fn holds_in(&self, version: Version) -> bool {
         self.since <= version && self.until.is_none_or(|until| version <= until)

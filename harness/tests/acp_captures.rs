@@ -370,6 +370,25 @@ fn repeated_option_ids_are_findings() {
     assert!(!ask("r").contains("acp.permission.option-ids"), "{}", ask("r"));
 }
 
+/// Checks that an agent that has answered nothing is not accused of silence: it may still be starting. An agent
+/// whose handshake took long gets three times as long for its next answers.
+#[test]
+fn an_agent_that_starts_slowly_is_not_accused_of_silence() {
+    let silent = |answers: &[(f64, &str, &str)], until: f64| {
+        let lines = conversation(&[&OPENING[..1], answers].concat());
+        let end = format!("{{\"t\":{until},\"dir\":\"close\",\"by\":\"client\"}}\n");
+        said(&judged(&(lines + &end), None))
+    };
+    let after =
+        |handshake: f64| [(handshake, "a2c", OPENING[1].2), (handshake, "c2a", OPENING[2].2)];
+    assert_eq!(silent(&[], 600.0), "");
+    let quick = silent(&after(1.0), 60.0);
+    assert!(quick.starts_with("acp.wire.answered-once MUST"), "{quick}");
+    assert_eq!(silent(&after(40.0), 120.0), "");
+    let slow = silent(&after(40.0), 161.0);
+    assert!(slow.starts_with("acp.wire.answered-once MUST"), "{slow}");
+}
+
 /// Checks that only an unreadable message or an invalid request is refused with a null identifier.
 #[test]
 fn a_notification_is_not_answered_without_an_id() {

@@ -1,6 +1,7 @@
 //! Tests every check with a capture that breaks its rule: each `corpus/captures/NAME.jsonl` is judged, and the
 //! result must equal `NAME.txt`. Captures whose names begin with `clean` break no rule and exercise every
-//! check.
+//! check. `corpus/captures/clients` has the same for the checks of clients; there a capture whose name begins
+//! with `kept` is the legal counterpart of the captures beside it.
 //!
 //! `UPDATE=1 cargo test --test captures` rewrites the texts; review the changes.
 
@@ -11,24 +12,34 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ahp_harness::oracle::CHECKS;
+use ahp_harness::oracle::{CHECKS, CheckRow, JudgedParty, checks_of};
 use ahp_harness::report::event::FindingLine;
+use ahp_harness::report::judged_subject::JudgedSubject;
 use ahp_harness::report::redact::{MARK, SecretRedactor};
-use ahp_harness::report::replay::judge;
+use ahp_harness::report::replay::{judge, judge_subject};
 use ahp_harness::report::summary::{CheckTotal, word};
 use ahp_harness::verdict::FailOn;
+use ahp_harness::wire::version::ProtocolStandard;
 use regex_lite::Regex;
 
-/// Judges every capture and returns its path and the results of the checks.
-fn judged() -> Vec<(PathBuf, BTreeMap<String, CheckTotal>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures");
+/// The results of the checks, by the path of the capture.
+type JudgedCaptures = Vec<(PathBuf, BTreeMap<String, CheckTotal>)>;
+
+/// Judges every capture of the host and returns its path and the results of the checks.
+fn judged() -> JudgedCaptures {
+    judged_in("captures", &JudgedSubject::default())
+}
+
+/// Judges one party of every capture in a folder of the corpus.
+fn judged_in(folder: &str, subject: &JudgedSubject) -> JudgedCaptures {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(folder);
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> =
         paths.filter(|path| path.extension().is_some_and(|it| it == "jsonl")).collect();
     paths.sort_unstable();
     let judge = |path: PathBuf| {
         let text = fs::read(&path).unwrap();
-        let judged = judge(text.as_slice(), None, FailOn::default()).unwrap();
+        let judged = judge_subject(text.as_slice(), None, FailOn::default(), subject).unwrap();
         assert_eq!(judged.notes, Vec::<String>::new(), "{}", path.display());
         (path, judged.summary.checks.into_iter().collect())
     };
@@ -57,13 +68,23 @@ fn said(checks: &BTreeMap<String, CheckTotal>) -> String {
 
 #[test]
 fn every_capture_has_the_findings_in_its_text_file() {
-    for (path, checks) in judged() {
+    expect_findings(judged(), "clean");
+}
+
+#[test]
+fn every_capture_of_clients_has_the_findings_in_its_text_file() {
+    expect_findings(judged_in("captures/clients", &JudgedSubject::clients(None)), "kept");
+}
+
+/// Expects the findings in the text beside each capture, and none in those whose names begin with `clean`.
+fn expect_findings(judged: JudgedCaptures, clean: &str) {
+    for (path, checks) in judged {
         let (beside, said) = (path.with_extension("txt"), said(&checks));
         if std::env::var_os("UPDATE").is_some() {
             fs::write(&beside, &said).unwrap();
         }
         let kept = fs::read_to_string(&beside).unwrap_or_default();
-        let clean = path.file_name().unwrap().to_string_lossy().starts_with("clean");
+        let clean = path.file_name().unwrap().to_string_lossy().starts_with(clean);
         assert_eq!(kept, said, "{}", path.display());
         assert_eq!(said.is_empty(), clean, "{}\n{said}", path.display());
     }
@@ -102,20 +123,27 @@ fn redacted_captures_have_the_same_findings() {
 
 #[test]
 fn every_check_has_a_capture_that_breaks_it_and_one_that_keeps_it() {
+    expect_both(judged(), CHECKS);
+    let of_clients = checks_of(ProtocolStandard::Ahp, JudgedParty::Clients);
+    expect_both(judged_in("captures/clients", &JudgedSubject::clients(None)), of_clients);
+}
+
+/// Expects that each check reports a finding for some capture, and observes another without a finding.
+fn expect_both(judged: JudgedCaptures, rows: &[CheckRow]) {
     let (mut broken, mut kept) = (BTreeSet::new(), BTreeSet::new());
-    for (_, checks) in judged() {
+    for (_, checks) in &judged {
         let clean = checks.values().all(|total| total.findings == 0);
         for (id, total) in checks {
             if total.findings > 0 {
-                broken.insert(id);
+                broken.insert(id.as_str());
             } else if clean && total.observations > 0 {
-                kept.insert(id);
+                kept.insert(id.as_str());
             }
         }
     }
     for (what, found) in [("breaks", broken), ("keeps", kept)] {
         let without: Vec<&str> =
-            CHECKS.iter().map(|row| row.id).filter(|id| !found.contains(*id)).collect();
+            rows.iter().map(|row| row.id).filter(|id| !found.contains(*id)).collect();
         assert_eq!(without, Vec::<&str>::new(), "no capture {what} these");
     }
 }

@@ -284,6 +284,76 @@ fn matrix_lists_the_certificates() {
     assert!(text.contains("| [a\\|b \\<i\\>](report.html) | 1.0.0 | not-conformant |"), "{text}");
     let (code, said) = harness(&["matrix", file.to_str().unwrap()]);
     assert_eq!(code, Some(2), "{said}");
+
+    let page = out.join("index.html");
+    let (code, said) = harness(&["matrix", out.to_str().unwrap(), "--out", page.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{said}");
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("<a href=\"report.html\">a|b &lt;i&gt;</a>"), "{text}");
+    // Each broken rule leads to its place in the report of the host.
+    assert!(text.contains("<a href=\"report.html#r-ping.response\">"), "{text}");
+    assert!(text.contains("MUST and essential rules that are broken somewhere: 1"), "{text}");
+}
+
+#[test]
+fn report_exits_like_certify() {
+    let write = |name: &str, status: &str, exit: u8| {
+        let out = folder(name);
+        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.jsonl"));
+        let footer = json!({
+            "run": "footer", "took_ms": 1, "interrupted": false, "exit": exit, "checks": {},
+            "scenarios": {}, "stale": [],
+        });
+        std::fs::write(&file, run(&[(status, "came")], "h") + &footer.to_string() + "\n").unwrap();
+        harness(&["report", file.to_str().unwrap(), "--out", out.to_str().unwrap()])
+    };
+    let (code, said) = write("exit-of-a-broken-run", "fail", 1);
+    assert_eq!(code, Some(1), "{said}");
+    let (code, said) = write("exit-of-an-unreachable-host", "error", 3);
+    assert_eq!(code, Some(3), "{said}");
+}
+
+#[test]
+fn a_host_that_cannot_be_reached_leaves_a_page_that_says_why() {
+    // Nothing listens on a port that was just closed.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let out = folder("certificate-unreachable");
+    let url = format!("ws://127.0.0.1:{port}");
+    let (code, said) =
+        harness(&["certify", "--url", &url, "--out", out.to_str().unwrap(), "--id", "handshake/*"]);
+    assert_eq!(code, Some(3), "{said}");
+    let text = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(text.contains("could not be reached"), "{text}");
+}
+
+#[test]
+fn a_page_of_a_run_shows_each_scenario_by_itself() {
+    const OTHER: &str = "handshake/empty-offer-is-refused";
+    let out = folder("view-of-a-run");
+    std::fs::create_dir_all(&out).unwrap();
+    let (file, page) = (out.join("run.jsonl"), out.join("view.html"));
+    let (file, page) = (file.to_str().unwrap(), page.to_str().unwrap());
+    let ids = ["--id", OTHER, "--id", "tools/confirmed-once"];
+    let (report, program) = (format!("jsonl={file}"), env!("CARGO_BIN_EXE_ahp-harness"));
+    let host =
+        format!("{program} serve --listen 127.0.0.1:{{port}} --fault accepts-second-confirmation");
+    let run = ["run", "--report", &report, "--profile", "all", "--command", &host];
+    let (code, said) = harness(&[&run[..], &ids].concat());
+    assert_eq!(code, Some(1), "{said}");
+    let (code, said) = harness(&["view", file, "--out", page]);
+    assert_eq!(code, Some(0), "{said}");
+    let text = std::fs::read_to_string(page).unwrap();
+    let scenes = between(&text, "<details class=\"scene\" data-scenario=\"", "\"");
+    // The scenario that failed comes first, and the lines that prove the failure are marked.
+    assert_eq!(scenes, ["tools/confirmed-once", OTHER], "{said}");
+    assert!(text.contains(" proof\""), "no line of evidence is marked");
+    let one = ["view", file, "--out", page, "--case", OTHER];
+    let (code, said) = harness(&one);
+    assert_eq!(code, Some(0), "{said}");
+    let text = std::fs::read_to_string(page).unwrap();
+    assert!(!text.contains("toolCallConfirmed"), "{said}");
+    let (code, said) = harness(&["view", file, "--out", page, "--case", "a/b"]);
+    assert_eq!(code, Some(2), "{said}");
 }
 
 /// Returns the violations of the schema in a certificate. The function implements only the keywords that the

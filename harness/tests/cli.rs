@@ -93,7 +93,7 @@ fn missing_files_and_unknown_names_are_refused() {
     check(&["explain", "sequence.growz"], 2, &["did you mean `sequence.grows`?"]);
     check(&["serve", "--fault", "sequence-repeat"], 2, &["did you mean `sequence-repeats`?"]);
     check(&["nosuch"], 2, &["unrecognized subcommand"]);
-    check(&["run", "--timeout", "5"], 2, &["expected a duration such as `500ms` or `2s`"]);
+    check(&["run", "--timeout", "5"], 2, &["expected a duration such as `500ms`, `2s` or `9m30s`"]);
     check(
         &["run", "--report", "html=x"],
         2,
@@ -224,8 +224,8 @@ fn a_stale_or_unknown_baseline_entry_fails() {
 #[test]
 fn explains_and_lists() {
     check(&["explain", "sequence.grows"], 0, &["always-on check sequence.grows", "invariant A1"]);
-    check(&["explain", "chat/delta"], 0, &["action chat/delta in 1.0.0", "the host alone"]);
-    check(&["explain", "initialize"], 0, &["step `initialize`", "method initialize in 0.9.0"]);
+    check(&["explain", "chat/delta"], 0, &["chat/delta in 1.0.0, 0.9.0", "the host alone"]);
+    check(&["explain", "initialize"], 0, &["step `initialize`", "params.clientId"]);
     check(
         &["explain", "tools/confirmed-once"],
         0,
@@ -238,6 +238,51 @@ fn explains_and_lists() {
     for what in ["scenarios", "checks", "requirements", "faults", "steps", "versions"] {
         check(&["list", what], 0, &[]);
     }
+    check(&["list", "actions"], 0, &["chat/delta", "dispatched by the host alone"]);
+    check(&["list", "methods"], 0, &["createSession", "session/prompt"]);
+    check(&["list", "capabilities"], 0, &["terminals"]);
+    // The members of an action are what the author of a scenario needs.
+    check(&["explain", "chat/turnCancelled"], 0, &["duration                     integer\n"]);
+    // Words, findings, causes and profiles of a report.
+    check(&["explain", "out-of-reach"], 0, &["out-of-reach in reports: outcome"]);
+    check(&["explain", "FAIL"], 0, &["a MUST is broken"]);
+    let finding = "dispatch.chat.toolCallConfirmed.twice~0123abcd";
+    check(&["explain", finding], 0, &["requirement dispatch.chat.toolCallConfirmed.twice"]);
+    let cause = "dispatch.table.server-only";
+    check(&["explain", cause], 0, &["cause dispatch.table.server-only", "chat.delta: "]);
+    check(&["explain", "multi-chat"], 0, &["profile multi-chat of certificates"]);
+    let said = check(&["explain", "chat/turnCancelled", "--format", "json"], 0, &[]);
+    let value: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let members = value["explained"][0]["described"][0]["members"].as_array().unwrap();
+    assert!(members.iter().any(|it| it["name"] == "duration" && it["optional"] == false), "{said}");
+}
+
+/// Returns the path of a capture of clients in the corpus.
+fn of_clients(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures/clients");
+    folder.join(name).display().to_string()
+}
+
+#[test]
+fn judges_the_clients_of_a_capture() {
+    let twice = of_clients("P7-a-second-completion.jsonl");
+    check(
+        &["judge", &twice, "--of", "clients"],
+        1,
+        &["clients.tool-once", "expected one completion of the tool call `c1`"],
+    );
+    check(&["judge", &twice, "--of", "clients", "--client", "A"], 1, &["clients.tool-once"]);
+    let nobody = ["judge", &twice, "--of", "clients", "--client", "B"];
+    check(&nobody, 1, &["nothing could be judged", "no message of the client `B`"]);
+    check(&["judge", &twice, "--client", "A"], 2, &["`--client` needs `--of clients`"]);
+    let kept = of_clients("kept-P7-a-completion-that-got-lost.jsonl");
+    check(&["judge", &kept, "--of", "clients"], 0, &[]);
+    let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/acp/clean.jsonl");
+    let agent = agent.display().to_string();
+    check(&["judge", &agent, "--of", "clients"], 2, &["found one with an agent"]);
+    let observed = ["observed if the host plays a part: ", "not testable: "];
+    check(&["explain", "client.list.paginates"], 0, &observed);
+    check(&["explain", "client.initialize.first"], 0, &["observed in a capture: "]);
 }
 
 #[test]
@@ -274,7 +319,7 @@ fn every_published_version_is_known_by_its_actions_and_methods() {
     ];
     assert_eq!(names, published);
     // Explain an action of an older version that the newest versions do not have.
-    let expected = ["action session/delta in 0.3.0: on session channels"];
+    let expected = ["session/delta in 0.3.0: action on session channels"];
     check(&["explain", "session/delta", "--spec", "0.3.0"], 0, &expected);
     check(&["explain", "session/delta", "--spec", "1.0.0"], 2, &[]);
     // Explain an action of the newest version that has another name in an older version.

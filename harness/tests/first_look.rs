@@ -323,7 +323,11 @@ fn a_version_whose_handshake_is_refused_with_any_error_is_not_spoken() {
     let output = output.unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    for part in ["offered 0.3.0", "it supports [\"1.0.0\",\"0.9.0\"]", "`--spec all`"] {
+    for part in [
+        "offered 0.3.0",
+        "it supports [\"^1.0.0\",\"^0.9.0\"] (hint: `--spec 1.0.0`",
+        "`--spec all`",
+    ] {
         assert!(said.contains(part), "expected `{part}` in {said}");
     }
 }

@@ -11,9 +11,10 @@ use ahp_harness::arb::agents::{AgentAbilitySet, AgentConversationGenerator};
 use ahp_harness::arb::draft::ScenarioDraft;
 use ahp_harness::arb::embedded::{EmbeddedGround, now};
 use ahp_harness::arb::finding::{FuzzFinding, findings, findings_of_reference};
-use ahp_harness::arb::generate::{ConversationGenerator, DrawTaste};
-use ahp_harness::arb::hold::fit;
+use ahp_harness::arb::generate::{ConversationGenerator, DrawTaste, HostRestarts, RESTARTS};
+use ahp_harness::arb::hold::{fit, fit_raced};
 use ahp_harness::arb::liberty::permitting;
+use ahp_harness::arb::races::raced;
 use ahp_harness::arb::rules::{EVENTS, REQUESTS, UNKNOWN_CHANNELS};
 use ahp_harness::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
 use ahp_harness::host::fault::HostFault;
@@ -133,7 +134,7 @@ fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     let drafts: Vec<ScenarioDraft> = fitted.filter(|draft| draft.scenario().is_ok()).collect();
     for (place, row) in VARIANTS.iter().filter(|row| row.since <= V1).enumerate() {
         for draft in drafts.iter().skip(place % 10).step_by(10) {
-            let scenario = draft.scenario().unwrap();
+            let scenario = draft.scenario().expect("a generated conversation is a scenario");
             let mut host = VariantHost::new(&[row], honest.config(&scenario));
             let found = findings(&draft.steps, &honest.play_on(scenario, &mut host));
             let wrong = found.iter().find(|finding| finding.weight > Weight::Note);
@@ -147,6 +148,82 @@ fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
         found.iter().any(|it| it.rule.starts_with("dispatch.table.server-only."))
     });
     assert!(claimed, "a host that lets clients speak for it is not found by a claim");
+}
+
+/// Checks that no legal variant of the host has a finding in every `part`-th of these conversations, beginning
+/// with another one for each variant.
+fn no_variant_has_a_finding(drafts: &[ScenarioDraft], part: usize) {
+    let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
+    for (place, row) in VARIANTS.iter().filter(|row| row.since <= V1).enumerate() {
+        let part = if row.name == "keeps-no-sessions" { 1 } else { part };
+        for draft in drafts.iter().skip(place % part).step_by(part) {
+            let scenario = draft.scenario().expect("a generated conversation is a scenario");
+            let mut host = VariantHost::new(&[row], honest.config(&scenario));
+            let found = findings(&draft.steps, &honest.play_on(scenario, &mut host));
+            let wrong = found.iter().find(|finding| finding.weight > Weight::Note);
+            assert!(wrong.is_none(), "{}: {wrong:?}\n{}", row.name, draft.text());
+        }
+    }
+}
+
+/// Checks that the claims about restarts hold for hosts that keep anything or nothing, and fail for hosts that
+/// go on with a turn that a crash ended, or that let a client return with a wrong state.
+#[test]
+fn claims_about_restarts_hold_for_every_legal_host_and_fail_for_a_broken_one() {
+    let taste = DrawTaste { restarts: HostRestarts::Crashes, ..DrawTaste::FOREIGN };
+    let generator = ConversationGenerator::new(V1, 1, taste).about(RESTARTS);
+    let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
+    let drafts = (0..FEWER).filter_map(|number| generator.sequence(number)).map(|it| it.draft);
+    let restarts = |draft: &ScenarioDraft| draft.steps.iter().any(|it| it.get("restart").is_some());
+    let drafts = drafts.filter(|draft| restarts(draft) && honest.found(draft).is_empty());
+    let mut drafts: Vec<ScenarioDraft> = drafts.collect();
+    drafts.iter_mut().for_each(|draft| fit(draft, &BTreeSet::new()));
+    drafts.retain(|draft| draft.scenario().is_ok());
+    assert!(drafts.len() > 15, "only {} conversations restart the host", drafts.len());
+    no_variant_has_a_finding(&drafts, 10);
+    let broken = [
+        (HostFault::RestartKeepsTurns, "disconnect.crash.turns-failed"),
+        (HostFault::RestartLosesTitles, "multi.converge"),
+        (HostFault::RestartForgetsSequence, "reconnect.host-restart"),
+    ];
+    for (fault, rule) in broken {
+        let ground = EmbeddedGround::of(V1, AgentMode::Host, &[fault]);
+        let found = drafts.iter().flat_map(|draft| ground.broken(draft));
+        assert!(found.into_iter().any(|it| it.rule == rule), "{} is not found", fault.name());
+    }
+}
+
+/// Checks that conversations with another interleaving have no finding on any legal host, and find a host that
+/// loses one of two actions that cross.
+#[test]
+fn another_interleaving_is_legal_everywhere_and_finds_lost_actions() {
+    let generator = ConversationGenerator::new(V1, 1, DrawTaste::FOREIGN);
+    let all: Vec<_> = (0..SOME).filter_map(|number| generator.sequence(number)).collect();
+    let drafts = all.iter().filter_map(|it| raced(&it.draft, it.seed)).map(|mut race| {
+        fit_raced(&mut race.draft, &BTreeSet::new(), race.after, &race.names);
+        race.draft
+    });
+    let drafts: Vec<ScenarioDraft> = drafts.filter(|draft| draft.scenario().is_ok()).collect();
+    assert!(drafts.len() > 30, "only {} conversations have another interleaving", drafts.len());
+    no_variant_has_a_finding(&drafts, 12);
+    let broken = EmbeddedGround::of(V1, AgentMode::Host, &[HostFault::CrossingActionsLost]);
+    let found = drafts.iter().flat_map(|draft| broken.broken(draft));
+    assert!(found.into_iter().any(|it| it.rule == "fanout.complete"));
+}
+
+/// Checks that a finding names the order of the clients' frames that it needs, also over sockets.
+#[test]
+fn a_finding_says_which_order_it_needs() {
+    let out = folder("fuzz-order");
+    let program = env!("CARGO_BIN_EXE_ahp-harness");
+    let serve =
+        format!("{program} serve --fault crossing-actions-lost --listen 127.0.0.1:{{port}}");
+    let args = ["--command", &serve, "--seed", "1", "--time", "60s", "--stop-at-first"];
+    let (code, said) = fuzz(&out, &args);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("it needs "), "{said}");
+    let file = std::fs::read_dir(out.join("fuzz")).unwrap().next().unwrap().unwrap().path();
+    assert!(std::fs::read_to_string(file).unwrap().contains("\n# it needs "));
 }
 
 /// Checks that a finding that a legal variant also causes is dropped; other findings are kept.

@@ -7,16 +7,24 @@
 #![expect(clippy::print_stdout, reason = "says what each row cost")]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use ahp_harness::wire::foreign_text::is_hidden;
 use quick_xml::events::Event;
+use serde_json::json;
 
+#[path = "gallery/between.rs"]
+mod between;
+#[path = "gallery/browser.rs"]
+mod browser;
 #[path = "gallery/host.rs"]
 mod host;
+#[path = "gallery/processes.rs"]
+mod processes;
 #[path = "gallery/rows.rs"]
 mod rows;
 
@@ -25,8 +33,12 @@ use rows::GalleryRow;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 /// The maximum peak memory per target, in KiB.
 const CEILING_KIB: u64 = 256 << 10;
-/// The time that a command may take beyond its budget, for closing connections on a busy machine.
-const BEYOND: Duration = Duration::from_secs(16);
+/// The time that a command may take beyond its budget, for starting on a busy machine.
+const BEYOND: Duration = Duration::from_secs(8);
+/// The maximum peak memory of a command that reads a file of any size, in KiB.
+const STREAM_KIB: u64 = 64 << 10;
+/// The maximum time of a command after SIGINT.
+const LEAVING: Duration = Duration::from_secs(4);
 /// The number of rows that the test plays in parallel.
 const AT_ONCE: usize = 12;
 
@@ -57,9 +69,15 @@ const CERTIFY: GalleryCommand = GalleryCommand {
     budget: "8s",
     codes: &[0, 1, 3],
 };
+/// The campaign takes 6 s, and ends after 21 s at the latest, as it says.
 const FUZZ: GalleryCommand = GalleryCommand {
     arguments: &["fuzz", "--timeout", "200ms", "--time"],
     budget: "6s",
+    codes: &[0, 1, 3],
+};
+const AGENT_CHECK: GalleryCommand = GalleryCommand {
+    arguments: &["agent", "check", "--timeout", "200ms", "--budget"],
+    budget: "8s",
     codes: &[0, 1, 3],
 };
 
@@ -71,31 +89,63 @@ struct GalleryPlay {
     took: Duration,
 }
 
+impl GalleryCommand {
+    /// Returns the time after which the command must have ended.
+    fn limit(&self) -> Duration {
+        let seconds: u64 = self.budget.trim_end_matches('s').parse().unwrap();
+        let rest = if self.arguments.first() == Some(&"fuzz") { 15 } else { 0 };
+        Duration::from_secs(seconds + rest) + BEYOND
+    }
+}
+
 fn play(command: &GalleryCommand, row: &GalleryRow, folder: &Path) -> GalleryPlay {
-    let url = host::host(row.behaviour.clone());
+    let host = host::host(row.behaviour.clone(), PROGRAM);
     let mut line = Command::new(PROGRAM);
-    line.args(command.arguments).arg(command.budget).args(["--url", &url]);
+    line.args(command.arguments).arg(command.budget).args(["--url", &host.url]);
     match command.arguments.first() {
         Some(&"run") => {
             line.arg("--report").arg(format!("junit={}", folder.join("junit.xml").display()));
             line.arg("--report").arg(format!("jsonl={}", folder.join("run.jsonl").display()));
             line.arg("--report").arg(format!("sarif={}", folder.join("run.sarif").display()));
         }
+        Some(&"agent") => {}
         _ => drop(line.arg("--out").arg(folder)),
     }
+    watched(line, folder, command.limit())
+}
+
+/// Starts a command in a folder, with its output in files.
+fn started(line: &mut Command, folder: &Path) -> Child {
     let (out, err) = (folder.join("out"), folder.join("err"));
-    line.stdout(fs::File::create(&out).unwrap()).stderr(fs::File::create(&err).unwrap());
+    line.stdout(fs::File::create(out).unwrap()).stderr(fs::File::create(err).unwrap());
     line.env("GITHUB_ACTIONS", "true").env("GITHUB_STEP_SUMMARY", folder.join("step.md"));
+    line.stdin(Stdio::null()).current_dir(folder).spawn().unwrap()
+}
+
+/// Runs a command to its end, but not longer than `limit`.
+fn watched(mut line: Command, folder: &Path, limit: Duration) -> GalleryPlay {
+    let child = started(&mut line, folder);
+    ended(child, folder, limit)
+}
+
+/// Waits for the end of a process, but not longer than `limit`. The peak memory is that of the process and of
+/// its children of the same program.
+fn ended(mut child: Child, folder: &Path, limit: Duration) -> GalleryPlay {
     let began = Instant::now();
-    let mut child = line.stdin(Stdio::null()).current_dir(folder).spawn().unwrap();
-    let status = PathBuf::from(format!("/proc/{}/status", child.id()));
-    let limit = Duration::from_secs(command.budget.trim_end_matches('s').parse().unwrap()) + BEYOND;
     let mut peak_kib = 0;
     let code = loop {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let now = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
-        peak_kib = peak_kib.max(now.unwrap_or(0));
+        let workers = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id()));
+        let workers = workers.unwrap_or_default();
+        let workers = workers.split_whitespace().filter(|id| {
+            fs::read_link(format!("/proc/{id}/exe")).is_ok_and(|path| path == Path::new(PROGRAM))
+        });
+        let own = child.id().to_string();
+        for id in workers.chain([own.as_str()]) {
+            let text = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let now = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
+            peak_kib = peak_kib.max(now.unwrap_or(0));
+        }
         if let Some(status) = child.try_wait().unwrap() {
             break status.code();
         }
@@ -106,9 +156,65 @@ fn play(command: &GalleryCommand, row: &GalleryRow, folder: &Path) -> GalleryPla
         }
         std::thread::sleep(Duration::from_millis(10));
     };
-    let said =
-        [out, err].map(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
+    let said = [folder.join("out"), folder.join("err")]
+        .map(|path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned());
     GalleryPlay { code, out: said.concat(), peak_kib, took: began.elapsed() }
+}
+
+/// Records between a short run and a hostile host, interrupts the recorder, and judges the capture. Returns all
+/// mistakes.
+fn recorded(row: &GalleryRow, folder: &Path) -> Vec<String> {
+    let host = host::host(row.behaviour.clone(), PROGRAM);
+    let capture = folder.join("capture.jsonl");
+    let mut recorder = Command::new(PROGRAM)
+        .args(["record", "--url", &host.url, "--out"])
+        .arg(&capture)
+        .stdout(Stdio::piped())
+        .stderr(fs::File::create(folder.join("err")).unwrap())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(recorder.stdout.take().unwrap());
+    let mut url = String::new();
+    out.read_line(&mut url).unwrap();
+    let printed = fs::File::create(folder.join("out")).unwrap();
+    let copying = std::thread::spawn(move || std::io::copy(&mut out, &mut { printed }));
+    let inside = folder.join("client");
+    fs::create_dir_all(&inside).unwrap();
+    let mut client = Command::new(PROGRAM);
+    client.args(["run", "--profile", "all", "--timeout", "200ms", "--budget", "5s"]);
+    client.args(["--url", url.trim()]);
+    drop(watched(client, &inside, Duration::from_secs(5) + BEYOND));
+    let interrupted = Command::new("kill").args(["-INT", &recorder.id().to_string()]).status();
+    assert!(interrupted.unwrap().success());
+    let played = ended(recorder, folder, LEAVING);
+    copying.join().unwrap().unwrap();
+    let codes = GalleryCommand { arguments: &[], budget: "", codes: &[0, 1, 130] };
+    let mut wrong = mistakes(&codes, &played, folder);
+    let inside = folder.join("judge");
+    fs::create_dir_all(&inside).unwrap();
+    let mut judge = Command::new(PROGRAM);
+    judge.arg("judge").arg(&capture);
+    let judged = watched(judge, &inside, Duration::from_secs(60));
+    let codes = GalleryCommand { codes: &[0, 1, 2], ..codes };
+    let found = mistakes(&codes, &judged, &inside);
+    wrong.extend(found.into_iter().map(|mistake| format!("judge: {mistake}")));
+    if judged.peak_kib > STREAM_KIB {
+        wrong.push(format!("judge: {} MiB of memory", judged.peak_kib >> 10));
+    }
+    println!("record {:?}, judge {} MiB {}", played.code, judged.peak_kib >> 10, row.name);
+    wrong
+}
+
+/// Returns the ids of the processes that a hostile process with this mark left.
+fn left_processes(mark: &str) -> Vec<String> {
+    let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let sleeps = |path: &PathBuf| {
+        let line = fs::read(path.join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        line.starts_with("sleep") && line.contains(mark)
+    };
+    let left = all.filter(sleeps).filter_map(|path| path.file_name()?.to_str().map(str::to_owned));
+    left.collect()
 }
 
 /// Returns all mistakes in the result of a row.
@@ -257,6 +363,38 @@ fn check(name: &str, command: &GalleryCommand, rows: &[GalleryRow]) {
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
+/// The number of tests that have taken a mark for their processes.
+static MARKS: AtomicUsize = AtomicUsize::new(0);
+
+/// Runs a command with each hostile process. `{process}` in the arguments stands for the line of the process.
+fn check_processes(name: &str, command: &GalleryCommand) {
+    let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gallery-{name}"));
+    let _ = fs::remove_dir_all(&base);
+    // Tests that run at the same time look for their own processes only.
+    let number = MARKS.fetch_add(1, Ordering::Relaxed);
+    let mark = format!("31337.{}{number}", std::process::id());
+    let mut all = Vec::new();
+    for (number, (row, line)) in processes::PROCESSES.iter().enumerate() {
+        let folder = base.join(number.to_string());
+        fs::create_dir_all(&folder).unwrap();
+        let script = line.replace("MARK", &mark);
+        let profile = json!({"agent": "hostile", "command": ["sh", "-c", script]});
+        fs::write(folder.join("agent.yaml"), profile.to_string()).unwrap();
+        let mut harness = Command::new(PROGRAM);
+        harness.args(command.arguments.iter().map(|it| it.replace("{process}", &script)));
+        let played = watched(harness, &folder, command.limit());
+        let mut found = mistakes(command, &played, &folder);
+        let left = left_processes(&mark);
+        found.extend(left.iter().map(|id| format!("process {id} is left")));
+        println!("{:>8.1?} {:>4} MiB {:?} {row}", played.took, played.peak_kib >> 10, played.code);
+        all.extend(found.into_iter().map(|it| format!("{row}: {it}")));
+        for id in left {
+            let _ = Command::new("kill").args(["-KILL", &id]).status();
+        }
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
 fn quick() -> Vec<GalleryRow> {
     rows::rows().into_iter().filter(|row| row.quick).collect()
 }
@@ -292,4 +430,110 @@ fn certificates_survive_every_row() {
 #[ignore = "takes minutes; CI plays the quick rows"]
 fn campaigns_survive_every_row() {
     check("fuzz", &FUZZ, &rows::rows());
+}
+
+#[test]
+#[ignore = "takes minutes; CI plays the quick rows"]
+fn agent_checks_survive_every_row() {
+    check("agent-check", &AGENT_CHECK, &rows::rows());
+}
+
+#[test]
+#[ignore = "takes minutes; CI plays the quick rows"]
+fn recordings_survive_every_row() {
+    let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gallery-record");
+    let _ = fs::remove_dir_all(&base);
+    let mut all = Vec::new();
+    for (number, row) in rows::rows().iter().enumerate() {
+        let folder = base.join(number.to_string());
+        fs::create_dir_all(&folder).unwrap();
+        all.extend(recorded(row, &folder).into_iter().map(|it| format!("{}: {it}", row.name)));
+        let _ = fs::remove_dir_all(&folder);
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+/// A killed worker has the exit code 137.
+const ENDED: &[i32] = &[0, 1, 2, 3, 130, 137];
+
+#[test]
+#[ignore = "takes minutes"]
+fn hosts_that_are_started_end_with_their_run() {
+    let arguments = &["run", "--command", "{process}", "--timeout", "300ms", "--budget", "12s"];
+    check_processes("command", &GalleryCommand { arguments, budget: "12s", codes: ENDED });
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn agents_that_are_started_end_with_their_run() {
+    let arguments =
+        &["run", "--acp", "agent.yaml", "--timeout", "300ms", "--budget", "12s", "--quiet"];
+    check_processes("acp", &GalleryCommand { arguments, budget: "12s", codes: ENDED });
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn agents_that_are_inspected_end_with_the_command() {
+    let arguments =
+        &["agent", "profile", "--command", "{process}", "--timeout", "1s", "--budget", "12s"];
+    check_processes("profile", &GalleryCommand { arguments, budget: "12s", codes: ENDED });
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn subjects_end_with_their_comparison() {
+    let arguments = &[
+        "reducers",
+        "--subject",
+        "{process}",
+        "--spec",
+        "1.0.0",
+        "--timeout",
+        "500ms",
+        "--budget",
+        "12s",
+    ];
+    check_processes("reducers", &GalleryCommand { arguments, budget: "12s", codes: ENDED });
+}
+
+#[test]
+fn pages_run_no_script_of_a_host_and_load_nothing() {
+    let Some(program) = browser::browser() else {
+        println!(
+            "SKIPPED: no browser on the path (hint: install chromium, or set AHP_HARNESS_BROWSER)"
+        );
+        return;
+    };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gallery-browser");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let counter = browser::RequestCounter::start();
+    let bait = counter.bait();
+    // Without the harness the bait works, so the browser and the counter do what this test needs.
+    let control = folder.join("control.html");
+    fs::write(&control, format!("<!doctype html><html><title>x</title>{bait}</html>")).unwrap();
+    let document = browser::loaded(&program, &control, &folder);
+    assert!(document.contains(&format!("<title>{}</title>", browser::TAKEN)), "{document}");
+    assert!(counter.count() > 0);
+
+    let row = GalleryRow {
+        name: "bait".to_owned(),
+        behaviour: host::GalleryBehaviour::Words(bait),
+        quick: true,
+    };
+    let played = play(&CERTIFY, &row, &folder);
+    assert!(played.code.is_some(), "{}", played.out);
+    let view = Command::new(PROGRAM)
+        .args(["view", "run.jsonl", "--out", "view.html"])
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    assert!(view.status.success(), "{}", String::from_utf8_lossy(&view.stderr));
+    let before = counter.count();
+    for page in ["report.html", "view.html"] {
+        let document = browser::loaded(&program, &folder.join(page), &folder);
+        assert!(document.contains("fetched"), "{page} does not show the text of the host");
+        assert!(!document.contains(&format!("<title>{}", browser::TAKEN)), "{page} was taken over");
+        assert_eq!(counter.count(), before, "{page} loaded something");
+    }
 }

@@ -149,6 +149,40 @@ fn standard_error_is_read_and_bounded() {
     assert!(played.transcript.len() < 12 << 20, "{} bytes", played.transcript.len());
 }
 
+/// Checks that the reason why nothing can be tested is told in the agent's own words, and that no rule is
+/// reported as broken.
+#[test]
+fn an_agent_that_cannot_be_tested_says_why() {
+    let answer = |method: &str, error: &str| {
+        format!("  case \"$line\" in *'\"method\":\"{method}\"'*) fail '{error}' ;; esac\n")
+    };
+    let agent = |answers: &str| {
+        let fail =
+            r#"fail() { printf '{"jsonrpc":"2.0","id":%s,"error":%s}\n' "$id" "$1"; continue; }"#;
+        let begin = "  case \"$line\" in\n";
+        format!("{fail}\n{}", prompted(":").replacen(begin, &format!("{answers}{begin}"), 1))
+    };
+    let dies =
+        "echo 'Error: MY_KEY is not set' >&2; echo '    at main (index.js:12:3)' >&2; exit 3";
+    let untold = |run: HostileRun| assert!(!run.said.contains("FAIL"), "{}", run.said);
+    untold(play("dies", dies, TURN).ends(3, &["Error: MY_KEY is not set", "index.js:12:3"]));
+    let config =
+        r#"{"code":-32603,"message":"Internal error","data":{"details":"no config.toml"}}"#;
+    let refuses = format!("echo 'run setup first' >&2\n{}", agent(&answer("initialize", config)));
+    let said = ["refused `initialize`", "no config.toml", "run setup first"];
+    untold(play("refuses", &refuses, TURN).ends(3, &said));
+    let login = r#"{"code":-32000,"message":"Authentication required"}"#;
+    let logs_in = agent(&answer("session/new", login)).replace(
+        "\"agentCapabilities\":{}",
+        "\"authMethods\":[{\"id\":\"key\",\"name\":\"API key\",\"description\":\"set MY_KEY\"}]",
+    );
+    let said = ["refused `session/new`", "Authentication required", "`key` (API key: set MY_KEY)"];
+    untold(play("logs-in", &logs_in, TURN).ends(3, &said).ends(3, &["`auth: ID` in the profile"]));
+    let silent = "echo 'open the browser to log in' >&2; exec sleep 600";
+    let said = ["did not answer `initialize`", "open the browser to log in", "`--timeout`"];
+    untold(play("silent", silent, TURN).ends(3, &said));
+}
+
 #[test]
 fn an_agent_that_never_exits_is_killed() {
     let script = prompted(":") + "\ntrap '' TERM INT HUP\nwhile :; do sleep 1; done";

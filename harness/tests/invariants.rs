@@ -1,4 +1,5 @@
-//! `docs/invariants.md` lists every always-on check of hosts under the invariant that it implements.
+//! `docs/invariants.md` lists every always-on check of hosts and of clients under the invariant that it
+//! implements.
 //!
 //! `UPDATE=1 cargo test --test invariants` writes the file again.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its files has failed")]
@@ -7,10 +8,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use ahp_harness::oracle::CHECKS;
+use ahp_harness::oracle::{CheckRow, JudgedParty, checks_of};
+use ahp_harness::wire::version::ProtocolStandard;
 
 /// The groups of invariants, by the letters in their names.
-const GROUPS: [(char, &str); 15] = [
+const GROUPS: [(char, &str); 16] = [
     ('A', "Frames, envelopes and their order"),
     ('B', "Requests and responses"),
     ('C', "Dispatch, echo and rejection"),
@@ -26,13 +28,20 @@ const GROUPS: [(char, &str); 15] = [
     ('M', "Reconnecting"),
     ('N', "Between a host and its agent"),
     ('O', "Handshake"),
+    ('P', "What clients send"),
 ];
+
+/// Returns the checks of hosts and of clients.
+fn checks() -> impl Iterator<Item = &'static CheckRow> {
+    let parties = [JudgedParty::Server, JudgedParty::Clients];
+    parties.into_iter().flat_map(|party| checks_of(ProtocolStandard::Ahp, party))
+}
 
 const HEAD: &str = "# Invariants\n\n\
     An invariant is a rule that holds in every conversation. Each is implemented by one or more always-on checks of the \
     oracle, which look at every frame of every scenario, capture and campaign. Comments in the code cite an invariant by its \
     letter and number. `ahp-harness explain NAME` shows the requirements of a check and the faults that break it.\n\n\
-    This file is made from `harness/core/src/oracle/catalogue.rs`.\n";
+    This file is made from `harness/core/src/oracle/catalogue.rs` and `harness/core/src/oracle/clients/catalogue.rs`.\n";
 
 fn page() -> String {
     let mut out = HEAD.to_owned();
@@ -41,8 +50,7 @@ fn page() -> String {
             out,
             "\n## {letter}. {title}\n\n| | check | weight | rule |\n|---|---|---|---|\n"
         );
-        let mut rows: Vec<_> =
-            CHECKS.iter().filter(|row| row.invariant.starts_with(letter)).collect();
+        let mut rows: Vec<_> = checks().filter(|row| row.invariant.starts_with(letter)).collect();
         rows.sort_by_key(|row| row.invariant[1..].parse::<u32>().unwrap());
         for row in rows {
             let weight = format!("{:?}", row.weight).to_lowercase();
@@ -58,8 +66,8 @@ fn page() -> String {
 fn the_page_lists_every_check() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/invariants.md");
     let page = page();
-    let listed = CHECKS.iter().filter(|row| page.contains(&format!("| `{}` |", row.id))).count();
-    assert_eq!(listed, CHECKS.len(), "a check has an invariant of no group");
+    let listed = checks().filter(|row| page.contains(&format!("| `{}` |", row.id))).count();
+    assert_eq!(listed, checks().count(), "a check has an invariant of no group");
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&path, &page).unwrap();
     }

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use ahp_harness::ledger::{BoundParty, RequirementLedger};
-use ahp_harness::oracle::CHECKS;
+use ahp_harness::ledger::{BoundParty, ObservationNeed, RequirementLedger};
+use ahp_harness::oracle::{JudgedParty, all_checks, checks_of};
 use ahp_harness::reducers::vector;
 use ahp_harness::report::coverage::{HostKind, LedgerCoverage, RequirementStanding};
 use ahp_harness::run::suite::ScenarioSuite;
 use ahp_harness::verdict::Weight;
 use ahp_harness::wire::protocol::Protocol;
-use ahp_harness::wire::version::Version;
+use ahp_harness::wire::version::{ProtocolStandard, Version};
 
 #[test]
 fn every_check_has_its_requirement() {
-    for check in CHECKS {
+    for check in all_checks() {
         for id in check.requirements {
             assert!(
                 RequirementLedger::look_up(id).is_some(),
@@ -44,6 +44,38 @@ fn excluded_requirements_are_not_tested() {
                 row.rule.excluded.is_some() && row.standing() == RequirementStanding::Covered;
             assert!(!both, "{} {}: excluded, and yet tested", ledger.version, row.rule.id);
         }
+    }
+}
+
+/// Each rule about clients says how it is observed, or why it is not. What a capture shows, a check judges.
+#[test]
+fn every_requirement_of_clients_is_observed_or_excluded() {
+    let (suite, vectors) = (ScenarioSuite::carried(), vector::carried());
+    for ledger in RequirementLedger::all().filter(|it| it.version != Version::ACP_1) {
+        for row in LedgerCoverage::of(ledger.version, &suite, &vectors).rows {
+            let (place, rule) = (format!("{} {}", ledger.version, row.rule.id), row.rule);
+            let Some(observation) = rule.observation else {
+                // The interpretations of a version's texts bind whoever reads them.
+                let reading = rule.id.starts_with("reading.");
+                let client = rule.party == BoundParty::Client;
+                assert!(!client || reading || rule.excluded.is_some(), "{place}: not observed");
+                continue;
+            };
+            assert_eq!(rule.party, BoundParty::Client, "{place}");
+            let judged = !row.checks.is_empty();
+            assert_eq!(judged, rule.excluded.is_none(), "{place}");
+            assert_eq!(judged, observation.needs == ObservationNeed::Capture, "{place}");
+        }
+    }
+}
+
+/// The weight of a check is the greatest weight of its requirements.
+#[test]
+fn checks_of_clients_weigh_as_the_ledger_says() {
+    for check in checks_of(ProtocolStandard::Ahp, JudgedParty::Clients) {
+        let rules = check.requirements.iter().filter_map(|id| RequirementLedger::look_up(id));
+        let heaviest = rules.map(|rule| rule.weight).max().unwrap_or(Weight::Note);
+        assert_eq!(check.weight, heaviest, "{}", check.id);
     }
 }
 

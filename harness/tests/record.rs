@@ -7,14 +7,18 @@
 mod sheet;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use ahp_harness::dice::Dice;
 use ahp_harness::record::handshake::{UpstreamHost, end_of_head};
 use ahp_harness::record::journal::RecordJournal;
 use ahp_harness::record::proxy::{RecordProxy, TimedNote};
-use ahp_harness::record::relay::ConnectionRelay;
+use ahp_harness::record::relay::{ConnectionRelay, RecordedItem, RelayNote};
+use ahp_harness::report::judged_subject::JudgedSubject;
 use ahp_harness::report::redact::SecretRedactor;
+use ahp_harness::transcript::ConnId;
+use ahp_harness::transcript::line;
 use sheet::SharedSheet;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -107,6 +111,32 @@ fn frame(out: &mut Vec<u8>, first: u8, payload: &[u8], mask: Option<u32>) {
     out.extend(key.iter().flatten());
     let key = key.unwrap_or_default();
     out.extend(payload.iter().enumerate().map(|(index, byte)| byte ^ key[index % 4]));
+}
+
+/// Plays a capture into a journal that judges clients.
+#[test]
+fn a_journal_judges_the_clients() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures/clients");
+    let found = |name: &str, client: Option<&str>| {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        let subject = JudgedSubject::clients(client.map(str::to_owned));
+        let sheet = Box::new(SharedSheet::default());
+        let mut journal = RecordJournal::of(sheet, SecretRedactor::default(), &subject);
+        let mut live = Vec::new();
+        for line in text.lines() {
+            let line = line::read(line).unwrap();
+            let note = RelayNote { conn: ConnId(0), what: RecordedItem::Event(line.event) };
+            live.extend(journal.take(line.at, note).into_iter().map(|finding| finding.check));
+        }
+        let seen: u64 = journal.finish().iter().map(|report| report.observations).sum();
+        (live, seen > 0)
+    };
+    let twice = "P7-a-second-completion.jsonl";
+    assert_eq!(found(twice, None), (vec!["clients.tool-once"], true));
+    // The proxy calls its first connection `A`.
+    assert_eq!(found(twice, Some("A")), (vec!["clients.tool-once"], true));
+    assert_eq!(found(twice, Some("B")), (vec![], false));
+    assert_eq!(found("kept-P7-a-completion-after-its-rejection.jsonl", None), (vec![], true));
 }
 
 #[tokio::test]

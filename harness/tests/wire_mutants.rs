@@ -3,6 +3,10 @@
 //!
 //! The whole table is in `reports/oracle/`. A lower score here means that a check detects less than before.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its files has failed")]
+
+use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use ahp_harness::mutation::bases::{self, BaseOptions};
@@ -10,6 +14,7 @@ use ahp_harness::mutation::capture::MutableCapture;
 use ahp_harness::mutation::operator::FaultClass;
 use ahp_harness::mutation::trial::WireTrial;
 use ahp_harness::mutation::{operators, rewrites, table};
+use ahp_harness::oracle::JudgedParty;
 use ahp_harness::wire::version::{ProtocolStandard, Version};
 
 use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
@@ -64,7 +69,9 @@ fn the_score_of_each_class_of_mutants_does_not_fall() {
             table::of_mutants(&results)
         );
     }
-    let ours = FaultClass::ALL.iter().filter(|class| class.standard() == ProtocolStandard::Ahp);
+    let ours = FaultClass::ALL.iter().filter(|class| {
+        class.standard() == ProtocolStandard::Ahp && class.party() == JudgedParty::Server
+    });
     assert_eq!(LEAST.len(), ours.count());
     let untried: Vec<_> =
         results.iter().filter(|it| it.mutants.is_empty()).map(|it| it.operator.name).collect();
@@ -75,6 +82,71 @@ fn the_score_of_each_class_of_mutants_does_not_fall() {
 fn legal_rewrites_have_no_finding() {
     let wanted: Vec<_> = rewrites::of(ProtocolStandard::Ahp).collect();
     expect_no_accusation(captures(), &wanted, COUNT);
+}
+
+/// Returns captures that are judged by their clients: first those of the corpus that break no rule of clients, then
+/// those of the suite. Also returns the number of the first.
+fn captures_of_clients() -> (usize, Vec<MutableCapture>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures/clients");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut kept: Vec<_> = files
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            name.starts_with("kept") && name.ends_with(".jsonl")
+        })
+        .collect();
+    kept.sort_unstable();
+    let mut all: Vec<MutableCapture> = kept
+        .iter()
+        .map(|path| {
+            let name = path.display().to_string();
+            let text = fs::read(path).unwrap();
+            MutableCapture::read(&name, text.as_slice()).unwrap().of_clients()
+        })
+        .collect();
+    let own = all.len();
+    all.extend(captures().into_iter().map(bases::of_clients));
+    (own, all)
+}
+
+/// The minimum share of killed mutants of each class of clients, in percent. A number from the future, for example,
+/// shows only if an action follows.
+const LEAST_OF_CLIENTS: usize = 80;
+
+#[test]
+fn the_score_of_each_class_of_client_mutants_does_not_fall() {
+    let trial = WireTrial::new(captures_of_clients().1, 1, COUNT);
+    let wanted: Vec<_> = operators::clients::all().collect();
+    let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
+    let (text, scores) = (table::of_mutants(&results), table::by_class(&results));
+    let ours = FaultClass::ALL.iter().filter(|class| class.party() == JudgedParty::Clients);
+    assert_eq!(scores.len(), ours.count(), "{text}");
+    for (class, score) in scores {
+        let found = score.per_mille().unwrap();
+        assert!(found >= LEAST_OF_CLIENTS * 10, "{}: {found} per mille\n{text}", class.name());
+    }
+    let untried: Vec<_> =
+        results.iter().filter(|it| it.mutants.is_empty()).map(|it| it.operator.name).collect();
+    assert!(untried.len() * 5 < results.len(), "not tried: {untried:?}");
+}
+
+/// Judges the clients instead of the host: those of the suite, and those of the captures that break no rule of
+/// clients.
+#[test]
+fn legal_rewrites_of_what_clients_send_have_no_finding() {
+    let (own, mut all) = captures_of_clients();
+    // The clients of the suite reconnect as each scenario wants, and not as a client should.
+    let mut number = 0;
+    all.retain(|capture| {
+        number += 1;
+        number <= own || !capture.text().contains("\"reconnect\"")
+    });
+    // Some scenarios send what no client may send; their captures are left out.
+    let trial = WireTrial::new(all.clone(), 1, COUNT);
+    assert!(trial.captures().len() > own + 20, "{}", trial.captures().len());
+    assert!(trial.captures().iter().take(own).all(|it| it.name.contains("kept")));
+    let wanted: Vec<_> = rewrites::of_clients().collect();
+    expect_no_accusation(all, &wanted, COUNT);
 }
 
 #[test]

@@ -108,7 +108,13 @@ fn given(form: MemberForm) -> BoxedStrategy<Value> {
             prop_oneof![client(), vec(client(), 0..3).prop_map(Value::from)].boxed()
         }
         MemberForm::Texts => vec(word(), 0..3).prop_map(Value::from).boxed(),
-        MemberForm::Binds | MemberForm::Text => word().prop_map(Value::from).boxed(),
+        MemberForm::Requirements => {
+            prop_oneof![word().prop_map(Value::from), vec(word(), 0..3).prop_map(Value::from)]
+                .boxed()
+        }
+        MemberForm::Binds | MemberForm::Text | MemberForm::ActionType | MemberForm::Method => {
+            word().prop_map(Value::from).boxed()
+        }
         MemberForm::Flag => any::<bool>().prop_map(Value::from).boxed(),
         MemberForm::Duration => {
             select(&["250ms", "2s", "1m", "5", "x"][..]).prop_map(Value::from).boxed()
@@ -118,9 +124,11 @@ fn given(form: MemberForm) -> BoxedStrategy<Value> {
             (0..9_u64).prop_map(|count| json!({"replayCapacity": count})).boxed()
         }
         MemberForm::OneOf(words) => select(words).prop_map(Value::from).boxed(),
-        MemberForm::Template | MemberForm::Pattern | MemberForm::Steps | MemberForm::Values => {
-            value().boxed()
-        }
+        MemberForm::Template
+        | MemberForm::Action
+        | MemberForm::Pattern
+        | MemberForm::Steps
+        | MemberForm::Values => value().boxed(),
     };
     prop_oneof![9 => fitting, 1 => value()].boxed()
 }

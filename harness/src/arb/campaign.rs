@@ -50,6 +50,17 @@ pub struct FindingBucket {
     pub flaky: bool,
     /// The keys of other findings that shrank to the same scenario.
     pub also: Vec<String>,
+    /// The order of its clients' frames that the finding needs, as a sentence; empty if it needs none.
+    pub order: String,
+}
+
+/// A finding that the campaign had no time to examine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnexaminedFinding {
+    /// The finding.
+    pub finding: FuzzFinding,
+    /// The seed of the first conversation with the finding.
+    pub seed: u64,
 }
 
 /// A campaign against one target.
@@ -72,6 +83,8 @@ pub struct FuzzCampaign {
     pub took: Duration,
     /// The findings, in the order of discovery.
     pub buckets: Vec<FindingBucket>,
+    /// The findings that the campaign had no time to examine. If it continues, it begins with these.
+    pub unexamined: Vec<UnexaminedFinding>,
     /// The number of times that each combination of action or method, deviation and result on the stage was
     /// tried.
     pub tried: BTreeMap<String, u64>,
@@ -186,6 +199,7 @@ impl FuzzCampaign {
     /// Returns the state as text.
     pub fn to_text(&self) -> String {
         let buckets: Vec<Value> = self.buckets.iter().map(FindingBucket::value).collect();
+        let unexamined: Vec<Value> = self.unexamined.iter().map(UnexaminedFinding::value).collect();
         let tried: Vec<Value> =
             self.tried.iter().map(|(what, times)| json!([what, times])).collect();
         let seen: Vec<Value> = self.seen.iter().map(|(what, times)| json!([what, times])).collect();
@@ -201,6 +215,7 @@ impl FuzzCampaign {
         let mut out = format!("{}\n", state.to_text());
         let lists = [
             ("finding", buckets),
+            ("unexamined", unexamined),
             ("tried", tried),
             ("seen", seen),
             ("unmet", unmet),
@@ -237,6 +252,8 @@ impl FuzzCampaign {
         for line in lines.map_while(Result::ok) {
             if let Some(bucket) = line.get("finding").and_then(FindingBucket::of) {
                 campaign.buckets.push(bucket);
+            } else if let Some(left) = line.get("unexamined").and_then(UnexaminedFinding::of) {
+                campaign.unexamined.push(left);
             } else if let Some(tried) = line.get("tried") {
                 count(&mut campaign.tried, tried);
             } else if let Some(seen) = line.get("seen") {
@@ -258,36 +275,65 @@ fn count(counts: &mut BTreeMap<String, u64>, line: &Value) {
 
 impl FindingBucket {
     fn value(&self) -> Value {
-        json!({
-            "also": self.also,
-            "rule": self.finding.rule, "weight": word(self.finding.weight),
-            "message": self.finding.message, "key": self.finding.key, "scenario": self.scenario,
-            "seed": format!("{:016x}", self.seed), "times": self.times,
-            "again": [self.again.0, self.again.1], "flaky": self.flaky,
-        })
+        let mut value = told(&self.finding, self.seed);
+        let more = json!({
+            "also": self.also, "scenario": self.scenario, "times": self.times,
+            "again": [self.again.0, self.again.1], "flaky": self.flaky, "order": self.order,
+        });
+        for (name, member) in more.as_object().into_iter().flatten() {
+            value[&**name] = member.clone();
+        }
+        value
     }
 
     fn of(value: &Value) -> Option<FindingBucket> {
         let text = |name: &str| value[name].as_str().map(str::to_owned);
         let count = |at: usize| value["again"][at].as_u64().and_then(|it| u32::try_from(it).ok());
-        let weight = text("weight")?;
         let also = value["also"].as_array().into_iter().flatten();
-        let finding = FuzzFinding {
-            rule: text("rule")?,
-            weight: *WEIGHTS.iter().find(|it| word(**it) == weight)?,
-            message: text("message")?,
-            key: text("key")?,
-        };
+        let (finding, seed) = read(value)?;
         Some(FindingBucket {
             finding,
             scenario: text("scenario")?,
-            seed: u64::from_str_radix(value["seed"].as_str()?, 16).ok()?,
+            seed,
             times: value["times"].as_u64()?,
             again: (count(0)?, count(1)?),
             flaky: value["flaky"] == true,
             also: also.filter_map(|key| key.as_str().map(str::to_owned)).collect(),
+            order: text("order").unwrap_or_default(),
         })
     }
+}
+
+impl UnexaminedFinding {
+    fn value(&self) -> Value {
+        told(&self.finding, self.seed)
+    }
+
+    fn of(value: &Value) -> Option<UnexaminedFinding> {
+        let (finding, seed) = read(value)?;
+        Some(UnexaminedFinding { finding, seed })
+    }
+}
+
+/// Returns a finding and its seed as a JSON value.
+fn told(finding: &FuzzFinding, seed: u64) -> Value {
+    json!({
+        "rule": finding.rule, "weight": word(finding.weight), "message": finding.message,
+        "key": finding.key, "seed": format!("{seed:016x}"),
+    })
+}
+
+/// Parses the output of [`told`].
+fn read(value: &Value) -> Option<(FuzzFinding, u64)> {
+    let text = |name: &str| value[name].as_str().map(str::to_owned);
+    let weight = text("weight")?;
+    let finding = FuzzFinding {
+        rule: text("rule")?,
+        weight: *WEIGHTS.iter().find(|it| word(**it) == weight)?,
+        message: text("message")?,
+        key: text("key")?,
+    };
+    Some((finding, u64::from_str_radix(value["seed"].as_str()?, 16).ok()?))
 }
 
 /// The known findings: single findings by key, or all findings about a rule.
@@ -353,6 +399,7 @@ mod tests {
             again: (2, 2),
             flaky: false,
             also: vec!["x".to_owned()],
+            order: "it needs A's `x` before B's `y`".to_owned(),
         }
     }
 
@@ -365,6 +412,7 @@ mod tests {
             ..FuzzCampaign::default()
         };
         campaign.buckets.push(bucket());
+        campaign.unexamined.push(UnexaminedFinding { finding: bucket().finding, seed: 8 });
         campaign.tried(
             5,
             &[("ping".to_owned(), "legal", super::super::step_result::ClientStepResult::Nothing)],
@@ -373,6 +421,7 @@ mod tests {
         let back = FuzzCampaign::of_text(&text).unwrap();
         assert_eq!((back.seed, back.next, back.corpus.clone()), (3, 9, vec![5]));
         assert_eq!(back.buckets, campaign.buckets);
+        assert_eq!(back.unexamined, campaign.unexamined);
         assert_eq!(back.tried, campaign.tried);
         let cut = FuzzCampaign::of_text(&text[..text.len() - 5]).unwrap();
         assert_eq!(cut.buckets, campaign.buckets);

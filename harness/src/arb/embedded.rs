@@ -152,6 +152,12 @@ impl EmbeddedGround {
         self.findings(draft, &self.play(scenario))
     }
 
+    /// Returns the broken claims and checks of a draft. Premises that are not met are no findings.
+    pub fn broken(&self, draft: &ScenarioDraft) -> Vec<FuzzFinding> {
+        let Ok(scenario) = draft.scenario() else { return Vec::new() };
+        findings(&draft.steps, &self.play(scenario))
+    }
+
     /// Returns the findings of a play of a draft. A host has to meet every step of the draft, with or without
     /// faults; an agent without faults, too. An agent with faults is judged like any other agent.
     pub fn findings(&self, draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {

@@ -24,7 +24,7 @@ use super::draw::{ConversationDraw, is_plain};
 use super::files;
 use super::offered::HostOffers;
 use super::step_result::ClientStepResult;
-use super::{lines, observe, subscribe, talk};
+use super::{lines, observe, restarts, subscribe, talk};
 
 /// A generator of conversations for one version.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct ConversationGenerator {
     seed: u64,
     taste: DrawTaste,
     offers: HostOffers,
+    /// The theme of every conversation; `None` for any theme.
+    theme: Option<&'static str>,
 }
 
 /// The properties of a target that decide which moves are possible.
@@ -40,8 +42,8 @@ pub struct ConversationGenerator {
 pub struct DrawTaste {
     /// The mode in which an agent plays scripts; `None` if no agent does.
     pub agent: Option<AgentMode>,
-    /// Whether the host can be restarted.
-    pub restarts: bool,
+    /// How the host can be restarted.
+    pub restarts: HostRestarts,
     /// Whether the host may be harmed.
     pub aggressive: bool,
     /// Whether the target is the reference host, whose files, shells and settings are known.
@@ -52,17 +54,28 @@ impl DrawTaste {
     /// The properties of the reference host, with which every move is possible.
     pub const ALL: DrawTaste = DrawTaste {
         agent: Some(AgentMode::Host),
-        restarts: true,
+        restarts: HostRestarts::Crashes,
         aggressive: true,
         reference: true,
     };
     /// The properties of an external host whose agent plays scripts.
     pub const FOREIGN: DrawTaste = DrawTaste {
         agent: Some(AgentMode::Host),
-        restarts: false,
+        restarts: HostRestarts::Never,
         aggressive: false,
         reference: false,
     };
+}
+
+/// How the harness can restart a target.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HostRestarts {
+    /// The target cannot be restarted.
+    Never,
+    /// The target can only be restarted by the user's command, which may let the target write what it keeps.
+    Orderly,
+    /// The target's process can also be killed.
+    Crashes,
 }
 
 /// A generated conversation, and the log of its moves.
@@ -148,7 +161,7 @@ const MOVES: &[(&str, usize, ConversationMove)] = &[
     ("run", 1, |draw| ask::ask(draw, |it| it.contains("utomation"))),
     ("other", 1, |draw| ask::ask(draw, |_| true)),
     ("line", 4, lines::come_and_go),
-    ("restart", 0, lines::restart),
+    ("restart", 0, restarts::restart),
     ("join", 3, lines::join),
     ("offer", 1, lines::offer),
     ("raw", 2, lines::raw),
@@ -296,6 +309,11 @@ const THEMES: &[ConversationTheme] = &[
     },
     theme("metadata", ConversationOpening::Session, &[("session", 40), ("root", 12), ("look", 10)]),
     theme("lines", ConversationOpening::Session, &[("line", 40), ("turn", 12), ("session", 10)]),
+    focused(
+        RESTARTS,
+        "hold",
+        &[("restart", 40), ("turn", 30), ("session", 10), ("new-session", 4), ("line", 4)],
+    ),
     theme(
         "wire",
         ConversationOpening::Handshake,
@@ -348,6 +366,8 @@ const THEMES: &[ConversationTheme] = &[
     },
 ];
 
+/// The theme that needs a host that can be restarted.
+pub const RESTARTS: &str = "restarts";
 /// The themes whose details differ between hosts: file locations, shell output, valid tokens.
 const OWN: &[&str] =
     &["files", "watches", "grants", "changes", "folders", "telemetry", "tokens", "providers"];
@@ -378,7 +398,13 @@ impl ConversationGenerator {
     pub fn new(version: Version, seed: u64, taste: DrawTaste) -> ConversationGenerator {
         // In a version with another vocabulary, no capability is assumed.
         let detected = if is_plain(version) { &[] } else { sim::detected(version) };
-        ConversationGenerator { version, seed, taste, offers: HostOffers::of(detected) }
+        let offers = HostOffers::of(detected);
+        ConversationGenerator { version, seed, taste, offers, theme: None }
+    }
+
+    /// Returns the generator of conversations with one theme.
+    pub fn about(self, theme: &'static str) -> ConversationGenerator {
+        ConversationGenerator { theme: Some(theme), ..self }
     }
 
     /// Returns the generator for a host with these capabilities.
@@ -405,10 +431,14 @@ impl ConversationGenerator {
 
 /// Generates the conversation of a seed.
 fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<DrawnSequence> {
-    let ConversationGenerator { version, taste, offers, .. } = generator.clone();
+    let ConversationGenerator { version, taste, offers, theme: only, .. } = generator.clone();
     let mut draw = ConversationDraw::new(version, seed, (taste, offers), &["A", "B", "C"])?;
-    let themes: Vec<&ConversationTheme> =
-        THEMES.iter().filter(|theme| taste.reference || !OWN.contains(&theme.name)).collect();
+    let fits = |theme: &&ConversationTheme| {
+        (taste.reference || !OWN.contains(&theme.name))
+            && (taste.restarts != HostRestarts::Never || theme.name != RESTARTS)
+            && only.is_none_or(|only| theme.name == only)
+    };
+    let themes: Vec<&ConversationTheme> = THEMES.iter().filter(fits).collect();
     let theme = *draw.dice.pick(&themes)?;
     draw.focus = theme.focus;
     open(&mut draw, theme.opening)?;

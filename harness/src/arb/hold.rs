@@ -61,7 +61,7 @@ impl StepEnding {
 
     /// The members of a step that state an outcome. If a step has several such members, the first member in
     /// this list counts.
-    const MEMBERS: [(&'static str, StepEnding); 10] = [
+    pub(super) const MEMBERS: [(&'static str, StepEnding); 10] = [
         ("accept", StepEnding::Accepted),
         ("refused", StepEnding::Refused),
         ("reject", StepEnding::Refused),
@@ -75,7 +75,7 @@ impl StepEnding {
     ];
 
     /// Returns the expected outcome of a step; `None` if the step states none.
-    fn of(step: &Value) -> Option<StepEnding> {
+    pub(super) fn of(step: &Value) -> Option<StepEnding> {
         let (verb, members) = verb_of(step)?;
         let has = |name: &str| members.get(name).is_some();
         match verb {
@@ -146,6 +146,9 @@ enum ClaimBasis {
     /// The expectation depends on the history of its channels and identifiers, which has to be the same as on
     /// the stage.
     OnBefore,
+    /// The expectation depends on the history as well, and a restart of the host in between does not change
+    /// it: the steps before it are premises that the host has kept what the expectation is about.
+    AcrossRestart,
 }
 
 /// The part of a step's expectation that is required. An error code that the specification gives only as an
@@ -175,8 +178,8 @@ const fn claim(
 }
 
 use AskedPart::{All, AnyError};
-use ClaimBasis::{OnBefore, OnItself};
-use StepEnding::{Closed, Error, Heard, Ignored, Refused, Result as Answer};
+use ClaimBasis::{AcrossRestart, OnBefore, OnItself};
+use StepEnding::{Accepted, Closed, Error, Heard, Ignored, Refused, Result as Answer, State};
 
 /// The requirements that permit a host no other outcome, by id or by a prefix with `*`. The list omits requests
 /// that a host may refuse for reasons of its own, such as a limit, and messages that a host may delay or omit.
@@ -226,6 +229,11 @@ const CLAIMS: &[ExpectationClaim] = &[
     claim("subscribe.unknown-resource", Error, OnBefore, AnyError),
     claim("chat.create.source.unknown-chat", Error, OnBefore, AnyError),
     claim("automation.run.unknown", Error, OnBefore, AnyError),
+    // What a restart leaves, if the host has kept the channel.
+    claim("multi.converge", State, AcrossRestart, All),
+    claim("disconnect.crash.turns-failed", State, AcrossRestart, All),
+    claim("automation.run.idempotent", Answer, AcrossRestart, All),
+    claim("reconnect.host-restart", Accepted, AcrossRestart, All),
 ];
 
 fn claim_of(step: &Value) -> Option<&'static ExpectationClaim> {
@@ -241,9 +249,34 @@ fn claim_of(step: &Value) -> Option<&'static ExpectationClaim> {
 /// Adapts a draft to a host other than the reference host. `unmet` lists the expectations that this host does
 /// not meet.
 pub fn fit(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
+    fit_from(draft, unmet, None);
+}
+
+/// Adapts a draft with another interleaving. From the step with the index `after` on, the histories of the
+/// channels and identifiers with these names are open.
+pub fn fit_raced(
+    draft: &mut ScenarioDraft,
+    unmet: &BTreeSet<StepExpectation>,
+    after: usize,
+    names: &BTreeSet<String>,
+) {
+    fit_from(draft, unmet, Some((after, names)));
+}
+
+fn fit_from(
+    draft: &mut ScenarioDraft,
+    unmet: &BTreeSet<StepExpectation>,
+    race: Option<(usize, &BTreeSet<String>)>,
+) {
     let mut fit = ClaimFit::new(unmet);
-    draft.steps =
-        std::mem::take(&mut draft.steps).into_iter().filter_map(|it| fit.step(it)).collect();
+    let mut fitted = Vec::new();
+    for (place, step) in std::mem::take(&mut draft.steps).into_iter().enumerate() {
+        if let Some((_, names)) = race.filter(|(after, _)| *after == place) {
+            fit.apart.extend(names.iter().cloned());
+        }
+        fitted.extend(fit.step(step));
+    }
+    draft.steps = fitted;
     prune(&mut draft.steps);
 }
 
@@ -262,9 +295,12 @@ pub fn loosen(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
 /// that ended the play.
 pub fn missed(draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<StepExpectation> {
     let claims = verdict.claims.iter().filter_map(|claim| claim.outcome.failure.as_ref());
-    let failures = claims.chain(&verdict.failure);
-    let steps = failures.filter_map(|failure| draft.steps.get(failure.step?));
-    steps.filter_map(StepExpectation::of).collect()
+    let restart = draft.steps.iter().position(|step| step.get("restart").is_some());
+    // What a restart lost says nothing about other conversations.
+    let tells = |at: &usize| restart.is_none_or(|restart| *at < restart);
+    let premise = verdict.failure.iter().filter_map(|failure| failure.step).filter(tells);
+    let steps = claims.filter_map(|failure| failure.step).chain(premise);
+    steps.filter_map(|at| StepExpectation::of(draft.steps.get(at)?)).collect()
 }
 
 /// The pause in which another host can finish work that no client is notified of.
@@ -276,6 +312,9 @@ struct ClaimFit<'a> {
     gone: BTreeSet<String>,
     /// The names for which the histories on the stage and on the host differ.
     apart: BTreeSet<String>,
+    /// The names of earlier steps, and those from before a restart. The host may have lost what these name.
+    named: BTreeSet<String>,
+    lost: BTreeSet<String>,
     /// The clients that sent malformed frames, so that the host may have closed their connections.
     odd: BTreeSet<String>,
     /// The clients whose last frame was their first malformed frame. The response to that frame is still
@@ -302,6 +341,9 @@ impl PendingDispatches {
     /// Adds a step. A barrier, or a dispatch whose outcome is awaited, settles the client's earlier dispatches.
     fn add(&mut self, step: &Value) {
         let Some((verb, _)) = verb_of(step) else { return };
+        if verb == "restart" {
+            self.names.clear();
+        }
         let sends = matches!(verb, "dispatch" | "turn");
         for client in clients_of(step) {
             if verb == "barrier" || sends && StepEnding::of(step).is_some() {
@@ -329,7 +371,16 @@ impl ClaimFit<'_> {
     fn new(unmet: &BTreeSet<StepExpectation>) -> ClaimFit<'_> {
         let none = BTreeSet::new;
         let pending = PendingDispatches::default();
-        ClaimFit { unmet, gone: none(), apart: none(), odd: none(), answers: none(), pending }
+        ClaimFit {
+            unmet,
+            gone: none(),
+            apart: none(),
+            named: none(),
+            lost: none(),
+            odd: none(),
+            answers: none(),
+            pending,
+        }
     }
 
     fn is_unmet(&self, step: &Value) -> bool {
@@ -342,8 +393,14 @@ impl ClaimFit<'_> {
     }
 
     fn step(&mut self, step: Value) -> Option<Value> {
+        let restarts = step.get("restart").is_some();
         let step = self.fitted(step)?;
+        self.named.extend(names_in(&step));
         self.pending.add(&step);
+        if restarts {
+            self.lost.extend(self.named.iter().cloned());
+            self.odd.clear();
+        }
         Some(step)
     }
 
@@ -366,7 +423,13 @@ impl ClaimFit<'_> {
         let claim = claim_of(&step);
         let on_itself = claim.is_some_and(|claim| claim.rests == OnItself);
         let names = names_in(&step);
-        let apart = !on_itself && names.iter().any(|name| self.apart.contains(name));
+        let apart = !on_itself && !names.is_disjoint(&self.apart);
+        // The host may have lost what the claim is about, whatever it did before.
+        let lost =
+            claim.is_some_and(|claim| claim.rests == OnBefore) && !names.is_disjoint(&self.lost);
+        if lost && !apart {
+            return self.open(step);
+        }
         let races = claim.is_some() && !on_itself && self.pending.cross(&step);
         if self.lacks(&step) || self.is_unmet(&step) || apart || races || odd && claim.is_some() {
             self.apart.extend(names);
@@ -440,7 +503,7 @@ fn found(text: &str) -> Vec<String> {
 
 /// Returns the names that a step uses, creates or binds, without the names of clients. A step that names no
 /// chat is about the first chat.
-fn names_in(step: &Value) -> BTreeSet<String> {
+pub(super) fn names_in(step: &Value) -> BTreeSet<String> {
     let text = step.to_string();
     let word = |rest: &str| -> String {
         rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '.').collect()

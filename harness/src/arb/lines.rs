@@ -1,4 +1,4 @@
-//! Moves about connections (connecting, dropping, reconnecting, host restarts), and malformed frames.
+//! Moves about connections (connecting, dropping, reconnecting), and malformed frames.
 //!
 //! Knows: the handshake, JSON-RPC. Never knows: how a host has to respond; the stage decides this.
 //!
@@ -9,6 +9,8 @@ use crate::wire::json::{Value, json};
 
 use super::act::ActionLogEntry;
 use super::draw::ConversationDraw;
+use super::generate::HostRestarts;
+use super::restarts;
 use super::step_result::ClientStepResult;
 
 /// The first identifier of raw requests, far from the identifiers that clients count up.
@@ -35,8 +37,8 @@ pub fn come_and_go(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
         return back(draw, &name);
     }
     let by = draw.somebody()?;
-    if draw.dice.chance(12) && draw.taste.restarts {
-        return restart(draw);
+    if draw.dice.chance(12) && draw.taste.restarts != HostRestarts::Never {
+        return restarts::restart(draw);
     }
     if draw.dice.chance(15) {
         // All clients drop at the same time.
@@ -54,21 +56,6 @@ pub fn come_and_go(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     } else {
         told("drop", "legal", ClientStepResult::Nothing)
     }
-}
-
-/// Restarts the host, and reconnects the clients that were connected.
-pub fn restart(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    if !draw.taste.restarts {
-        return None;
-    }
-    draw.act(json!({"restart": null}), |_, _| None)?;
-    let known: Vec<String> = draw.clients.iter().take(2).cloned().collect();
-    for name in known {
-        if draw.stage().client(&name).is_some_and(|(client, _)| client.version().is_some()) {
-            draw.act(json!({"reconnect": {"by": name}}), |_, _| None)?;
-        }
-    }
-    told("restart", "legal", ClientStepResult::Nothing)
 }
 
 /// Reconnects a client, with its own state or with other values.

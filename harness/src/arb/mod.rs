@@ -4,7 +4,8 @@
 //! requests, and [`lines`] opens and drops connections and sends malformed frames. [`agents`] generates
 //! conversations with an agent under test. A [`stage`] plays each step at once, [`draw`] adds the expected
 //! outcome by the tables of [`rules`], and [`names`] keeps ids symbolic. A [`draft`] becomes a scenario.
-//! [`finding`] lists the findings of a play, [`gauge`] counts what was tested, [`shrink`] shrinks a draft, and
+//! For another host, [`hold`] decides which expectations are claims, and [`races`] plays the conversation with
+//! another interleaving of its clients. [`finding`] lists the findings of a play, [`gauge`] counts what was tested, [`shrink`] shrinks a draft, and
 //! [`campaign`] stores the results. [`embedded`] plays drafts in memory, [`planted`] plays them against every
 //! injected fault.
 //!
@@ -33,6 +34,8 @@ pub mod names;
 pub mod observe;
 pub mod offered;
 pub mod planted;
+pub mod races;
+pub mod restarts;
 pub mod rules;
 pub mod shrink;
 pub mod source;

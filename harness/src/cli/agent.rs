@@ -233,8 +233,17 @@ impl AgentCommand {
             AgentSubcommand::Model(model) => model.main(context),
             AgentSubcommand::Acp(acp) => acp.main(context),
             AgentSubcommand::Mcp(mcp) => mcp.main(),
-            AgentSubcommand::Check(check) => runtime()?.block_on(check.main(context)),
-            AgentSubcommand::Profile(profile) => runtime()?.block_on(profile.main(context)),
+            AgentSubcommand::Check(check) => check.main(context),
+            AgentSubcommand::Profile(profile) => profile.main(context),
+        }
+    }
+
+    /// Returns whether the command starts processes that have to end with it.
+    pub(super) fn starts_processes(&self) -> bool {
+        match &self.mode {
+            AgentSubcommand::Check(check) => check.starts_processes(),
+            AgentSubcommand::Profile(_) => true,
+            _ => false,
         }
     }
 }

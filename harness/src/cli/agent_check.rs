@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use tokio::sync::watch;
 
 use crate::agent::mode::AgentMode;
 use crate::host::engine::{HostConfig, RefHost};
@@ -22,7 +23,7 @@ use crate::wire::version::Version;
 use super::aim::{PlayTarget, RunAim};
 use super::context::{CliContext, wall_clock};
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
-use super::interrupt::interrupts;
+use super::interrupt::{TimeBudget, ended_by, in_time, interrupts};
 use super::options;
 use super::place::PlayPlace;
 use super::target::scheme;
@@ -42,6 +43,9 @@ pub(super) struct AgentCheck {
     /// How long each wait may take
     #[arg(long, default_value = "2s", value_parser = options::duration)]
     timeout: Duration,
+    /// End the check after this time
+    #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = options::duration)]
+    budget: Duration,
     /// Print nothing about vectors that pass
     #[arg(long, short)]
     quiet: bool,
@@ -57,7 +61,20 @@ struct VectorTally {
 }
 
 impl AgentCheck {
-    pub(super) async fn main(self, context: &CliContext) -> CommandOutcome {
+    /// Returns whether the command starts processes that have to end with it.
+    pub(super) fn starts_processes(&self) -> bool {
+        self.aim.starts_processes()
+    }
+
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
+        if self.aim.is_outside() {
+            context.error(&format!("ends after {:?} at the latest (`--budget`)\n", self.budget));
+        }
+        let budget = TimeBudget::begin(self.budget);
+        in_time(Some(budget), self.checked(context, budget))
+    }
+
+    async fn checked(self, context: &CliContext, budget: TimeBudget) -> CommandOutcome {
         if self.aim.agent() != AgentMode::Host {
             return Err(CommandStop::usage(
                 "expected a host with a test provider of its own, found `--agent-model` or \
@@ -66,14 +83,20 @@ impl AgentCheck {
             ));
         }
         let target = self.aim.one_provider()?.configured_target(context, self.spec).await?;
-        let outcome = self.played(context, &target).await;
+        let outcome = self.played(context, &target, budget).await;
         if let PlayTarget::Remote(remote, _) = &target {
             remote.stop().await;
         }
         outcome
     }
 
-    async fn played(&self, context: &CliContext, target: &PlayTarget) -> CommandOutcome {
+    async fn played(
+        &self,
+        context: &CliContext,
+        target: &PlayTarget,
+        budget: TimeBudget,
+    ) -> CommandOutcome {
+        let stop = ended_by(interrupts(), Some(budget));
         let found = self.look(context, target).await?;
         let newest = Protocol::known().first().copied();
         let version = found.version.or(self.spec).or(newest);
@@ -87,6 +110,10 @@ impl AgentCheck {
         context.say(&format!("{count} vectors, {}, {host}{named}\n", version.title()));
         let mut tally = VectorTally::default();
         for vector in &vectors {
+            if *stop.borrow() {
+                tally.untested += 1;
+                continue;
+            }
             let entry = vector.entry().map_err(CommandStop::fault)?;
             if let Some(what) = words::lacks(&entry.scenario, version) {
                 tally.skipped += 1;
@@ -106,7 +133,7 @@ impl AgentCheck {
             };
             let shared = matches!(target, PlayTarget::Remote(..));
             let play = ScenarioPlay::new(setup, shared, Box::new(CountingRecorder::default()));
-            let verdict = self.play(target, &entry, play, version).await?;
+            let verdict = self.play(target, &entry, play, version, &stop).await?;
             let text = tally.add(vector, &verdict);
             let held = vector.results(&verdict).iter().all(StepResult::is_well);
             if !(held && self.quiet) {
@@ -148,6 +175,7 @@ impl AgentCheck {
         entry: &SuiteEntry,
         play: ScenarioPlay,
         version: Version,
+        stop: &watch::Receiver<bool>,
     ) -> Result<ScenarioVerdict, CommandStop> {
         let config = || sim::speaking(HostConfig::default(), version);
         let place = match target {
@@ -162,7 +190,7 @@ impl AgentCheck {
                 return Ok(sim::play(play, &mut RefHost::new(config())));
             }
         };
-        Ok(place.play(play, interrupts()).await)
+        Ok(place.play(play, stop.clone()).await)
     }
 }
 

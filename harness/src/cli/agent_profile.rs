@@ -11,9 +11,11 @@ use crate::run::profile::AgentProfile;
 use crate::run::profile_draft::{ModelUse, draft};
 use crate::wire::json::Value;
 
+use super::agent_recipes::recipe;
 use super::agents::AgentOutside;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::interrupt::{TimeBudget, in_time};
 use super::options;
 
 /// The time limit of an agent for each answer.
@@ -25,11 +27,20 @@ const LIMIT: &str = "60s";
 ///
 /// Give it a command, or an existing profile to inspect again. If the agent asks a model, tell it the URL of
 /// our stand-in, for example by `--env OPENAI_BASE_URL={model}/v1`: `{model}` is that URL.
+///
+/// For a known agent, `--recipe` writes a profile that has been tried, without starting the agent. Its first
+/// comment says how the agent is installed beside the profile.
 #[derive(Args, Debug)]
 pub(super) struct AgentProfileArguments {
     /// An existing profile; its members are kept
-    #[arg(required_unless_present = "command", conflicts_with_all = ["command", "env", "auth"])]
+    #[arg(
+        required_unless_present_any = ["command", "recipe"],
+        conflicts_with_all = ["command", "env", "auth", "recipe"]
+    )]
     profile: Option<PathBuf>,
+    /// The name of a known agent, such as claude, codex, gemini, opencode, qwen, vibe or fast-agent
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "env", "auth"])]
+    recipe: Option<String>,
     /// The command that starts the agent, a line for a shell
     #[arg(long)]
     command: Option<String>,
@@ -45,10 +56,21 @@ pub(super) struct AgentProfileArguments {
     /// How long the agent may take for each answer
     #[arg(long, default_value = LIMIT, value_parser = options::duration)]
     timeout: Duration,
+    /// End the command after this time
+    #[arg(long, value_name = "DURATION", default_value = "9m30s", value_parser = options::duration)]
+    budget: Duration,
 }
 
 impl AgentProfileArguments {
-    pub(super) async fn main(self, context: &CliContext) -> CommandOutcome {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
+        if let Some(name) = &self.recipe {
+            return self.written(recipe(name)?, context);
+        }
+        context.error(&format!("ends after {:?} at the latest (`--budget`)\n", self.budget));
+        in_time(Some(TimeBudget::begin(self.budget)), self.profiled(context))
+    }
+
+    async fn profiled(self, context: &CliContext) -> CommandOutcome {
         let mut agents = match (&self.profile, &self.command) {
             (Some(path), _) => AgentOutside::open(path, None).await?,
             (None, Some(command)) => AgentOutside::of(self.given(command)?, None, None).await?,
@@ -70,7 +92,11 @@ impl AgentProfileArguments {
         if let (None, Some(name)) = (&self.profile, named) {
             name.clone_into(&mut agents.profile.agent);
         }
-        let text = draft(&agents.profile, &introduction, &model_use(&agents));
+        self.written(&draft(&agents.profile, &introduction, &model_use(&agents)), context)
+    }
+
+    /// Writes the text of a profile to the chosen place.
+    fn written(&self, text: &str, context: &CliContext) -> CommandOutcome {
         match &self.out {
             Some(path) => {
                 let failed = |error| {
@@ -82,7 +108,7 @@ impl AgentProfileArguments {
                     "{path}\nnext: ahp-harness certify --acp {path} --out certificate\n"
                 ));
             }
-            None => context.say(&text),
+            None => context.say(text),
         }
         Ok(CommandExit::Ok)
     }

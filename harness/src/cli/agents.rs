@@ -53,9 +53,12 @@ struct PermissionTrial {
 
 /// Describes whether the agent asks for permission, and how the first look determined this.
 fn asking_row(trial: &PermissionTrial, facts: &AgentFacts) -> DetectedFeature {
-    let shown = |way: &AskingSetup| match &way.mode {
-        Some(mode) => format!("`{}` in the mode `{mode}`", way.offers),
-        None => format!("`{}`", way.offers),
+    let shown = |way: &AskingSetup| match (&way.mode, &way.option) {
+        (Some(mode), _) => format!("`{}` in the mode `{mode}`", way.offers),
+        (None, Some((id, value))) => {
+            format!("`{}` with the option `{id}` set to `{value}`", way.offers)
+        }
+        (None, None) => format!("`{}`", way.offers),
     };
     match &trial.found {
         Some(way) => {
@@ -154,7 +157,7 @@ impl AgentOutside {
         let (found, facts) = probe_agent(&seat.endpoint, &shown, &seat.side, limit).await?;
         let mut detected = self.detected();
         if found.version.is_some() && self.profile.offers.contains(&"ask") {
-            let tried = self.look_for_permission(&facts.modes(), limit).await;
+            let tried = self.look_for_permission(&facts, limit).await;
             let row = detected.iter_mut().find(|row| row.capability == "ask");
             row.into_iter().for_each(|row| *row = asking_row(&tried, &facts));
             if let Ok(mut asking) = self.asking.lock() {
@@ -165,10 +168,11 @@ impl AgentOutside {
         Ok(DetectionResult { detected: Some(detected), ..found })
     }
 
-    /// Tries which capabilities of the client, and which session mode, make the agent ask for permission.
-    async fn look_for_permission(&self, modes: &[String], limit: Duration) -> PermissionTrial {
+    /// Tries which capabilities of the client, and which session mode or option, make the agent ask for
+    /// permission.
+    async fn look_for_permission(&self, facts: &AgentFacts, limit: Duration) -> PermissionTrial {
         let mut trial = PermissionTrial::default();
-        for way in permission_look::ways(modes) {
+        for way in permission_look::ways(facts) {
             let Ok(seat) = self.seat(&[], "a look for permission") else { return trial };
             let prompt = self.profile.prompt.as_deref();
             let prompt = prompt.filter(|_| self.profile.stimulus == AgentMode::Fixed);

@@ -314,9 +314,12 @@ impl RunAim {
             option("guarded-setting", quoted(&format!("{key}={value}")));
         }
         for (number, setting) in (1..).zip(&self.setting) {
-            // The value of a setting may be a secret.
             let number = if number == 1 { String::new() } else { format!("_{number}") };
-            option("setting", format!("{}=\"$AHP_SETTING{number}\"", quoted(&setting.key)));
+            let value = match setting.is_secret() {
+                true => format!("\"$AHP_SETTING{number}\""),
+                false => quoted(&setting.value.to_text()),
+            };
+            option("setting", format!("{}={value}", quoted(&setting.key)));
         }
         if let [inside, outside] = &self.files[..] {
             let folder = |path: &PathBuf| quoted(&path.display().to_string());

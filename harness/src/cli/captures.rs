@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use crate::system::InputFile;
 use crate::transcript::ahp_log;
 use crate::transcript::logs::{ConnectionLogs, LogsError};
-use crate::transcript::reader::MAX_LINE;
 
 use super::exit::CommandStop;
 use super::files;
@@ -106,14 +105,17 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>, CommandStop> {
     Ok(files)
 }
 
+/// The maximum number of bytes that are read to recognise a log. The first line of a log is short.
+const FIRST_BYTES: usize = 1 << 20;
+
 /// Reads up to the first line that is not blank. Returns this line, and a reader of the whole file.
 fn begin(file: InputFile) -> std::io::Result<(String, CaptureReader)> {
     let mut input = BufReader::new(file);
     let mut bytes = Vec::new();
     let mut first = String::new();
-    while first.is_empty() && bytes.len() <= MAX_LINE {
+    while first.is_empty() && bytes.len() <= FIRST_BYTES {
         let start = bytes.len();
-        let mut line = (&mut input).take((MAX_LINE + 1 - start) as u64);
+        let mut line = (&mut input).take((FIRST_BYTES + 1 - start) as u64);
         if line.read_until(b'\n', &mut bytes)? == 0 {
             break;
         }

@@ -54,21 +54,31 @@ impl CertifyArguments {
         let run = self.run.with_everything(reports)?;
         folder(&self.out)?;
         let format = run.format;
-        let code = run.main(context)?;
-        if !file.exists() {
-            return Ok(code);
+        let written = || fs::metadata(&file).and_then(|about| about.modified()).ok();
+        let before = written();
+        let played = run.main(context);
+        let ended_with = |code| played.as_ref().is_err_and(|stop| stop.code == code);
+        // An interrupted run has no time left, and a mistake of the user leaves the files of an earlier run.
+        if ended_with(CommandExit::Interrupted) || written() == before {
+            return played;
         }
-        let (verdict, said) = write(&file, &self.out)?;
-        if format != ConsoleDetail::Json {
+        // The folder says why nothing was played if the target could not be reached.
+        let unreachable = ended_with(CommandExit::Unreachable);
+        let (verdict, _, said) = match write(&file, &self.out) {
+            Ok(made) => made,
+            Err(_) if played.is_err() => return played,
+            Err(stop) => return Err(stop),
+        };
+        if format != ConsoleDetail::Json && !unreachable {
             context.say(&said);
         }
-        let conformant =
-            matches!(verdict, ProfileVerdict::Conformant | ProfileVerdict::NotApplicable);
-        Ok(if conformant { code } else { code.max(CommandExit::Failed) })
+        played.map(|code| with_verdict(code, verdict))
     }
 }
 
 /// Makes the reports of a run again from its run.jsonl: the certificate, the page, the summary and the badge.
+///
+/// The exit code is that of `certify`.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
     /// The run.jsonl of the run
@@ -81,9 +91,17 @@ pub struct ReportArguments {
 impl ReportArguments {
     pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         folder(&self.out)?;
-        let (_, said) = write(&self.file, &self.out)?;
+        let (verdict, code, said) = write(&self.file, &self.out)?;
         context.say(&said);
-        Ok(CommandExit::Ok)
+        Ok(with_verdict(code, verdict))
+    }
+}
+
+/// Returns the exit code of a run with this exit code and this verdict.
+fn with_verdict(code: CommandExit, verdict: ProfileVerdict) -> CommandExit {
+    match verdict {
+        ProfileVerdict::Conformant | ProfileVerdict::NotApplicable => code,
+        ProfileVerdict::NotConformant | ProfileVerdict::Incomplete => code.max(CommandExit::Failed),
     }
 }
 
@@ -100,8 +118,8 @@ pub(super) fn read(file: &Path) -> Result<FinishedRun, CommandStop> {
         .map_err(|error| CommandStop::usage(format!("{}:{error}", file.display())))
 }
 
-/// Writes the reports of a run, and returns its verdict.
-fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandStop> {
+/// Writes the reports of a run, and returns its verdict, its exit code and the text for the terminal.
+fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, CommandExit, String), CommandStop> {
     let run = read(file)?;
     let certificate = HostCertificate::of(&run);
     let members = members(file, &certificate);
@@ -134,7 +152,16 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandSto
             CommandStop::fault(format!("`{}` could not be written: {error}", path.display()))
         })?;
     }
-    Ok((certificate.verdict(), said(&certificate, out)))
+    let code = run.footer.as_ref().map_or(CommandExit::Interrupted, |it| CommandExit::of(it.exit));
+    let mut text = said(&certificate, out);
+    if run.left_out > 0 {
+        let left_out = run.left_out;
+        let _ = writeln!(
+            text,
+            "note: {left_out} results are counted and not listed: the run has too many"
+        );
+    }
+    Ok((certificate.verdict(), code, text))
 }
 
 /// Lists the parts of the protocol tables that the run has shown: in the whole run, and with each agent of a

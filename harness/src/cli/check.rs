@@ -50,7 +50,11 @@ impl CheckArguments {
             return Ok(CommandExit::Ok);
         }
         let files = suite.broken.len() + wrong.len() + deviating;
-        context.say(&format!("{mistakes} mistakes in {files} files; {good} without\n"));
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let (many, most) = (plural(mistakes), plural(files));
+        context.say(&format!(
+            "{mistakes} mistake{many} in {files} file{most}; no mistakes in {good}\n"
+        ));
         Ok(CommandExit::Usage)
     }
 }

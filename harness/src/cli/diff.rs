@@ -27,7 +27,16 @@ pub struct DiffArguments {
 
 impl DiffArguments {
     pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
-        let changes = RunChanges::between(&read(&self.old)?, &read(&self.new)?);
+        let (old, new) = (read(&self.old)?, read(&self.new)?);
+        for (file, run) in [(&self.old, &old), (&self.new, &new)] {
+            if run.left_out > 0 {
+                let (file, left_out) = (file.display(), run.left_out);
+                context.error(&format!(
+                    "note: {left_out} results of {file} are counted and not compared: the run has too many\n"
+                ));
+            }
+        }
+        let changes = RunChanges::between(&old, &new);
         let mut out = String::new();
         let parts = [
             ("worse", &changes.worse),

@@ -14,6 +14,7 @@ use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge::AnswerGauge;
 use crate::arb::hold::is_settled;
 use crate::arb::liberty::permitting;
+use crate::arb::races::{open_orders, ordered};
 use crate::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
 
 use super::fuzz_target::FuzzTarget;
@@ -23,9 +24,9 @@ use super::fuzz_target::FuzzTarget;
 const AGAIN: u32 = 3;
 const NEEDED: u32 = 2;
 
-/// The time limit for minimising a finding on a target outside of this process, because other findings wait to
-/// be examined.
-const SHRINKS_FOR: Duration = Duration::from_secs(45);
+/// The number of plays of each order of two frames, and the number of pairs of frames that are tried.
+const ORDERED: u32 = 2;
+const MOST_ORDERS: usize = 2;
 
 /// The result of an examination.
 pub(super) enum ExaminationResult {
@@ -35,6 +36,8 @@ pub(super) enum ExaminationResult {
         draft: ScenarioDraft,
         /// The number of times that the finding reproduced, and the number of plays.
         again: (u32, u32),
+        /// The order of its clients' frames that the case needs, as a sentence; empty if it needs none.
+        order: String,
     },
     /// The finding did not reproduce often enough, or `run` did not report it for the scenario file written for
     /// it.
@@ -61,11 +64,12 @@ pub(super) struct FindingCandidate {
     pub(super) hurried: bool,
 }
 
-/// Examines a finding in fresh sessions on the target.
+/// Examines a finding in fresh sessions on the target. `small` is the time limit for minimising the case on a
+/// target outside of this process; `None` to leave the case as it is.
 pub(super) async fn examine(
     target: Arc<FuzzTarget>,
     candidate: &FindingCandidate,
-    small: bool,
+    small: Option<Duration>,
 ) -> ExaminationResult {
     let FindingCandidate { draft, finding, hurried, .. } = candidate;
     if let Some(variant) = permitted(&target, draft, finding).await {
@@ -84,18 +88,22 @@ pub(super) async fn examine(
             false => ExaminationResult::Flaky { again },
         };
     }
-    if small {
-        shows.until = (!target.is_embedded()).then(|| Instant::now() + SHRINKS_FOR);
+    if let Some(limit) = small {
+        shows.until = (!target.is_embedded()).then(|| Instant::now() + limit);
         let mut case = shrink(draft.clone(), &mut shows, MAX_TRIES).await;
         case.title = finding.statement();
         let free = permitted(&target, &case, finding).await.is_some();
         if !free && target.replays(&case, finding).await.is_ok() {
-            return ExaminationResult::Steady { draft: case, again };
+            let order = shows.order_of(&case).await;
+            return ExaminationResult::Steady { draft: case, again, order };
         }
     }
     let case = ScenarioDraft { title: finding.statement(), ..draft.clone() };
     match target.replays(&case, finding).await {
-        Ok(()) => ExaminationResult::Steady { draft: case, again },
+        Ok(()) => {
+            let order = shows.order_of(&case).await;
+            ExaminationResult::Steady { draft: case, again, order }
+        }
         Err(_) => ExaminationResult::Flaky { again },
     }
 }
@@ -131,6 +139,33 @@ impl OnTarget<'_> {
         let played = self.target.play(draft, name, None, &AnswerGauge::default()).await;
         played.is_some_and(|it| it.found.iter().any(|found| found.key == self.finding.key))
     }
+
+    /// Returns which order of its clients' frames a case needs, as a sentence; an empty text if the finding
+    /// occurs in every order. The host decides the order of frames that are on their way at the same time, so
+    /// each order is tried with a pause between the frames.
+    async fn order_of(&mut self, case: &ScenarioDraft) -> String {
+        let mut needs = Vec::new();
+        for order in open_orders(case).into_iter().take(MOST_ORDERS) {
+            let mut came = [false; 2];
+            for (exchanged, came) in [false, true].into_iter().zip(&mut came) {
+                let Some(draft) = ordered(case, &order, exchanged) else { continue };
+                for _ in 0..ORDERED {
+                    *came = *came || self.plays(&draft).await;
+                }
+            }
+            let (one, other) = &order.words;
+            match came {
+                [true, true] => {}
+                [true, false] => needs.push(format!("it needs {one} before {other}")),
+                [false, true] => needs.push(format!("it needs {other} before {one}")),
+                [false, false] => needs.push(format!(
+                    "it needs {other} while {one} is on its way, and does not occur if the host has \
+                     processed one of them before the other one is sent"
+                )),
+            }
+        }
+        needs.join("; ")
+    }
 }
 
 impl DraftTrial for OnTarget<'_> {
@@ -146,9 +181,13 @@ impl DraftTrial for OnTarget<'_> {
         if self.keeps_premises() && !is_settled(draft) {
             return false;
         }
-        // If the reference host shows the behaviour as well, the behaviour is no finding.
+        // If the reference host shows the behaviour as well, the behaviour is no finding. With another
+        // interleaving, the reference host need not meet the premises.
         let honest: &EmbeddedGround = &self.target.honest;
-        let clean = self.target.is_honest || honest.found(draft).is_empty();
+        let clean = match self.target.is_foreign {
+            true => honest.broken(draft).is_empty(),
+            false => self.target.is_honest || honest.found(draft).is_empty(),
+        };
         clean && self.plays(draft).await
     }
 }

@@ -20,6 +20,20 @@ pub enum CommandExit {
     Interrupted = 130,
 }
 
+impl CommandExit {
+    /// Returns the exit code with this number, as the file of a run has it.
+    pub fn of(number: u8) -> CommandExit {
+        let all = [
+            CommandExit::Ok,
+            CommandExit::Failed,
+            CommandExit::Usage,
+            CommandExit::Unreachable,
+            CommandExit::Interrupted,
+        ];
+        all.into_iter().find(|code| *code as u8 == number).unwrap_or(CommandExit::Fault)
+    }
+}
+
 impl From<CommandExit> for ExitCode {
     fn from(code: CommandExit) -> ExitCode {
         ExitCode::from(code as u8)

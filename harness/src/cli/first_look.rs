@@ -7,6 +7,8 @@
 
 use std::path::PathBuf;
 
+use tokio::sync::watch;
+
 use crate::agent::mode::AgentMode;
 use crate::host::engine::{HostConfig, RefHost};
 use crate::report::event::RunHeader;
@@ -26,7 +28,7 @@ use super::aim::PlayTarget;
 use super::context::CliContext;
 use super::exit::CommandStop;
 use super::folders::{self, FileHost, SharedDisk};
-use super::interrupt::interrupts;
+use super::interrupt::{TimeBudget, ended_by, interrupts};
 use super::oddities::RunFolders;
 use super::run::RunArguments;
 
@@ -42,7 +44,8 @@ pub(super) struct CliFirstLook {
 }
 
 impl RunArguments {
-    /// Takes a first look at a target. `offers` are the versions to offer.
+    /// Takes a first look at a target, which ends with the budget at the latest. `offers` are the versions to
+    /// offer.
     ///
     /// # Errors
     /// Returns an error if a probe of the harness does not load, or if its folders cannot be made.
@@ -51,10 +54,19 @@ impl RunArguments {
         context: &CliContext,
         target: &PlayTarget,
         offers: &[Version],
+        budget: Option<TimeBudget>,
     ) -> Result<CliFirstLook, CommandStop> {
         let newest = offers.first().copied().unwrap_or(Version::V1_0);
         let offers: Vec<String> = offers.iter().map(Version::to_string).collect();
-        let probed = self.look(target, newest, &offers, context.seed).await;
+        let look = self.look(target, newest, &offers, context.seed);
+        let probed = match budget {
+            Some(budget) => match tokio::time::timeout_at(budget.stop_at().into(), look).await {
+                Ok(probed) => probed,
+                Err(_) => Err(ProbeError::Late),
+            },
+            None => look.await,
+        };
+        let stop = ended_by(interrupts(), budget);
         let probed = match (probed, target) {
             (Ok(DetectionResult { refused: Some(answer), .. }), PlayTarget::Remote(remote, _))
                 if self.only_if_spoken =>
@@ -74,13 +86,14 @@ impl RunArguments {
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
         detect::told(&mut header.detected, &self.aim.agent_can);
-        header.detected.extend(self.probed(target, &header).await?);
-        header.agents = self.agents_of(target, &header, found.agents.clone()).await?;
+        header.detected.extend(self.probed(target, &header, &stop).await?);
+        header.agents = self.agents_of(target, &header, found.agents.clone(), &stop).await?;
         // The folders are removed after the run, when this value is dropped.
-        let (folders, disk) = self.folders(target, &header, &found).await?;
+        let (folders, disk) = self.folders(target, &header, &found, &stop).await?;
         header.detected.extend(folders);
         let oddities = if self.dry_run { None } else { self.aim.oddities()? };
-        if !header.detected.is_empty() {
+        let asks_for_options = !matches!(target, PlayTarget::Agents(_));
+        if asks_for_options && !header.detected.is_empty() {
             header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
             header.detected.extend(self.aim.given(oddities.as_ref()));
         }
@@ -132,6 +145,7 @@ impl RunArguments {
         &self,
         target: &PlayTarget,
         header: &RunHeader,
+        stop: &watch::Receiver<bool>,
     ) -> Result<Vec<DetectedFeature>, CommandStop> {
         let PlayTarget::Remote(..) = target else { return Ok(Vec::new()) };
         if self.dry_run || header.detected.is_empty() {
@@ -140,6 +154,9 @@ impl RunArguments {
         let version = header.version.parse().unwrap_or(Version::V1_0);
         let mut detected = Vec::new();
         for probe in PROBES {
+            if *stop.borrow() {
+                break;
+            }
             let of_scripts = probe.capability == SCRIPTS;
             if of_scripts && !(self.looks_for_scripts && self.agent(target) == AgentMode::Host) {
                 continue;
@@ -158,7 +175,7 @@ impl RunArguments {
             let place =
                 self.place(target, entry, header, name).await.map_err(CommandStop::fault)?;
             if let Some(place) = place {
-                detected.push(probe.detected(&place.play(play, interrupts()).await));
+                detected.push(probe.detected(&place.play(play, stop.clone()).await));
             }
         }
         Ok(detected)
@@ -174,6 +191,7 @@ impl RunArguments {
         target: &PlayTarget,
         header: &RunHeader,
         mut agents: Vec<AgentOfHost>,
+        stop: &watch::Receiver<bool>,
     ) -> Result<Vec<AgentOfHost>, CommandStop> {
         let probed =
             |it: &&DetectedFeature| PROBES.iter().any(|probe| probe.capability == it.capability);
@@ -182,7 +200,7 @@ impl RunArguments {
                 true => header.detected.iter().filter(probed).cloned().collect(),
                 false => {
                     let provider = Some(ForeignText::from(agent.provider.as_str()));
-                    self.probed(target, &RunHeader { provider, ..header.clone() }).await?
+                    self.probed(target, &RunHeader { provider, ..header.clone() }, stop).await?
                 }
             };
             agent.detected.extend(own);
@@ -200,6 +218,7 @@ impl RunArguments {
         target: &PlayTarget,
         header: &RunHeader,
         found: &DetectionResult,
+        stop: &watch::Receiver<bool>,
     ) -> Result<(Vec<DetectedFeature>, Option<SharedDisk>), CommandStop> {
         let PlayTarget::Remote(remote, _) = target else { return Ok((Vec::new(), None)) };
         if self.dry_run || header.detected.is_empty() {
@@ -226,7 +245,7 @@ impl RunArguments {
             let place =
                 self.place(target, entry, header, name).await.map_err(CommandStop::fault)?;
             Ok(match place {
-                Some(place) => place.play(play, interrupts()).await.status == Status::Pass,
+                Some(place) => place.play(play, stop.clone()).await.status == Status::Pass,
                 None => false,
             })
         };

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::arb::agents::{AgentAbilitySet, AgentConversationGenerator};
 use crate::arb::campaign::{FuzzCampaign, KnownFindings};
 use crate::arb::embedded::EmbeddedGround;
-use crate::arb::generate::{ConversationGenerator, DrawTaste};
+use crate::arb::generate::{ConversationGenerator, DrawTaste, HostRestarts};
 use crate::arb::source::ConversationSource;
 use crate::fault::FaultKind;
 use crate::scenario::capability::SCRIPTS;
@@ -23,14 +23,20 @@ use super::context::CliContext;
 use super::exit::{CommandOutcome, CommandStop};
 use super::files;
 use super::fuzz_target::FuzzTarget;
-use super::hunt::{FuzzHunt, LAST_EXAMINATION};
-use super::interrupt::in_time;
+use super::hunt::FuzzHunt;
+use super::interrupt::{TimeBudget, in_time};
 use super::options;
 use super::run::RunArguments;
 use super::target::HOST_BUDGET;
 
 /// The default time limit of a wait for a host.
 const HOST_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The least and the most time for the first look, and for examining findings after the campaign.
+const LEAST_REST: Duration = Duration::from_secs(15);
+const MOST_REST: Duration = Duration::from_secs(600);
+/// Up to this duration, a campaign and the examination of its last findings get the same time.
+const SHORT_REST: Duration = Duration::from_secs(75);
 
 /// The default duration of a campaign.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -117,9 +123,15 @@ pub struct FuzzArguments {
 impl FuzzArguments {
     pub(super) fn main(mut self, context: &CliContext) -> CommandOutcome {
         self.aim = self.aim.with_files()?;
-        // The first look precedes the campaign, and the last findings are examined after the campaign.
-        let budget = self.budget().filter(|_| self.is_outside());
-        in_time(budget.map(|budget| budget + 2 * LAST_EXAMINATION), self.campaign(context))
+        let budget = self.budget().filter(|_| self.is_outside()).map(|time| {
+            // The first look precedes the campaign, and the last findings are examined after the campaign.
+            let total = time + rest_after(time);
+            context.error(&format!(
+                "plays for {time:?}, and ends after {total:?} at the latest (`--time`)\n"
+            ));
+            TimeBudget::begin(total)
+        });
+        in_time(budget, self.campaign(context, budget))
     }
 
     /// Returns the time budget. A campaign against a host outside of this process always has a time budget.
@@ -139,13 +151,23 @@ impl FuzzArguments {
         self.aim.starts_processes() || matches!(self.acp, Some(Some(_)))
     }
 
-    async fn campaign(&self, context: &CliContext) -> CommandOutcome {
+    async fn campaign(&self, context: &CliContext, budget: Option<TimeBudget>) -> CommandOutcome {
         let known = self.known()?;
-        let target = Arc::new(self.looked_at(context).await?);
+        let target = Arc::new(self.looked_at(context, budget).await?);
         let campaign = self.begin(context, &target)?;
         let source = self.source(&target, campaign.seed);
         let mut hunt = FuzzHunt::new(self, context, Arc::clone(&target), source, known, campaign);
-        let outcome = hunt.go().await;
+        let outcome = match budget {
+            Some(budget) => {
+                let played = tokio::time::timeout_at(
+                    budget.stop_at().into(),
+                    hunt.go(Some(budget.stop_at())),
+                )
+                .await;
+                played.unwrap_or_else(|_| Ok(hunt.cut_short()))
+            }
+            None => hunt.go(None).await,
+        };
         hunt.save()?;
         if let PlayTarget::Remote(remote, _) = &target.target {
             remote.stop().await;
@@ -166,7 +188,11 @@ impl FuzzArguments {
     }
 
     /// Returns the target after a first look, which is the same as the first look of `run`.
-    async fn looked_at(&self, context: &CliContext) -> Result<FuzzTarget, CommandStop> {
+    async fn looked_at(
+        &self,
+        context: &CliContext,
+        budget: Option<TimeBudget>,
+    ) -> Result<FuzzTarget, CommandStop> {
         let aim = self.aim.clone();
         let timeout = self.timeout.or(self.acp.is_none().then_some(HOST_TIMEOUT));
         let mut run = RunArguments::of(aim, self.spec, timeout, self.aggressive);
@@ -175,7 +201,7 @@ impl FuzzArguments {
         let target = run.target(context).await?;
         let is_outside = self.is_outside();
         let offers = self.offers(is_outside)?;
-        let look = run.first_look(context, &target, &offers).await?;
+        let look = run.first_look(context, &target, &offers, budget).await?;
         if let Err(error) = &look.probed {
             return Err(CommandStop::unreachable(error));
         }
@@ -247,10 +273,10 @@ impl FuzzArguments {
         let plays = plays || embedded || self.scripted || agent != Default::default();
         DrawTaste {
             agent: plays.then_some(agent),
-            // A restart ends the other conversations that are being played.
             restarts: match &target.target {
-                PlayTarget::Remote(remote, _) => remote.restarts() && self.jobs == 1,
-                _ => true,
+                PlayTarget::Remote(remote, _) if !remote.restarts() => HostRestarts::Never,
+                PlayTarget::Remote(remote, _) if !remote.crashes() => HostRestarts::Orderly,
+                _ => HostRestarts::Crashes,
             },
             aggressive: embedded || self.aggressive,
             reference: !target.is_foreign,
@@ -281,6 +307,11 @@ impl FuzzArguments {
         let seed = self.seed.unwrap_or(if outside { context.seed } else { 1 });
         Ok(FuzzCampaign { seed, version, ..FuzzCampaign::default() })
     }
+}
+
+/// Returns the time for the first look, and for examining findings after a campaign of this duration.
+fn rest_after(time: Duration) -> Duration {
+    time.min(SHORT_REST).max(time / 10).clamp(LEAST_REST, MOST_REST)
 }
 
 /// Returns the faults with these names.

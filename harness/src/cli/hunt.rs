@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use crate::arb::campaign::{FindingBucket, FuzzCampaign, KnownFindings};
+use crate::arb::campaign::{FindingBucket, FuzzCampaign, KnownFindings, UnexaminedFinding};
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge::AnswerGauge;
@@ -43,10 +43,6 @@ const SAVED: Duration = Duration::from_secs(5);
 const SAID: Duration = Duration::from_secs(10);
 /// The number of conversations without new coverage after which the progress line mentions this.
 pub(super) const STALE: u64 = 100;
-/// After `FAMILIAR` conversations without new coverage, `DRAWN` conversations are generated at a time for an
-/// external host, and the conversation with the rarest expectations is played.
-const FAMILIAR: u64 = 5;
-const DRAWN: usize = 3;
 /// A conversation without traffic for `IDLE` counts as waiting. For each conversation with traffic, `WAITING`
 /// conversations may be in progress.
 const IDLE: Duration = Duration::from_millis(20);
@@ -55,8 +51,10 @@ const WAITING: usize = 8;
 /// needs only short waits.
 const PATIENCE: u32 = 10;
 const LEAST: Duration = Duration::from_millis(300);
-/// The time for examining findings after the budget has run out.
-pub(super) const LAST_EXAMINATION: Duration = Duration::from_secs(60);
+/// The time for minimising a finding on a target outside of this process, because other findings wait to be
+/// examined; and the time for a finding whose cause already has a small case.
+const SHRINKS_FOR: Duration = Duration::from_secs(45);
+const SHRINKS_AGAIN_FOR: Duration = Duration::from_secs(10);
 /// The maximum number of recently ended conversations that are suspected when the host ends.
 const MAX_RECENT: usize = 16;
 
@@ -64,18 +62,21 @@ const MAX_RECENT: usize = 16;
 pub(super) struct FuzzHunt<'a> {
     pub(super) fuzz: &'a FuzzArguments,
     context: &'a CliContext,
-    target: Arc<FuzzTarget>,
-    source: ConversationSource,
+    pub(super) target: Arc<FuzzTarget>,
+    pub(super) source: ConversationSource,
     known: KnownFindings,
     pub(super) campaign: FuzzCampaign,
     folder: CampaignFolder,
     watch: HostWatch,
     /// The conversations that are being played.
     under_way: Vec<UnderWay>,
+    /// The generated conversation that restarts the host, and waits until the others have ended.
+    alone: Option<DrawnSequence>,
     /// The number of the next play.
     plays: u64,
-    /// The findings that wait to be examined.
+    /// The findings that wait to be examined, and the one that is being examined.
     waiting: VecDeque<FindingCandidate>,
+    under_examination: Option<FindingCandidate>,
     /// The identities of the findings that wait or are being examined. The value is the number of further times
     /// that the finding occurred.
     pending: BTreeMap<String, u64>,
@@ -102,6 +103,7 @@ struct UnderWay {
     number: u64,
     gauge: AnswerGauge,
     events: u64,
+    restarts: bool,
 }
 
 /// A conversation that was played.
@@ -139,8 +141,10 @@ impl<'a> FuzzHunt<'a> {
             folder: CampaignFolder(fuzz.out.clone()),
             watch,
             under_way: Vec::new(),
+            alone: None,
             plays: 0,
             waiting: VecDeque::new(),
+            under_examination: None,
             pending: BTreeMap::new(),
             dismissed: BTreeSet::new(),
             permitted: BTreeMap::new(),
@@ -153,21 +157,19 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Plays until the budget has run out, and examines the findings.
-    pub(super) async fn go(&mut self) -> CommandOutcome {
+    /// Plays until the time of the campaign has run out, and examines the findings until `stop_at`.
+    pub(super) async fn go(&mut self, stop_at: Option<Instant>) -> CommandOutcome {
         let began = Instant::now();
         let before = self.campaign.took;
         let (mut saved, mut said) = (began, began);
         let mut playing: JoinSet<PlayedSequence> = JoinSet::new();
         let mut examining: JoinSet<(FindingCandidate, ExaminationResult)> = JoinSet::new();
         let mut interrupted = interrupts();
-        if let Some(budget) = self.fuzz.budget().filter(|_| self.fuzz.is_outside()) {
-            self.context.error(&format!("ends after {budget:?} at the latest (`--time`)\n"));
-        }
-        let (mut stopping, mut ended) = (None, None);
+        let mut stopping = None;
         self.watch.ready().await;
         loop {
-            self.examine_next(&mut examining, stopping);
+            let left = stopping.and(stop_at).map(|at| at.saturating_duration_since(Instant::now()));
+            self.examine_next(&mut examining, stopping, left);
             // An examination may take long, so the time is also checked during an examination.
             if self.is_over(began) {
                 stopping = stopping.or(Some(CommandExit::Ok));
@@ -177,8 +179,8 @@ impl<'a> FuzzHunt<'a> {
                     stopping = Some(CommandExit::Ok);
                     break;
                 }
-                if let Some(sequence) = self.draw() {
-                    self.launch(sequence, &mut playing);
+                if let Some(sequence) = self.alone.take().or_else(|| self.draw()) {
+                    self.start(sequence, &mut playing);
                 }
             }
             if playing.is_empty() && examining.is_empty() && self.waiting.is_empty() {
@@ -213,12 +215,6 @@ impl<'a> FuzzHunt<'a> {
                 () = tokio::time::sleep(IDLE) => {}
             }
             self.campaign.took = before + began.elapsed();
-            if stopping.is_some() {
-                let since = *ended.get_or_insert_with(Instant::now);
-                if since.elapsed() > LAST_EXAMINATION && !self.target.is_embedded() {
-                    self.give_up(&mut examining);
-                }
-            }
             if let Some(reason) = self.watch.gone().map(str::to_owned) {
                 self.save()?;
                 return Err(CommandStop::unreachable(format!(
@@ -243,31 +239,27 @@ impl<'a> FuzzHunt<'a> {
                 self.context.error(&self.progress());
             }
         }
-        let found = if self.campaign.failures().next().is_none() {
-            CommandExit::Ok
-        } else {
-            CommandExit::Failed
-        };
-        Ok(if stopping == Some(CommandExit::Interrupted) {
-            CommandExit::Interrupted
-        } else {
-            found
+        Ok(match stopping {
+            Some(CommandExit::Interrupted) => CommandExit::Interrupted,
+            _ => self.result(),
         })
     }
 
-    /// Drops the findings that are not examined yet, and prints their number.
-    fn give_up(&mut self, examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>) {
-        let left = self.waiting.len() + examining.len();
-        let known = self.waiting.iter().filter(|it| self.campaign.has_cause_of(&it.finding));
-        let known = known.count();
-        if left > 0 {
-            self.context.error(&format!(
-                "note: the time was over before {left} new findings could be examined; {known} of \
-                 them look like findings that were examined\n"
-            ));
+    fn result(&self) -> CommandExit {
+        match self.campaign.failures().next() {
+            None => CommandExit::Ok,
+            Some(_) => CommandExit::Failed,
         }
-        self.waiting.clear();
-        examining.abort_all();
+    }
+
+    /// Ends a campaign whose budget ran out while conversations were played or findings were examined. Records
+    /// the findings that are not examined.
+    pub(super) fn cut_short(&mut self) -> CommandExit {
+        let left = self.under_examination.take().into_iter().chain(self.waiting.drain(..));
+        self.campaign
+            .unexamined
+            .extend(left.map(|it| UnexaminedFinding { finding: it.finding, seed: it.seed }));
+        self.result()
     }
 
     fn died(&mut self, error: &tokio::task::JoinError) {
@@ -286,10 +278,10 @@ impl<'a> FuzzHunt<'a> {
             return false;
         }
         let jobs = usize::from(self.fuzz.jobs);
-        if self.target.is_embedded() || jobs == 1 {
-            // In memory no conversation waits, and a campaign is reproducible. With one job, conversations run
-            // one at a time: each conversation may restart the host, and no finding depends on another
-            // conversation.
+        // In memory no conversation waits, and a campaign is reproducible. With one job, no finding depends on
+        // another conversation.
+        let one_at_a_time = self.target.is_embedded() || jobs == 1;
+        if one_at_a_time || self.alone.is_some() || self.under_way.iter().any(|it| it.restarts) {
             return playing.is_empty();
         }
         let mut talking = 0;
@@ -310,49 +302,13 @@ impl<'a> FuzzHunt<'a> {
             || sequence_seed.is_some() && played > 0
     }
 
-    /// Generates the next conversation that the reference host plays as expected.
-    fn draw(&mut self) -> Option<DrawnSequence> {
-        if let Some(seed) = self.fuzz.sequence_seed {
-            let sequence = self.source.of_seed(seed)?;
-            return self.fitting(sequence).map(|(sequence, _)| sequence);
+    /// Starts a conversation. A conversation that restarts the host, which ends every connection, has to wait
+    /// until the others have ended.
+    fn start(&mut self, sequence: DrawnSequence, playing: &mut JoinSet<PlayedSequence>) {
+        match restarts(&sequence.draft) && !playing.is_empty() {
+            true => self.alone = Some(sequence),
+            false => self.launch(sequence, playing),
         }
-        let familiar = self.campaign.without_news() >= FAMILIAR;
-        let drawn = if self.target.is_foreign && familiar { DRAWN } else { 1 };
-        let mut rarest: Option<(f64, DrawnSequence)> = None;
-        for _ in 0..drawn {
-            self.campaign.next += 1;
-            let Some(sequence) = self.source.sequence(self.campaign.next - 1) else { continue };
-            let Some((sequence, expected)) = self.fitting(sequence) else { continue };
-            let rarity = self.campaign.rarity(&expected);
-            if rarest.as_ref().is_none_or(|(most, _)| rarity > *most) {
-                rarest = Some((rarity, sequence));
-            }
-        }
-        rarest.map(|(_, sequence)| sequence)
-    }
-
-    /// Adapts the conversation to the target. Also returns what the conversation tests on the reference host.
-    fn fitting(
-        &mut self,
-        mut sequence: DrawnSequence,
-    ) -> Option<(DrawnSequence, BTreeMap<String, u64>)> {
-        // A target without faults is the reference host itself, so coverage is counted when the conversation is
-        // played.
-        if self.target.is_honest {
-            return Some((sequence, BTreeMap::new()));
-        }
-        let (found, gauge) = self.target.honest.measured(&sequence.draft);
-        if let Some(finding) = found.first() {
-            self.odd(sequence.seed, finding);
-            return None;
-        }
-        match self.target.is_foreign {
-            // Conversations with agents only claim what holds for every agent, so they need no adaptation.
-            true if sequence.draft.is_about_agents() => {}
-            true => hold::fit(&mut sequence.draft, &self.campaign.unmet),
-            false => hold::loosen(&mut sequence.draft, &self.campaign.unmet),
-        }
-        sequence.draft.scenario().is_ok().then(|| (sequence, gauge.seen()))
     }
 
     fn launch(&mut self, sequence: DrawnSequence, playing: &mut JoinSet<PlayedSequence>) {
@@ -361,7 +317,8 @@ impl<'a> FuzzHunt<'a> {
         let number = self.plays;
         self.plays += 1;
         let name = format!("{}#{number}", sequence.draft.id);
-        self.under_way.push(UnderWay { number, gauge: gauge.clone(), events: 0 });
+        let restarts = restarts(&sequence.draft);
+        self.under_way.push(UnderWay { number, gauge: gauge.clone(), events: 0, restarts });
         playing.spawn(async move {
             let played = target.play(&sequence.draft, name, limit, &gauge).await;
             PlayedSequence { number, sequence, played, gauge, hurried: limit.is_some() }
@@ -450,6 +407,7 @@ impl<'a> FuzzHunt<'a> {
         &mut self,
         examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>,
         stopping: Option<CommandExit>,
+        left: Option<Duration>,
     ) {
         // No conversation is played during an examination: other conversations may hide the finding, and slow
         // down the host.
@@ -458,12 +416,25 @@ impl<'a> FuzzHunt<'a> {
             return;
         }
         if let Some(candidate) = self.next_candidate() {
-            let (target, small) = (Arc::clone(&self.target), !self.fuzz.no_shrink);
+            let target = Arc::clone(&self.target);
+            let small = (!self.fuzz.no_shrink).then(|| self.shrinks_for(&candidate, left));
+            self.under_examination = Some(candidate.clone());
             examining.spawn(async move {
                 let examined = examine(target, &candidate, small).await;
                 (candidate, examined)
             });
         }
+    }
+
+    /// Returns the time for minimising a finding. `left` is the time until the end of the campaign, of which
+    /// every waiting finding gets a share; half of a share is for the plays before and after.
+    fn shrinks_for(&self, candidate: &FindingCandidate, left: Option<Duration>) -> Duration {
+        let usual = match self.campaign.has_cause_of(&candidate.finding) {
+            true => SHRINKS_AGAIN_FOR,
+            false => SHRINKS_FOR,
+        };
+        let shares = u32::try_from(self.waiting.len() + 1).unwrap_or(u32::MAX);
+        left.map_or(usual, |left| usual.min(left / shares / 2))
     }
 
     /// Returns the next finding to examine: one with a new cause if there is any, and among these the one with
@@ -482,11 +453,15 @@ impl<'a> FuzzHunt<'a> {
         candidate: FindingCandidate,
         examined: ExaminationResult,
     ) -> Result<(), CommandStop> {
+        self.under_examination = None;
         let FindingCandidate { draft, seed, finding, .. } = candidate;
         let times = self.pending.remove(&finding.key).unwrap_or(1);
         match examined {
-            ExaminationResult::Steady { draft, again } => {
-                self.keep(draft, seed, finding, again, times)
+            ExaminationResult::Steady { draft, again, order } => {
+                let (scenario, flaky, also) = (draft.id.clone(), false, Vec::new());
+                let found =
+                    FindingBucket { finding, scenario, seed, times, again, flaky, also, order };
+                self.keep(draft, found)
             }
             ExaminationResult::Flaky { again } => {
                 let at = format!("{seed:016x}");
@@ -506,6 +481,7 @@ impl<'a> FuzzHunt<'a> {
                     again,
                     flaky: true,
                     also: Vec::new(),
+                    order: String::new(),
                 });
                 self.save()
             }
@@ -523,15 +499,9 @@ impl<'a> FuzzHunt<'a> {
     }
 
     /// Keeps a finding with its scenario.
-    fn keep(
-        &mut self,
-        mut draft: ScenarioDraft,
-        seed: u64,
-        finding: FuzzFinding,
-        again: (u32, u32),
-        times: u64,
-    ) -> Result<(), CommandStop> {
-        self.campaign.forget_flaky(&finding);
+    fn keep(&mut self, mut draft: ScenarioDraft, found: FindingBucket) -> Result<(), CommandStop> {
+        let FindingBucket { finding, seed, times, again, order, .. } = &found;
+        self.campaign.forget_flaky(finding);
         let number = self.campaign.buckets.len() + 1;
         self.context.error(&format!(
             "finding {number}: {} ({}): {}\n",
@@ -539,38 +509,30 @@ impl<'a> FuzzHunt<'a> {
             word(finding.weight),
             finding.message
         ));
-        if let Some(at) = self.folder.same(&self.campaign, &draft, &finding) {
+        if let Some(at) = self.folder.same(&self.campaign, &draft, finding) {
             let bucket = &mut self.campaign.buckets[at];
             bucket.times += times;
-            bucket.also.push(finding.key);
+            bucket.also.push(finding.key.clone());
             self.context.error(&format!("it is the same as finding {}\n", at + 1));
             return self.save();
         }
         draft.id = CampaignFolder::id(number, &finding.rule);
+        let order = if order.is_empty() { String::new() } else { format!("# {order}.\n") };
         let comment = format!(
             "# Found by `ahp-harness fuzz`, in the conversation of `--sequence-seed {seed:016x}`; occurred again in {} of \
-             {} repetitions.\n# {}: {}\n",
+             {} repetitions.\n{order}# {}: {}\n",
             again.0,
             again.1,
             finding.rule,
             ForeignText::from(finding.message.as_str()).line()
         );
         self.folder.keep(&draft, &comment)?;
-        let (scenario, also) = (draft.id, Vec::new());
-        self.campaign.buckets.push(FindingBucket {
-            finding,
-            scenario,
-            seed,
-            times,
-            again,
-            flaky: false,
-            also,
-        });
+        self.campaign.buckets.push(FindingBucket { scenario: draft.id, ..found });
         self.save()
     }
 
     /// Records a conversation that the reference host without faults does not play as expected.
-    fn odd(&mut self, seed: u64, finding: &FuzzFinding) {
+    pub(super) fn odd(&mut self, seed: u64, finding: &FuzzFinding) {
         self.campaign.unsteady += 1;
         if self.odd.len() < SHOWN {
             self.odd.push(format!("{seed:016x}: {}: {}", finding.rule, finding.message));
@@ -646,7 +608,17 @@ impl<'a> FuzzHunt<'a> {
             self.campaign.sequences += 1;
             if !self.known.has(&finding) && !self.campaign.is_known(&finding) {
                 let draft = ScenarioDraft { title: finding.statement(), ..sequence.draft };
-                self.keep(draft, sequence.seed, finding, (2, 2), 1)?;
+                let found = FindingBucket {
+                    scenario: draft.id.clone(),
+                    finding,
+                    seed: sequence.seed,
+                    times: 1,
+                    again: (2, 2),
+                    flaky: false,
+                    also: Vec::new(),
+                    order: String::new(),
+                };
+                self.keep(draft, found)?;
             }
         }
         held.into_iter().for_each(|played| self.played(played));
@@ -656,6 +628,11 @@ impl<'a> FuzzHunt<'a> {
     pub(super) fn save(&self) -> Result<(), CommandStop> {
         self.folder.save(&self.campaign)
     }
+}
+
+/// Returns whether a conversation restarts the host.
+fn restarts(draft: &ScenarioDraft) -> bool {
+    draft.steps.iter().any(|step| step.get("restart").is_some())
 }
 
 impl LonePlayer for FuzzHunt<'_> {
@@ -675,7 +652,7 @@ impl LonePlayer for FuzzHunt<'_> {
     }
 
     fn restarted(played: &PlayedSequence) -> bool {
-        played.sequence.draft.steps.iter().any(|step| step.get("restart").is_some())
+        restarts(&played.sequence.draft)
     }
 
     fn took(played: &PlayedSequence) -> Duration {

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::arb::campaign::{FindingBucket, FuzzCampaign};
+use crate::arb::campaign::{FindingBucket, FuzzCampaign, UnexaminedFinding};
 
 use super::hunt::{FuzzHunt, STALE};
 
@@ -50,7 +50,7 @@ impl FuzzHunt<'_> {
         }
         for cause in self.campaign.causes() {
             for (place, bucket) in cause.into_iter().enumerate() {
-                let FindingBucket { finding, scenario, times, .. } = bucket;
+                let FindingBucket { finding, scenario, times, order, .. } = bucket;
                 // Findings with the same cause are indented below the first one.
                 let (indent, verdict) = match place {
                     0 => ("    ", finding.weight.broken().word()),
@@ -63,6 +63,9 @@ impl FuzzHunt<'_> {
                     finding.message,
                     self.fuzz.out.display()
                 );
+                if !order.is_empty() {
+                    let _ = writeln!(out, "{indent}    {order}");
+                }
             }
         }
         for bucket in self.campaign.buckets.iter().filter(|bucket| bucket.flaky) {
@@ -75,6 +78,15 @@ impl FuzzHunt<'_> {
                 finding.message,
                 again.0,
                 again.1
+            );
+        }
+        for UnexaminedFinding { finding, seed } in &self.campaign.unexamined {
+            let _ = writeln!(
+                out,
+                "    not examined, for lack of time {} (it would be {}): {}\n        --sequence-seed {seed:016x}; the campaign begins with it if it continues",
+                finding.rule,
+                finding.weight.broken().word(),
+                finding.message,
             );
         }
         out

@@ -15,13 +15,46 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// The time for stopping after the first Ctrl-C.
 const LEAVING: Duration = Duration::from_millis(1_800);
-/// The time after the budget in which child processes end and reports are written.
+/// The maximum share of a budget, and the maximum time, for closing connections, ending child processes and
+/// writing reports.
+const CLOSING_SHARE: u32 = 4;
 const CLOSING: Duration = Duration::from_secs(15);
+
+/// The time budget of a command, from the start of the command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimeBudget {
+    began: Instant,
+    /// The time after which the command has ended, whatever the target does.
+    pub(super) total: Duration,
+}
+
+impl TimeBudget {
+    /// Makes a budget that begins now.
+    pub(super) fn begin(total: Duration) -> TimeBudget {
+        TimeBudget { began: Instant::now(), total }
+    }
+
+    fn closing(&self) -> Duration {
+        (self.total / CLOSING_SHARE).min(CLOSING)
+    }
+
+    /// Returns the time at which the command stops using the target. The rest of the budget is for closing
+    /// connections and writing reports.
+    pub(super) fn stop_at(&self) -> Instant {
+        self.began + self.total - self.closing()
+    }
+
+    /// Returns the time at which a command that is still closing connections is ended. The rest of the budget
+    /// is for reports that are made of the files.
+    fn end_at(&self) -> Instant {
+        self.began + self.total - self.closing() / 4
+    }
+}
 
 /// Runs a command that uses a target. The command ends on Ctrl-C or when the budget has run out, whatever the
 /// target does. The files then contain the results so far.
 pub(super) fn in_time(
-    budget: Option<Duration>,
+    budget: Option<TimeBudget>,
     work: impl Future<Output = CommandOutcome>,
 ) -> CommandOutcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -43,7 +76,7 @@ pub(super) fn in_time(
         };
         let over = async {
             match budget {
-                Some(budget) => tokio::time::sleep(budget + CLOSING).await,
+                Some(budget) => tokio::time::sleep_until(budget.end_at().into()).await,
                 None => std::future::pending().await,
             }
         };
@@ -55,7 +88,7 @@ pub(super) fn in_time(
             }),
             () = over => Err(CommandStop {
                 code: CommandExit::Failed,
-                message: format!("the budget of {:?} was over (hint: `--budget`)", budget.unwrap_or_default()),
+                message: "the time budget was over before the cleanup was complete; the reports have what was played (hint: `--budget`)".to_owned(),
             }),
             outcome = work => outcome,
         }
@@ -78,16 +111,17 @@ pub(super) fn interrupts() -> watch::Receiver<bool> {
     stopped
 }
 
-/// Returns a channel that turns true when the user interrupts or at `deadline`.
+/// Returns a channel that turns true when the user interrupts or when the budget allows no further use of the
+/// target.
 pub(super) fn ended_by(
     mut interrupted: watch::Receiver<bool>,
-    due: Option<Instant>,
+    budget: Option<TimeBudget>,
 ) -> watch::Receiver<bool> {
     let (stop, stopped) = watch::channel(*interrupted.borrow());
     tokio::spawn(async move {
         let over = async {
-            match due {
-                Some(due) => tokio::time::sleep_until(due.into()).await,
+            match budget {
+                Some(budget) => tokio::time::sleep_until(budget.stop_at().into()).await,
                 None => std::future::pending().await,
             }
         };

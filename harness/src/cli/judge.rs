@@ -12,7 +12,7 @@ use crate::report::cause::CauseFold;
 use crate::report::console::{ConsoleDetail, ConsoleReport, TranscriptPlace};
 use crate::report::first::as_json;
 use crate::report::jsonl::RunWriter;
-use crate::report::judge_logs::judge_logs;
+use crate::report::judge_logs::judge_logs_of;
 use crate::report::junit::JunitReport;
 use crate::report::redact::SecretRedactor;
 use crate::report::replay::{self, JudgedFile};
@@ -24,7 +24,7 @@ use crate::wire::version::Version;
 use super::captures::{self, CaptureInput};
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
-use super::options::{self, FailureThreshold, ReportOption};
+use super::options::{self, FailureThreshold, ReportOption, SubjectOption};
 use super::reduce::published;
 
 /// Judges a recorded conversation.
@@ -32,6 +32,8 @@ use super::reduce::published;
 /// A run.jsonl gets the same verdicts as in the run that wrote it. A capture from elsewhere, one JSON object
 /// per line with t, conn, dir and msg or raw, is judged by the always-on checks: those for agents if its first
 /// line has c2a or a2c.
+///
+/// `--of clients` judges what the clients of an AHP host have sent, by checks of their own.
 ///
 /// Connection logs of VS Code and other AHP software (lines with `_ahpLog`) are judged together: give several,
 /// or a folder of them. Rules that depend on the order of messages of different connections within one
@@ -46,6 +48,8 @@ pub struct JudgeArguments {
     #[arg(long, value_name = "VERSION", value_parser = assumed)]
     assume: Option<Version>,
     #[command(flatten)]
+    subject: SubjectOption,
+    #[command(flatten)]
     threshold: FailureThreshold,
     /// How much to print: brief (failures by cause), full (everything), json (one JSON object)
     #[arg(long, value_name = "FORMAT", value_parser = options::format, default_value = "brief", help_heading = "Judging")]
@@ -58,14 +62,16 @@ pub struct JudgeArguments {
 impl JudgeArguments {
     pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let fail_on = self.threshold.fail_on();
+        let subject = self.subject.subject().map_err(CommandStop::usage)?;
         let (judged, kept) = match captures::open(&self.files)? {
             CaptureInput::Capture(name, input) => {
-                let judged = replay::judge(input, self.assume, fail_on)
+                let judged = replay::judge_subject(input, self.assume, fail_on, &subject)
                     .map_err(|error| CommandStop::usage(format!("{name}:{error}")))?;
                 (judged, TranscriptPlace::File(name))
             }
             CaptureInput::Logs(logs) => {
-                (judge_logs(&logs, self.assume, fail_on), TranscriptPlace::Logs(Arc::from(logs)))
+                let judged = judge_logs_of(&logs, self.assume, fail_on, &subject);
+                (judged, TranscriptPlace::Logs(Arc::from(logs)))
             }
         };
         let quotes = judged.version.map_or_else(RuleQuotes::newest, RuleQuotes::of);

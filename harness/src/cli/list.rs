@@ -16,10 +16,11 @@ use crate::oracle::all_checks;
 use crate::report::event::RunHeader;
 use crate::report::summary::word;
 use crate::run::plan::PlannedScenario;
+use crate::scenario::capability::CAPABILITIES;
 use crate::scenario::pattern::OPERATORS;
 use crate::scenario::render;
 use crate::scenario::verbs::VERBS;
-use crate::wire::protocol::Protocol;
+use crate::wire::protocol::{DispatchRight, MethodKind, Protocol, ProtocolMethod};
 use crate::wire::version::Version;
 
 use super::context::CliContext;
@@ -64,6 +65,9 @@ enum ListSubject {
     Steps,
     Operators,
     Tags,
+    Actions,
+    Methods,
+    Capabilities,
     Versions,
 }
 
@@ -135,6 +139,18 @@ impl ListArguments {
                     .map(|(tag, count)| row(tag, "", &format!("{count} scenarios")))
                     .collect()
             }
+            ListSubject::Actions => {
+                let all = newest().flat_map(Protocol::actions);
+                all.map(|it| row(&it.action_type, it.channel.family(), right(it.dispatch)))
+                    .collect()
+            }
+            ListSubject::Methods => {
+                let all = newest().flat_map(Protocol::methods);
+                all.map(|it| row(&it.name, kind(it.kind), sender(it))).collect()
+            }
+            ListSubject::Capabilities => {
+                CAPABILITIES.iter().map(|it| row(it.name, "", &it.shown.to_string())).collect()
+            }
             ListSubject::Versions => {
                 let versions = Protocol::all_played().iter().chain([&Version::ACP_1]);
                 let counted = |version: &Version| {
@@ -147,6 +163,40 @@ impl ListArguments {
                 versions.filter_map(counted).collect()
             }
         })
+    }
+}
+
+/// Returns the newest tables for hosts, and those for agents.
+fn newest() -> impl Iterator<Item = &'static Protocol> {
+    let versions = Protocol::all_played().first().into_iter().chain([&Version::ACP_1]);
+    versions.filter_map(|version| Protocol::of(*version))
+}
+
+/// Returns who may dispatch an action.
+pub(super) fn right(right: DispatchRight) -> &'static str {
+    match right {
+        DispatchRight::Client => "dispatched by clients and the host",
+        DispatchRight::Host => "dispatched by the host alone",
+        DispatchRight::Disputed => {
+            "dispatched by the host; whether clients may dispatch it is disputed"
+        }
+    }
+}
+
+/// Returns who sends a method.
+pub(super) fn sender(row: &ProtocolMethod) -> &'static str {
+    match (row.from_client, row.from_host) {
+        (true, true) => "sent by either side",
+        (true, false) => "sent by clients",
+        _ => "sent by the host",
+    }
+}
+
+/// Returns the kind of a method in a word.
+pub(super) fn kind(kind: MethodKind) -> &'static str {
+    match kind {
+        MethodKind::Request => "request",
+        MethodKind::Notification => "notification",
     }
 }
 

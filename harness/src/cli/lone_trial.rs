@@ -180,7 +180,7 @@ impl HostWatch {
         let idle = (took + took / 4 + GRACE).min(MAX_IDLE);
         self.unless_stopped(tokio::time::sleep(idle)).await;
         let Some(remote) = self.remote.clone() else { return false };
-        let trouble = remote.trouble(&self.offers, self.limit).await;
+        let trouble = self.unless_stopped(remote.trouble(&self.offers, self.limit)).await.flatten();
         if let Some(what) = &trouble {
             let reason = format!(
                 "not played: the host {what} by itself, within {idle:.1?} of its start, without being used"
@@ -195,7 +195,8 @@ impl HostWatch {
     pub(super) async fn fresh(&mut self) {
         let Some(remote) = self.remote.clone().filter(|remote| remote.restarts()) else { return };
         (self.sentinel, self.cut_at) = (None, None);
-        match remote.again().await {
+        let again = self.unless_stopped(remote.again(false)).await;
+        match again.unwrap_or_else(|| Err("the run was ended".to_owned())) {
             Ok(()) => self.open_sentinel(),
             Err(why) => drop(self.gone.get_or_insert(format!("not played: {why}"))),
         }

@@ -4,19 +4,21 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::report::html::index::index;
 use crate::report::matrix::{CertificateBrief, matrix};
 
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 
-/// Compares certificates in a Markdown page: one row per host, one column per profile.
+/// Compares certificates: one row per host, one column per profile. The page is Markdown, or HTML if the name of
+/// its file ends with `.html`; the HTML page also compares the broken rules.
 #[derive(Args, Debug)]
 pub struct MatrixArguments {
     /// Folders that `certify` wrote, or certificate.json files
     #[arg(required = true)]
     certificates: Vec<PathBuf>,
-    /// The file for the page, from which its links are relative [default: standard output]
+    /// The file for the page, Markdown or `.html`; its links are relative to its folder [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -36,7 +38,9 @@ impl MatrixArguments {
             let link = if page.exists() { near.display().to_string() } else { String::new() };
             briefs.push((link, brief));
         }
-        let page = matrix(&briefs);
+        let html =
+            self.out.as_deref().is_some_and(|path| path.extension().is_some_and(|it| it == "html"));
+        let page = if html { index(&briefs) } else { matrix(&briefs) };
         match &self.out {
             None => context.say(&page),
             Some(path) => std::fs::write(path, page).map_err(|error| {

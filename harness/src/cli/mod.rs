@@ -5,6 +5,7 @@
 //! Start at [`run`].
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -12,6 +13,7 @@ mod again;
 mod agent;
 mod agent_check;
 mod agent_profile;
+mod agent_recipes;
 mod agent_variants;
 mod agents;
 mod aim;
@@ -32,6 +34,7 @@ mod fuse;
 mod fuzz;
 mod fuzz_target;
 mod hunt;
+mod hunt_draw;
 mod hunt_summary;
 mod interrupt;
 mod judge;
@@ -66,16 +69,25 @@ mod versions;
 mod view;
 mod wire_mutants;
 
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
+
 use context::CliContext;
 use exit::{CommandExit, CommandStop};
 
 /// Conformance harness for hosts of the Agent Host Protocol (AHP).
 #[derive(Debug, Parser)]
-#[command(name = "ahp-harness", version, about, long_about = LONG, after_help = CODES)]
+#[command(name = "ahp-harness", version, long_version = VERSIONS.as_str(), about, long_about = LONG, after_help = CODES)]
 struct CommandLine {
     #[command(subcommand)]
     command: CliCommand,
 }
+
+/// The version of the program and of the protocols that it supports.
+static VERSIONS: LazyLock<String> = LazyLock::new(|| {
+    let names: Vec<String> = Protocol::all_played().iter().map(Version::to_string).collect();
+    format!("{}\nAHP {}\nACP 1", env!("CARGO_PKG_VERSION"), names.join(", "))
+});
 
 const LONG: &str = "\
 Conformance harness for hosts of the Agent Host Protocol (AHP).
@@ -91,7 +103,8 @@ transcript that prove it. Without a target it plays against its own reference ho
 const CODES: &str = "\
 Exit codes:
     0  everything that was played passed
-    1  a rule is broken, a scenario could not be tested, or nothing of a capture could be judged
+    1  a rule is broken, a scenario could not be tested, a certificate is incomplete, or nothing of a
+       capture could be judged
     2  the command line, a scenario or a baseline has a mistake, or a selection matches nothing
     3  the target could not be reached, closed in the handshake, or speaks no common version
    70  a fault of the harness
@@ -160,6 +173,7 @@ impl CliCommand {
             CliCommand::Certify(certify) => certify.run.starts_processes(),
             CliCommand::Fuzz(fuzz) => fuzz.starts_processes(),
             CliCommand::Reducers(reducers) => reducers.starts_processes(),
+            CliCommand::Agent(agent) => agent.starts_processes(),
             _ => false,
         }
     }

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::agent::script::EXTRAS;
 use crate::fault::FaultKind;
 use crate::report::console::ConsoleDetail;
+use crate::report::judged_subject::JudgedSubject;
 use crate::report::summary::word;
 use crate::run::settings::HostSetting;
 use crate::scenario::parse::read_duration;
@@ -64,6 +65,48 @@ pub fn report(text: &str) -> Result<ReportOption, String> {
     }
 }
 
+/// The party of a conversation that is judged.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SubjectOption {
+    /// The party to judge: host, or clients
+    #[arg(
+        long = "of",
+        value_name = "PARTY",
+        value_enum,
+        default_value_t,
+        help_heading = "Judging"
+    )]
+    party: PartyName,
+    /// Judge only this client: a clientId, or the name of a connection
+    #[arg(long, value_name = "NAME", help_heading = "Judging")]
+    client: Option<String>,
+}
+
+/// A party on the command line.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
+enum PartyName {
+    // Comments here and no docs, which would make the help of every option a paragraph.
+    // The host, or the agent.
+    #[default]
+    Host,
+    // Whoever connects to the host.
+    Clients,
+}
+
+impl SubjectOption {
+    /// Returns the party.
+    ///
+    /// # Errors
+    /// Returns a message if a client is named, but the host is judged.
+    pub fn subject(&self) -> Result<JudgedSubject, String> {
+        match (self.party, &self.client) {
+            (PartyName::Host, Some(_)) => Err("`--client` needs `--of clients`".to_owned()),
+            (PartyName::Host, None) => Ok(JudgedSubject::default()),
+            (PartyName::Clients, client) => Ok(JudgedSubject::clients(client.clone())),
+        }
+    }
+}
+
 /// The weight from which on a broken rule makes a run fail.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FailureThreshold {
@@ -99,10 +142,17 @@ pub fn format(text: &str) -> Result<ConsoleDetail, String> {
     }
 }
 
-/// Parses a duration with a unit.
+/// Parses a duration: a number with a unit, or minutes and seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let found = read_duration(text).filter(|duration| !duration.is_zero());
-    found.ok_or_else(|| "expected a duration such as `500ms` or `2s`".to_owned())
+    let found = match text.split_once('m') {
+        Some((minutes, seconds)) if seconds.starts_with(|c: char| c.is_ascii_digit()) => {
+            let minutes = read_duration(&format!("{minutes}m"));
+            minutes.zip(read_duration(seconds)).and_then(|(one, other)| one.checked_add(other))
+        }
+        _ => read_duration(text),
+    };
+    let found = found.filter(|duration| !duration.is_zero());
+    found.ok_or_else(|| "expected a duration such as `500ms`, `2s` or `9m30s`".to_owned())
 }
 
 /// Parses a protocol version that the harness supports.
@@ -192,5 +242,23 @@ pub fn credential(text: &str) -> Result<(String, String), String> {
             Ok((resource.to_owned(), token.to_owned()))
         }
         _ => Err("expected RESOURCE=TOKEN".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_may_have_minutes_and_seconds() {
+        let check = |text: &str, expected: Option<Duration>| {
+            assert_eq!(duration(text).ok(), expected, "{text}");
+        };
+        check("500ms", Some(Duration::from_millis(500)));
+        check("9m30s", Some(Duration::from_secs(570)));
+        check("30m", Some(Duration::from_secs(1800)));
+        for wrong in ["", "0s", "5", "9m30", "m30s", "1m2m3s", "18446744073709551615m1s"] {
+            check(wrong, None);
+        }
     }
 }

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use crate::host::{SansIoHost, door};
 use crate::peer::errand::ClientErrand;
 use crate::peer::guise::ClientGuise;
-use crate::run::driver::{self, HostControl};
+use crate::run::driver::{self, ControlResult, HostControl};
 use crate::run::play::{ScenarioPlay, ScenarioVerdict};
 use crate::run::side::AgentSide;
 use crate::transport::below::AgentHub;
@@ -107,7 +107,7 @@ struct AgentSurroundings<'a> {
 }
 
 impl HostControl for AgentSurroundings<'_> {
-    fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+    fn restart(&self, _: bool) -> ControlResult<'_> {
         Box::pin(async { Err("the agent is restarted for each connection".to_owned()) })
     }
 
@@ -142,8 +142,8 @@ struct OutsideHost<'a> {
 }
 
 impl HostControl for OutsideHost<'_> {
-    fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
-        Box::pin(self.remote.again())
+    fn restart(&self, crash: bool) -> ControlResult<'_> {
+        Box::pin(self.remote.again(crash))
     }
 
     fn release(&self, hold: &str) {
@@ -155,7 +155,7 @@ impl HostControl for OutsideHost<'_> {
 }
 
 impl HostControl for ServedHost {
-    fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+    fn restart(&self, _: bool) -> ControlResult<'_> {
         Box::pin(async {
             ServedHost::restart(self).await;
             Ok(())

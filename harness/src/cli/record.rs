@@ -21,22 +21,23 @@ use crate::report::connection_logs::LogWriter;
 use crate::report::console::{ConsoleReport, TranscriptPlace};
 use crate::report::event::{CheckLine, FORMAT};
 use crate::report::jsonl::RunWriter;
+use crate::report::judged_subject::JudgedSubject;
 use crate::report::redact::{SecretRedactor, secrets_of_header, secrets_of_target};
 use crate::report::rule_quotes::RuleQuotes;
-use crate::report::summary::RunSummary;
 use crate::run::mint::iso8601;
 use crate::run::play::{CountingRecorder, TranscriptRecorder};
 use crate::transcript::{ClosingSide, ConnectionEvent};
 use crate::verdict::Finding;
+use crate::wire::version::ProtocolStandard;
 
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::interrupt::{in_time, signalled};
 use super::log_folder;
-use super::options::{self, FailureThreshold};
+use super::options::{self, FailureThreshold, SubjectOption};
 use super::target::shown;
 
-/// Records between clients and their host: forwards everything, writes it to a capture and judges it.
+/// Records between clients and their host: forwards everything, writes it to a capture and judges the host, or with `--of clients` the clients.
 ///
 /// Point your clients at the address that it prints. Bytes are forwarded unchanged, pings included. Findings
 /// are shown at once. Ctrl-C ends the recording, with a summary and a complete file.
@@ -71,6 +72,8 @@ pub struct RecordArguments {
     /// frame of the host, and replace it in all output (repeatable)
     #[arg(long, value_name = "TEXT")]
     secret: Vec<String>,
+    #[command(flatten)]
+    subject: SubjectOption,
     #[command(flatten)]
     threshold: FailureThreshold,
     /// Print nothing about connections
@@ -130,6 +133,7 @@ impl RecordArguments {
                 "expected a loopback address, found `{address}` (hint: clients that connect use your tokens)"
             )));
         }
+        let subject = self.subject.subject().map_err(CommandStop::usage)?;
         let mut headers = self.header.clone();
         headers.extend(
             self.token.iter().map(|token| ("Authorization".to_owned(), format!("Bearer {token}"))),
@@ -143,7 +147,7 @@ impl RecordArguments {
         let (proxy, noted) = RecordProxy::new(upstream, relay, redactor.clone())
             .map_err(CommandStop::unreachable)?;
         let writer = self.writer(context, &redactor)?;
-        in_time(None, self.recorded(context, &redactor, &proxy, noted, writer))
+        in_time(None, self.recorded(context, &redactor, (&proxy, noted), writer, &subject))
     }
 
     fn writer(
@@ -180,9 +184,9 @@ impl RecordArguments {
         &self,
         context: &CliContext,
         redactor: &SecretRedactor,
-        proxy: &Arc<RecordProxy>,
-        noted: UnboundedReceiver<TimedNote>,
+        (proxy, noted): (&Arc<RecordProxy>, UnboundedReceiver<TimedNote>),
         writer: Option<CaptureSink>,
+        subject: &JudgedSubject,
     ) -> CommandOutcome {
         let listener = TcpListener::bind(self.listen).await.map_err(|error| {
             CommandStop::usage(format!("cannot listen on {}: {error}", self.listen))
@@ -203,7 +207,7 @@ impl RecordArguments {
             Some(writer) => writer.recorder(),
             None => Box::new(CountingRecorder::default()) as Box<dyn TranscriptRecorder>,
         };
-        let journal = RecordJournal::new(recorder, redactor.clone());
+        let journal = RecordJournal::of(recorder, redactor.clone(), subject);
         let said = RecordMessage {
             context: context.clone(),
             console: console.clone(),
@@ -224,7 +228,7 @@ impl RecordArguments {
             .await
             .map_err(|error| CommandStop::fault(format!("the judging task died: {error}")))?;
         let counts = journal.counts;
-        let mut summary = RunSummary::new(self.threshold.fail_on());
+        let mut summary = subject.summary(ProtocolStandard::Ahp, self.threshold.fail_on());
         let lines: Vec<CheckLine> = journal.finish().iter().map(CheckLine::from).collect();
         summary.add_checks("the recording", &lines);
         let findings = console.findings(&summary);

@@ -25,6 +25,7 @@ use crate::wire::version::Version;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
+use super::interrupt::TimeBudget;
 use super::official;
 use super::options::{self, ReportOption};
 use super::reduce::published;
@@ -55,6 +56,9 @@ pub struct ReducersArguments {
     /// The limit for each answer of the subject
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = options::duration)]
     timeout: Duration,
+    /// End the comparison after this time
+    #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = options::duration)]
+    budget: Duration,
     /// Compare only these reducers, for example `chat,session` [default: all]
     #[arg(long, value_name = "REDUCERS", value_delimiter = ',', value_parser = reducer)]
     only: Vec<ChannelKind>,
@@ -120,11 +124,17 @@ impl ReducersArguments {
             true => official::command(self.spec)?,
             false => self.subject.replace("{spec}", &self.spec.to_string()),
         };
-        let mut subject = SubjectProcess::new(command, self.timeout)?;
+        context.error(&format!("ends after {:?} at the latest (`--budget`)\n", self.budget));
+        let budget = TimeBudget::begin(self.budget);
+        let mut subject = SubjectProcess::new(command, self.timeout, budget)?;
         let mut progress = |at: HoldProgress| context.progress(&show::progress(&at));
         let mut held = hold(&mut subject, &vectors, &options, &mut progress);
         context.progress("");
         subject.close();
+        let over = subject.stopped() && !subject.interrupted();
+        if over {
+            context.error("note: the time budget was over before everything was compared\n");
+        }
         let stale = baseline.settle(&mut held);
         if let Some(why) = &held.unusable {
             self.write_reports(&held, &defects, CommandExit::Unreachable)?;
@@ -133,7 +143,7 @@ impl ReducersArguments {
         }
         let written = self.write_cases(&held)?;
         context.say(&show::console(&held, &written, context.style));
-        if self.update_baseline && !subject.interrupted() {
+        if self.update_baseline && !subject.stopped() {
             return self.update(context, &baseline, &defects, &held);
         }
         for line in &stale {
@@ -141,7 +151,7 @@ impl ReducersArguments {
         }
         let code = match () {
             () if subject.interrupted() => CommandExit::Interrupted,
-            () if held.failed() || !stale.is_empty() => CommandExit::Failed,
+            () if held.failed() || !stale.is_empty() || over => CommandExit::Failed,
             () => CommandExit::Ok,
         };
         self.write_reports(&held, &defects, code)?;

@@ -32,7 +32,7 @@ use crate::wire::version::Version;
 
 use super::aim::PlayTarget;
 use super::fuse::RunFuse;
-use super::interrupt::{ended_by, interrupts};
+use super::interrupt::{TimeBudget, ended_by, interrupts};
 use super::lone_trial::{GRACE, HostWatch, LonePlayer, RECENT, TrialResults, trials};
 use super::reports::RunReports;
 use super::run::RunArguments;
@@ -94,10 +94,10 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         target: &'r PlayTarget,
         header: &'r RunHeader,
         (baseline, reports): (&'r mut FailureBaseline, &'r mut RunReports<'c>),
-        due: Option<(Instant, Duration)>,
+        budget: Option<TimeBudget>,
     ) -> ScenarioScheduler<'r, 'c> {
         let interrupted = interrupts();
-        let stopped = ended_by(interrupted.clone(), due.map(|(due, _)| due));
+        let stopped = ended_by(interrupted.clone(), budget);
         let remote = match target {
             PlayTarget::Remote(remote, _) => Some(Arc::clone(remote)),
             _ => None,
@@ -113,7 +113,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             reports,
             interrupted,
             stopped,
-            budget: due.map(|(_, budget)| budget),
+            budget: budget.map(|budget| budget.total),
             number: 0,
             fuse: RunFuse::default(),
             watch,

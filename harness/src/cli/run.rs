@@ -38,7 +38,7 @@ use super::context::{CliContext, wall_clock};
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::first_look::CliFirstLook;
-use super::interrupt::in_time;
+use super::interrupt::{TimeBudget, in_time};
 use super::options::{self, FailureThreshold, ReportOption, RunReport, SpecOption};
 use super::place::PlayPlace;
 use super::reports::RunReports;
@@ -318,7 +318,11 @@ impl RunArguments {
             }
             None => FailureBaseline::default(),
         };
-        in_time(self.budget(), self.play(context, &entries, baseline))
+        let budget = self.budget().map(TimeBudget::begin);
+        if let Some(budget) = budget.filter(|_| !self.dry_run) {
+            context.error(&format!("ends after {:?} at the latest (`--budget`)\n", budget.total));
+        }
+        in_time(budget, self.play(context, &entries, baseline, budget))
     }
 
     async fn play(
@@ -326,10 +330,12 @@ impl RunArguments {
         context: &CliContext,
         entries: &[&SuiteEntry],
         baseline: FailureBaseline,
+        budget: Option<TimeBudget>,
     ) -> CommandOutcome {
         let target = self.target(context).await?;
         let mut orphans = None;
-        let outcome = self.played(context, entries, baseline, &target, &mut orphans).await;
+        let outcome =
+            self.played(context, entries, (baseline, budget), &target, &mut orphans).await;
         if let PlayTarget::Remote(remote, behind) = &target {
             remote.stop().await;
             let names = |found: Vec<String>| (!found.is_empty()).then(|| found.join(", "));
@@ -414,7 +420,7 @@ impl RunArguments {
         &self,
         context: &CliContext,
         entries: &[&SuiteEntry],
-        mut baseline: FailureBaseline,
+        (mut baseline, budget): (FailureBaseline, Option<TimeBudget>),
         target: &PlayTarget,
         orphans: &mut Option<OrphanReaper>,
     ) -> CommandOutcome {
@@ -422,14 +428,13 @@ impl RunArguments {
             ProtocolStandard::Ahp => Protocol::known(),
             ProtocolStandard::Acp => &[Version::ACP_1],
         };
-        let due = self.budget().map(|budget| (Instant::now() + budget, budget));
         let offers = match self.spec.and_then(SpecOption::one) {
             Some(version) => vec![version],
             None => spoken_of(entries, known),
         };
         let newest = offers.first().copied();
         let newest = newest.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
-        let look = self.first_look(context, target, &offers).await?;
+        let look = self.first_look(context, target, &offers, budget).await?;
         let CliFirstLook { header, probed, .. } = &look;
         let version = header.version.parse().unwrap_or(newest);
         let abilities = self.abilities(target, version, header);
@@ -444,13 +449,10 @@ impl RunArguments {
             return Err(CommandStop::unreachable(error));
         }
         reports.header(header, planned.len() * usize::from(self.repeat), self.format);
-        if let Some(budget) = self.budget() {
-            context.error(&format!("ends after {budget:?} at the latest (`--budget`)\n"));
-        }
         let began = Instant::now();
         *orphans = self.starts_processes().then(OrphanReaper::adopt);
         let rounds =
-            ScenarioScheduler::new(self, target, header, (&mut baseline, &mut reports), due);
+            ScenarioScheduler::new(self, target, header, (&mut baseline, &mut reports), budget);
         let interrupted = rounds.play(&planned, self.repeat).await;
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = to_mend(reports.causes());
         if self.in_order {

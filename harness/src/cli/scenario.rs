@@ -87,13 +87,19 @@ impl FromCapture {
     ) -> Result<Vec<(u64, TranscriptLine)>, CommandStop> {
         let mut reader = TranscriptReader::new(input);
         let mut lines = Vec::new();
-        let mut cases = false;
+        let (mut cases, mut bytes) = (false, 0);
         loop {
             match reader.next_event() {
                 Ok(Some((number, line))) => {
                     cases |= line.case.is_some();
                     if line.case == self.case && lines.len() <= convert::MAX_EVENTS {
-                        lines.push((number, line));
+                        let line = (number, line);
+                        bytes += convert::bytes([&line]);
+                        lines.push(line);
+                    }
+                    if bytes > convert::MAX_BYTES {
+                        // The conversation is too long, whatever follows.
+                        break;
                     }
                 }
                 Ok(None) => break,

@@ -1,6 +1,5 @@
 //! `ahp-harness show`: shows the conversation of a scenario on the terminal.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
@@ -14,6 +13,11 @@ use crate::report::summary::OWN_FRAMES;
 
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::files;
+
+/// The maximum number of bytes of a frame, with `--all` and without.
+const WHOLE: usize = 300_000;
+const SHORT: usize = 3_000;
 
 /// Shows the conversation of a scenario of a run: the messages, and those that prove the findings.
 ///
@@ -38,23 +42,30 @@ pub struct ShowArguments {
 impl ShowArguments {
     pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let name = self.file.display();
-        let input = File::open(&self.file)
-            .map_err(|error| CommandStop::usage(format!("`{name}` could not be read: {error}")))?;
+        let input = files::open(&self.file)?;
         let found = finished::one(BufReader::new(input), &self.case)
             .map_err(|error| CommandStop::usage(format!("{name}: {error}")))?;
         let Some((report, conversation)) = found else {
             return Err(CommandStop::usage(format!("`{name}` has no scenario `{}`", self.case)));
         };
         let proofs = proofs(&report);
-        let mut rows = conversation.marked(&proofs, self.all);
+        let mut rows = conversation.marked(&proofs, if self.all { WHOLE } else { SHORT });
         if let Some(client) = &self.client {
             rows.retain(|row| row.client == *client);
         }
-        let detail = if self.all { FrameDetail::All } else { FrameDetail::Proofs };
+        let proven = rows.iter().any(|row: &ConversationLine| row.role != LineRole::Beside);
+        let detail = match proven {
+            _ if self.all => FrameDetail::All,
+            true => FrameDetail::Proofs,
+            // Without evidence there is nothing to fold around.
+            false => FrameDetail::Summaries,
+        };
         context.say(&findings(&report, &proofs));
         context.say(&drawing::text(&rows, detail, context.style));
-        if rows.iter().all(|row: &ConversationLine| row.role == LineRole::Beside) {
-            context.say("no message of this scenario proves a finding\n");
+        if !proven {
+            context.say(
+                "no message of this scenario proves a finding (hint: `--all` shows the frames)\n",
+            );
         }
         Ok(CommandExit::Ok)
     }

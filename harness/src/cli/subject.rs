@@ -15,6 +15,7 @@ use tokio::io::BufReader;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::reducers::exchange::{
@@ -23,6 +24,7 @@ use crate::reducers::exchange::{
 use crate::transport::child;
 
 use super::exit::CommandStop;
+use super::interrupt::{TimeBudget, ended_by, interrupts};
 use super::target::shell;
 
 /// The maximum length of an answer to any question, in bytes.
@@ -59,7 +61,8 @@ struct SubjectProcessState {
     limit: Duration,
     running: Option<RunningSubject>,
     patience: u32,
-    interrupted: bool,
+    interrupted: watch::Receiver<bool>,
+    stopped: watch::Receiver<bool>,
 }
 
 /// A running process and its children. All of them are killed when this value is dropped.
@@ -78,24 +81,39 @@ impl SubjectProcess {
     ///
     /// # Errors
     /// Returns an error if the runtime cannot be started.
-    pub fn new(command: String, limit: Duration) -> Result<SubjectProcess, CommandStop> {
+    pub(super) fn new(
+        command: String,
+        limit: Duration,
+        budget: TimeBudget,
+    ) -> Result<SubjectProcess, CommandStop> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| CommandStop::fault(format!("no runtime: {error}")))?;
+        // The listener exists from now on, so that a signal between two questions is not lost.
+        let entered = runtime.enter();
+        let interrupted = interrupts();
+        let stopped = ended_by(interrupted.clone(), Some(budget));
+        drop(entered);
         let inner = SubjectProcessState {
             command,
             limit,
             running: None,
             patience: PATIENCE,
-            interrupted: false,
+            interrupted,
+            stopped,
         };
         Ok(SubjectProcess { runtime, inner, careful: 0 })
     }
 
     /// Returns whether the user has interrupted the command.
     pub fn interrupted(&self) -> bool {
-        self.inner.interrupted
+        *self.inner.interrupted.borrow()
+    }
+
+    /// Returns whether the user has interrupted the command, or the time budget is over.
+    pub fn stopped(&self) -> bool {
+        *self.inner.stopped.borrow()
     }
 
     /// Closes the input of the subject, waits for its end, and kills it after a timeout.
@@ -164,12 +182,12 @@ impl SubjectProcessState {
             return (Vec::new(), Some(ExchangeError::GivenUp));
         };
         tokio::select! {
-            result = running.exchange(questions, self.limit) => result,
-            _ = tokio::signal::ctrl_c() => {
-                self.interrupted = true;
+            biased;
+            _ = self.stopped.wait_for(|stopped| *stopped) => {
                 self.patience = 0;
                 (Vec::new(), Some(ExchangeError::GivenUp))
             }
+            result = running.exchange(questions, self.limit) => result,
         }
     }
 

@@ -200,6 +200,11 @@ impl RemoteHost {
         self.command.is_some() || self.restart_command.is_some()
     }
 
+    /// Returns whether the harness can kill the host and start it again.
+    pub(super) fn crashes(&self) -> bool {
+        self.command.is_some() && self.restart_command.is_none()
+    }
+
     /// Returns the URL without its secrets, which are the query and the user part.
     pub fn shown(&self) -> String {
         shown(&self.url)
@@ -237,7 +242,7 @@ impl RemoteHost {
     /// Returns the reason why the host did not come back.
     pub(super) async fn recover(&self, offers: &[String], limit: Duration) -> Result<(), String> {
         if self.restarts() {
-            return self.again().await;
+            return self.again(false).await;
         }
         let (answering, returning) = (limit * ANSWERING, limit * RETURNING);
         let returned = async {
@@ -251,8 +256,9 @@ impl RemoteHost {
         self.configure().await
     }
 
-    /// Restarts the host and returns when the host accepts connections again.
-    pub(super) async fn again(&self) -> Result<(), String> {
+    /// Restarts the host and returns when the host accepts connections again. `crash` says whether to kill the
+    /// host's process instead of asking it to end; a user's restart command decides this itself.
+    pub(super) async fn again(&self, crash: bool) -> Result<(), String> {
         if let Some(command) = &self.restart_command {
             let status = restarting(command).await;
             match status {
@@ -267,8 +273,10 @@ impl RemoteHost {
             return Err("there is no command that restarts it".to_owned());
         };
         let mut held = self.process.lock().await;
-        if let Some(process) = held.take() {
-            ended(process).await;
+        match held.take() {
+            Some(process) if crash => killed(process).await,
+            Some(process) => ended(process).await,
+            None => {}
         }
         let (process, _) = launch(command, Some(self.url.clone()), &self.said).await?;
         *held = Some(process);
@@ -288,6 +296,11 @@ async fn ended(mut process: ChildProcess) {
         }
     };
     let _ = timeout(ENDING, gone).await;
+    killed(process).await;
+}
+
+/// Kills a process group.
+async fn killed(mut process: ChildProcess) {
     process.kill();
     let _ = process.child().kill().await;
 }

@@ -1,6 +1,5 @@
 //! `ahp-harness view`: shows a run, capture or log as a page for a browser.
 
-use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,6 +8,8 @@ use crate::report::conversation::DrawnConversation;
 use crate::report::html::viewer::viewer;
 use crate::report::judge_logs::judge_logs;
 use crate::report::replay;
+use crate::report::viewed::{ViewReading, ViewedScenario};
+use crate::transcript::reader::TranscriptReader;
 use crate::verdict::FailOn;
 
 use super::captures::{self, CaptureInput};
@@ -17,8 +18,6 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// The maximum number of messages that a page shows.
 const MAX_ROWS: usize = 20_000;
-/// The maximum number of bytes of a frame that a page shows.
-const FRAME: usize = 1_500;
 
 /// Makes a page of a run.jsonl, a capture or connection logs: a lane for each client, the host and the agent,
 /// filters, and the findings.
@@ -27,6 +26,9 @@ pub struct ViewArguments {
     /// The file; several files or a folder if they are connection logs
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Show only this scenario of a run
+    #[arg(long, value_name = "ID")]
+    case: Option<String>,
     /// The file for the page
     #[arg(long, value_name = "FILE", default_value = "view.html")]
     out: PathBuf,
@@ -35,37 +37,41 @@ pub struct ViewArguments {
 impl ViewArguments {
     pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let wrong = |name: &str, error: String| CommandStop::usage(format!("{name}: {error}"));
-        let (name, conversation, judged, left_out) = match captures::open(&self.files)? {
+        let (name, mut scenarios, judged, left_out) = match captures::open(&self.files)? {
             CaptureInput::Capture(name, input) => {
-                let mut lines = Vec::new();
-                let mut left_out = 0;
-                for (number, line) in (1..).zip(input.lines()) {
-                    let line = line.map_err(|error| wrong(&name, error.to_string()))?;
-                    match lines.len() < MAX_ROWS {
-                        true => lines.push((number, line)),
-                        false => left_out += 1,
-                    }
+                let mut reading = ViewReading::new(self.case.as_deref(), MAX_ROWS);
+                let mut reader = TranscriptReader::new(input);
+                // The judgement below reports a line that cannot be read.
+                while let Ok(Some((number, line))) = reader.next_line() {
+                    reading.line(number, line);
                 }
                 let CaptureInput::Capture(_, again) = captures::open(&self.files)? else {
                     return Err(wrong(&name, "it changed while it was read".to_owned()));
                 };
                 let judged = replay::judge(again, None, FailOn::default())
                     .map_err(|error| wrong(&name, error.to_string()))?;
-                let lines = lines.iter().map(|(number, text)| (*number, text.as_str()));
-                (name, DrawnConversation::of(lines), judged, left_out)
+                let left_out = reading.left_out;
+                (name, reading.finish(), judged, left_out)
             }
             CaptureInput::Logs(logs) => {
                 let lines = logs.as_capture();
                 let left_out = lines.len().saturating_sub(MAX_ROWS) as u64;
                 let conversation = DrawnConversation::of_lines(lines.into_iter().take(MAX_ROWS));
                 let judged = judge_logs(&logs, None, FailOn::default());
-                (format!("{} logs", logs.files.len()), conversation, judged, left_out)
+                let name = format!("{} logs", logs.files.len());
+                (name, vec![ViewedScenario::of_capture(conversation)], judged, left_out)
             }
         };
-        let rows = conversation.all(FRAME);
-        std::fs::write(&self.out, viewer(&name, &rows, &judged, left_out))
+        if let Some(case) =
+            self.case.as_ref().filter(|_| scenarios.iter().all(|it| it.rows.is_empty()))
+        {
+            return Err(wrong(&name, format!("it has no messages of a scenario `{case}`")));
+        }
+        scenarios.iter_mut().for_each(|it| it.mark(&judged));
+        std::fs::write(&self.out, viewer(&name, &scenarios, &judged, left_out))
             .map_err(|error| wrong(&self.out.display().to_string(), error.to_string()))?;
-        context.say(&format!("{} lines of {name}: {}\n", rows.len(), self.out.display()));
+        let lines: usize = scenarios.iter().map(|it| it.rows.len()).sum();
+        context.say(&format!("{lines} lines of {name}: {}\n", self.out.display()));
         Ok(CommandExit::Ok)
     }
 }

@@ -30,6 +30,9 @@ pub struct WireOptions {
     /// the paths are the captures, and without paths captures are made from the suite and from generated conversations
     #[arg(long, conflicts_with_all = ["fault", "quick", "full", "write", "fuzz"])]
     wire: bool,
+    /// With `--wire`: inject faults of clients, and show which of them the checks of clients find
+    #[arg(long, requires = "wire", conflicts_with = "acp")]
+    clients: bool,
     /// With `--wire`: make only rewrites that the protocol permits, and report every finding above a note as a false finding
     #[arg(long, requires = "wire", conflicts_with_all = ["at_least", "class_at_least"])]
     legal: bool,
@@ -90,6 +93,11 @@ impl WireOptions {
                 captures
             }
         };
+        let captures: Vec<MutableCapture> = match (self.clients, paths) {
+            (true, []) => captures.into_iter().map(bases::of_clients).collect(),
+            (true, _) => captures.into_iter().map(MutableCapture::of_clients).collect(),
+            (false, _) => captures,
+        };
         let given = captures.len();
         let trial = WireTrial::new(captures, self.seed, self.count);
         if trial.captures().is_empty() {
@@ -111,13 +119,18 @@ impl WireOptions {
         };
         let (used, seed, count) = (trial.captures().len(), self.seed, self.count);
         let head = format!(
-            "`ahp-harness mutants --wire{} {} --seed {seed} --count {count}`: {used} captures of {given}",
+            "`ahp-harness mutants --wire{}{} {} --seed {seed} --count {count}`: {used} captures of {given}",
+            if self.clients { " --clients" } else { "" },
             if self.legal { " --legal" } else { "" },
             if of_agents { "--acp".to_owned() } else { format!("--spec {version}") },
         );
         let (text, verdict) = if self.legal {
-            let wanted: Vec<&LegalRewrite> =
-                chosen(&self.operator, rewrites::of(standard).map(|it| (it.name, it)).collect())?;
+            let all: Vec<_> = match self.clients {
+                true => rewrites::of_clients().collect(),
+                false => rewrites::of(standard).collect(),
+            };
+            let all = all.into_iter().map(|it| (it.name, it)).collect();
+            let wanted: Vec<&LegalRewrite> = chosen(&self.operator, all)?;
             let results = trial.rewrite(&wanted, &keep, &on_all_cores);
             let accused: usize = results.iter().map(|result| result.accused.len()).sum();
             let verdict = (accused > 0).then(|| {
@@ -128,8 +141,12 @@ impl WireOptions {
             });
             (format!("# Legal rewrites\n\n{head}\n\n{}", table::of_rewrites(&results)), verdict)
         } else {
-            let wanted: Vec<&WireOperator> =
-                chosen(&self.operator, operators::of(standard).map(|it| (it.name, it)).collect())?;
+            let all: Vec<_> = match self.clients {
+                true => operators::clients::all().collect(),
+                false => operators::of(standard).collect(),
+            };
+            let all = all.into_iter().map(|it| (it.name, it)).collect();
+            let wanted: Vec<&WireOperator> = chosen(&self.operator, all)?;
             let results = trial.mutate(&wanted, &keep, &on_all_cores);
             let below = |least: Option<usize>, per_mille: Option<usize>| {
                 least.zip(per_mille).filter(|(least, found)| *found < least * 10)

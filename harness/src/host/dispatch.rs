@@ -24,6 +24,11 @@ use crate::wire::feature::ProtocolFeature;
 use crate::wire::frame::Frame;
 use crate::wire::protocol::DispatchRight;
 
+/// The actions that the host defers while a turn is active, in versions before 0.5.0.
+const DEFERRED: &[&str] = &["session/modelChanged", "session/agentChanged"];
+/// The maximum number of deferred actions.
+const MAX_DEFERRED: usize = 1_000;
+
 /// An action that a client has dispatched and that the host has not checked yet.
 pub(super) struct DispatchedAction<'a> {
     /// The params of the `dispatchAction`.
@@ -57,6 +62,10 @@ impl RefHost {
         if !faults.all(|fault| fault.receives(self, &mut dispatched)) {
             return;
         }
+        if self.has_to_defer(conn, &dispatched) {
+            self.deferred.push((conn, params.clone()));
+            return;
+        }
         let DispatchedAction { origin, uri, action, .. } = &dispatched;
         let whole = origin.client_seq.is_u64() || origin.client_seq.is_i64();
         if !whole || action_type(action).is_empty() || !self.channels.contains_key(uri) {
@@ -65,6 +74,25 @@ impl RefHost {
         match self.judge(uri, action, origin) {
             Ok(()) => self.accept(uri, action, origin),
             Err(refusal) => self.reject(uri, action, origin, &refusal),
+        }
+    }
+
+    /// Returns whether the host has to defer an action until the turn in its session has ended. Source:
+    /// `dispatch.session.modelChanged.deferred`.
+    fn has_to_defer(&self, conn: ConnId, it: &DispatchedAction<'_>) -> bool {
+        let name = action_type(&it.action);
+        let old = !self.protocol_of(conn).has(ProtocolFeature::FlatSession);
+        let active = |chat: &String| self.state(chat)["activeTurn"].is_object();
+        old && DEFERRED.contains(&name)
+            && self.deferred.len() < MAX_DEFERRED
+            && self.keeps("dispatch.session.modelChanged.deferred")
+            && self.chats_of(&it.uri).iter().any(active)
+    }
+
+    /// Handles the deferred actions again. An action whose session still has an active turn stays deferred.
+    pub(super) fn take_deferred(&mut self) {
+        for (conn, params) in std::mem::take(&mut self.deferred) {
+            self.dispatch(conn, &params);
         }
     }
 

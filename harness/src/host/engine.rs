@@ -224,6 +224,8 @@ pub struct RefHost {
     pub(super) ids: u64,
     /// The open requests of the host to clients, by request id.
     pub(super) questions: LiteMap<u64, OpenQuestionToClient>,
+    /// The dispatches that wait until a turn has ended, each with its connection.
+    pub(super) deferred: Vec<(ConnId, Value)>,
     pub(super) asked_so_far: u64,
     /// Whether any client has ever subscribed to telemetry.
     pub(super) telemetered: bool,
@@ -294,6 +296,7 @@ impl RefHost {
             active: LiteMap::new(),
             creating: HashSet::new(),
             questions: LiteMap::new(),
+            deferred: Vec::new(),
             asked_so_far: 0,
             telemetered: false,
             stalled: false,
@@ -497,6 +500,7 @@ impl SansIoHost for RefHost {
         } else if let Some(frame) = self.chain.incoming(conn, frame) {
             self.take_frame(conn, &frame);
         }
+        self.take_deferred();
     }
 
     fn handle_held(&mut self, now: Duration, conn: ConnId, held: bool) {
@@ -529,6 +533,7 @@ impl SansIoHost for RefHost {
         self.end_running();
         self.expire_questions();
         self.play();
+        self.take_deferred();
         self.send_due();
     }
 
@@ -556,6 +561,7 @@ impl SansIoHost for RefHost {
             Some(line) => self.hear_agent(line),
             None => self.lose_agent(),
         }
+        self.take_deferred();
     }
 
     fn handle_shell(&mut self, now: Duration, terminal: &str, said: ShellEvent) {

@@ -104,7 +104,11 @@ impl RefHost {
         }
         let mut failure =
             ErrorResponse::named("UnsupportedProtocolVersion", "no offered version is supported");
-        let versions: Vec<String> = self.versions.iter().map(Version::to_string).collect();
+        let range = |version: &Version| match *version == Version::V1 {
+            true => version.to_string(),
+            false => format!("^{version}"),
+        };
+        let versions: Vec<String> = self.versions.iter().map(range).collect();
         failure.data = json!({"supportedVersions": versions});
         failure.close = true;
         Err(failure)

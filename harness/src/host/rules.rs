@@ -91,6 +91,16 @@ pub(super) const RULES: &[ActionRule] = &[
     rule("chat/inputCompleted", complete_answers, "dispatch.chat.inputCompleted.required-missing"),
     rule(
         "chat/workingDirectorySet",
+        several_directories,
+        "dispatch.chat.workingDirectory.no-capability",
+    ),
+    rule(
+        "chat/workingDirectoryRemoved",
+        several_directories,
+        "dispatch.chat.workingDirectory.no-capability",
+    ),
+    rule(
+        "chat/workingDirectorySet",
         session_directory,
         "dispatch.chat.workingDirectorySet.outside-session",
     ),
@@ -454,12 +464,22 @@ fn is_primary(facts: &RuleFacts) -> bool {
     facts.state["workingDirectories"][0] == facts.action["directory"]
 }
 
+/// Returns what the agent of a session declares about working directories; null if it declares nothing.
+fn directories_of<'a>(facts: &'a RuleFacts, session: &Value) -> &'a Value {
+    let agents = facts.host.state(ROOT)["agents"].as_array().into_iter().flatten();
+    let mut own = agents.filter(|agent| agent["provider"] == session["provider"]);
+    own.next().map_or(&Value::Null, |it| &it["capabilities"]["multipleWorkingDirectories"])
+}
+
 /// Returns whether the session's agent can replace its primary working directory.
 fn replaces_primary(facts: &RuleFacts) -> bool {
-    let agents = facts.host.state(ROOT)["agents"].as_array().into_iter().flatten();
-    let mut own = agents.filter(|agent| agent["provider"] == facts.state["provider"]);
-    let agent = own.next().unwrap_or(&Value::Null);
-    agent["capabilities"]["multipleWorkingDirectories"]["primaryReplacement"] == true
+    directories_of(facts, facts.state)["primaryReplacement"] == true
+}
+
+/// Checks that the session's agent works in several directories.
+pub(super) fn several_directories(facts: &RuleFacts) -> Result<(), String> {
+    let may = directories_of(facts, facts.session()).is_object();
+    require(may, "the agent works in one directory only")
 }
 
 fn not_primary(facts: &RuleFacts) -> Result<(), String> {

@@ -287,6 +287,20 @@ impl RefHost {
         self.leave_runs(uri);
     }
 
+    /// Removes every session and the actions kept for replay.
+    pub(super) fn forget_sessions(&mut self) {
+        self.runs.clear();
+        let chats: Vec<String> = self.chats.keys().cloned().collect();
+        for chat in chats {
+            self.chats.remove(&chat);
+            self.drop_channel(&chat);
+        }
+        let sessions: Vec<String> = self.sessions.keys().cloned().collect();
+        sessions.iter().for_each(|session| self.drop_session(session));
+        self.log.advance();
+        self.log.forget();
+    }
+
     /// Removes a channel and its subscriptions.
     pub(super) fn drop_channel(&mut self, uri: &str) {
         let kind = self.channels.remove(uri).map(|channel| channel.kind);

@@ -19,11 +19,11 @@ use crate::transcript::line::TranscriptLine;
 use crate::transcript::{BelowEvent, ConnectionEvent, SeenFrame};
 use crate::verdict::Weight;
 use crate::wire::channel::ROOT;
-use crate::wire::json::json;
+use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 use crate::wire::version::Version;
 
-use super::capture::MutableCapture;
+use super::capture::{MutableCapture, edit};
 use super::reading::{CaptureReading, FrameRole};
 
 /// The minimum number of lines: shorter conversations test almost nothing.
@@ -119,16 +119,34 @@ pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     let mut captures = Vec::new();
     for (name, lines) in found {
         let left_open = left_open(&lines);
-        let whole = MutableCapture { name: name.clone(), assume: None, lines };
-        let open = left_open.map(|lines| MutableCapture {
-            name: format!("{name}#open"),
-            assume: None,
-            lines,
-        });
+        let whole = MutableCapture::new(name.clone(), None, lines);
+        let open = left_open.map(|lines| MutableCapture::new(format!("{name}#open"), None, lines));
         captures.extend([Some(whole), open].into_iter().flatten());
     }
     captures.retain(is_clean);
     captures
+}
+
+/// Returns a capture of the suite, judged by its clients. The clients of the suite subscribe only to what a
+/// scenario needs; here each of them also subscribes to the root channel with its handshake, as clients should.
+pub fn of_clients(capture: MutableCapture) -> MutableCapture {
+    let mut capture = capture.of_clients();
+    let sent = |line: &&mut TranscriptLine| matches!(line.event, ConnectionEvent::Sent(_));
+    for line in capture.lines.iter_mut().filter(sent) {
+        edit(line, |value| {
+            let begins = value["method"] == "initialize";
+            let params = value.pointer_mut("/params").filter(|_| begins);
+            let Some(params) = params.and_then(Value::as_object_mut) else { return false };
+            let wanted = params.entry("initialSubscriptions").or_insert_with(|| json!([]));
+            let Some(wanted) = wanted.as_array_mut() else { return false };
+            let missing = !wanted.contains(&json!(ROOT));
+            if missing {
+                wanted.push(json!(ROOT));
+            }
+            missing
+        });
+    }
+    capture
 }
 
 /// Returns whether a capture can be a base.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
+use crate::report::judged_subject::JudgedSubject;
 use crate::report::replay;
 use crate::transcript::line::{self, TranscriptLine};
 use crate::transcript::reader::{CaptureUnreadable, TranscriptReader};
@@ -24,6 +25,8 @@ pub struct MutableCapture {
     pub name: String,
     /// The version of connections whose handshake the capture does not contain.
     pub assume: Option<Version>,
+    /// The party that is judged.
+    pub subject: JudgedSubject,
     /// The lines.
     pub lines: Vec<TranscriptLine>,
 }
@@ -37,6 +40,15 @@ pub struct CaptureJudgement {
 }
 
 impl MutableCapture {
+    /// Creates a capture whose host or agent is judged.
+    pub fn new(
+        name: String,
+        assume: Option<Version>,
+        lines: Vec<TranscriptLine>,
+    ) -> MutableCapture {
+        MutableCapture { name, assume, subject: JudgedSubject::default(), lines }
+    }
+
     /// Reads a capture.
     ///
     /// # Errors
@@ -48,7 +60,12 @@ impl MutableCapture {
             // The number of a scenario is removed, because `judge` would look for this scenario.
             lines.push(TranscriptLine { case: None, ..line });
         }
-        Ok(MutableCapture { name: name.to_owned(), assume: None, lines })
+        Ok(MutableCapture::new(name.to_owned(), None, lines))
+    }
+
+    /// Returns the capture, judged by its clients.
+    pub fn of_clients(self) -> MutableCapture {
+        MutableCapture { subject: JudgedSubject::clients(None), ..self }
     }
 
     /// Returns the text of the capture, as a capture file contains it.
@@ -62,7 +79,7 @@ impl MutableCapture {
 
     /// Runs the always-on checks, as `judge` does.
     pub fn judge(&self) -> CaptureJudgement {
-        let reports = replay::judge_lines(&self.lines, self.assume);
+        let reports = replay::judge_lines_of(&self.lines, self.assume, &self.subject);
         let mut judgement = CaptureJudgement::default();
         let mut heaviest = None;
         for report in &reports {

@@ -5,6 +5,7 @@
 //!
 //! Start at [`WireOperator`].
 
+use crate::oracle::JudgedParty;
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
@@ -23,7 +24,7 @@ use super::reading::{
 /// Defines the classes: each class with its variant, its name and its description.
 macro_rules! fault_classes {
     ($($class:ident $name:literal $doc:literal,)*) => {
-        /// The subject of a host's fault.
+        /// The subject of a fault of a host, an agent or a client.
         #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
         pub enum FaultClass {
             $(#[doc = $doc] $class,)*
@@ -57,6 +58,9 @@ fault_classes! {
     Reconnect "reconnect" "The answer to `reconnect`.",
     Content "content" "Texts and secrets.",
     Inserted "inserted actions" "Actions that the host should not have sent.",
+    ClientHandshakes "handshakes of clients" "The first messages of a client on a connection.",
+    ClientRequests "requests of clients" "What clients request, and how they answer.",
+    ClientDispatches "dispatches of clients" "What clients dispatch.",
     UpdateDelivery "delivery of updates" "Which updates an agent sends, and when.",
     CallMembers "members of calls" "Members of reports of tool calls that are absent or of another type.",
     CallStates "states of calls" "The sequence of states that the reports of a tool call give.",
@@ -78,9 +82,19 @@ impl FaultClass {
             ProtocolStandard::Ahp
         }
     }
+
+    /// Returns the party whose fault it is.
+    pub fn party(self) -> JudgedParty {
+        match self {
+            FaultClass::ClientHandshakes
+            | FaultClass::ClientRequests
+            | FaultClass::ClientDispatches => JudgedParty::Clients,
+            _ => JudgedParty::Server,
+        }
+    }
 }
 
-/// One kind of fault of a host, as it appears on the wire.
+/// One kind of fault of a host, an agent or a client, as it appears on the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct WireOperator {
     /// The name of the operator.

@@ -3,6 +3,8 @@
 //! [`client`] contains the state of a client: ids, numbers, subscriptions, the last seen `serverSeq`.
 //! [`mirror`] contains the state of a channel: the confirmed state, the pending actions, and both combined.
 //!
+//! [`client_folder`] answers a host that requests the files that a client publishes.
+//!
 //! [`serving`] answers the requests of an agent to a client of ACP; the caller performs the necessary
 //! [`errand`]s. [`reports`] collects an agent's reports of tool calls, [`texts`] the chunks of messages.
 //!
@@ -11,6 +13,7 @@
 //! Start at [`client`].
 
 pub mod client;
+pub mod client_folder;
 pub mod errand;
 pub mod guise;
 pub mod mirror;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::oracle::{Oracle, OracleOptions};
+use crate::report::judged_subject::JudgedSubject;
 use crate::report::redact::SecretRedactor;
 use crate::run::play::TranscriptRecorder;
 use crate::transcript::{ClosingSide, ConnectionEvent, SeenFrame, TranscriptEntry};
@@ -19,6 +20,8 @@ pub struct RecordJournal {
     recorder: Box<dyn TranscriptRecorder>,
     redactor: SecretRedactor,
     oracle: Oracle,
+    /// Whether the oracle needs the names of connections.
+    names: bool,
     /// The number of recorded events.
     pub counts: RecordCounts,
 }
@@ -41,13 +44,18 @@ pub struct RecordCounts {
 impl RecordJournal {
     /// Creates an empty journal.
     pub fn new(recorder: Box<dyn TranscriptRecorder>, redactor: SecretRedactor) -> RecordJournal {
+        RecordJournal::of(recorder, redactor, &JudgedSubject::default())
+    }
+
+    /// Creates an empty journal that judges this party.
+    pub fn of(
+        recorder: Box<dyn TranscriptRecorder>,
+        redactor: SecretRedactor,
+        subject: &JudgedSubject,
+    ) -> RecordJournal {
         let options = OracleOptions { foreign: true, ..OracleOptions::default() };
-        RecordJournal {
-            recorder,
-            redactor,
-            oracle: Oracle::new(options),
-            counts: RecordCounts::default(),
-        }
+        let (oracle, names) = (subject.oracle(options), subject.is_client());
+        RecordJournal { recorder, redactor, oracle, names, counts: RecordCounts::default() }
     }
 
     /// Records an event and returns the findings that the event causes.
@@ -68,6 +76,9 @@ impl RecordJournal {
                 self.counts.connections += 1;
                 // The handshake of this connection may have revealed new secrets.
                 self.redactor.secrets().iter().for_each(|it| self.oracle.keep_secret(it));
+                if self.names {
+                    self.oracle.name_connection(note.conn, &name);
+                }
             }
             ConnectionEvent::Sent(seen) => {
                 self.counts.sent += 1;
@@ -85,7 +96,8 @@ impl RecordJournal {
             | ConnectionEvent::Restarted => {}
         }
         let line = self.recorder.record(at, &name, &event);
-        let findings = self.oracle.observe(&TranscriptEntry { line, at, conn: note.conn, event });
+        let entry = TranscriptEntry { line, at, conn: note.conn, event };
+        let findings = self.oracle.observe(&entry);
         self.counts.findings += findings.len() as u64;
         findings
     }

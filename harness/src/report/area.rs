@@ -59,6 +59,14 @@ const AREAS: &[(&str, &str)] = &[
     ("watches", "resources"),
 ];
 
+/// The profiles that no area determines.
+pub(super) const PROFILES: [&str; 2] = ["core", "agent"];
+
+/// Returns the profiles that an area determines.
+pub(super) fn areas() -> impl Iterator<Item = &'static str> {
+    AREAS.iter().map(|(_, profile)| *profile)
+}
+
 /// Returns the profile of the scenario, check or requirement with this identifier; `otherwise` if no area is a
 /// prefix of the identifier.
 pub(super) fn area(id: &str, otherwise: &str) -> String {

@@ -329,8 +329,33 @@ impl CauseFold {
 /// The number of identifier parts that neighbouring rules have in common.
 const COMMON: usize = 3;
 
-/// Returns the family of a rule: its first [`COMMON`] parts, or the whole identifier of a shorter rule.
+/// The families of rules that are fixed in one place although their identifiers have fewer parts in common, or
+/// none. The first prefix that fits determines the family.
+const FAMILIES: &[(&str, &str)] = &[
+    // A host that does not validate what clients dispatch accepts every malformed action.
+    ("dispatch.malformed-payload", "dispatch.malformed-payload"),
+    ("dispatch.validate-before-apply", "dispatch.malformed-payload"),
+    ("security.fail-closed", "dispatch.malformed-payload"),
+    // A host that does not compare an action with its channel.
+    ("channel.prefix-mismatch-from-client", "dispatch.wrong-family"),
+    ("channel.type-prefix-matches-channel", "dispatch.wrong-family"),
+    ("dispatch.wrong-family", "dispatch.wrong-family"),
+    // The conditions of one kind of action or request.
+    ("dispatch.chat.toolCall", "dispatch.chat.toolCall"),
+    ("dispatch.chat.pendingMessage", "dispatch.chat.pendingMessage"),
+    ("dispatch.chat.input", "dispatch.chat.input"),
+    ("dispatch.terminal", "dispatch.terminal"),
+    ("chat.create", "chat.create"),
+    ("root.listSessions", "root.listSessions"),
+    ("disconnect.turn", "disconnect.turn"),
+];
+
+/// Returns the family of a rule: the family in [`FAMILIES`], or else the first [`COMMON`] parts of its
+/// identifier, or the whole identifier of a shorter rule.
 pub fn family(rule: &str) -> &str {
+    if let Some((_, family)) = FAMILIES.iter().find(|(prefix, _)| rule.starts_with(prefix)) {
+        return family;
+    }
     rule.match_indices('.').nth(COMMON - 1).map_or(rule, |(end, _)| &rule[..end])
 }
 
@@ -675,5 +700,21 @@ mod tests {
         let causes = CauseFold::of(&[warned, lost, case(3, &[(DELTA, "accepted", 1)], Vec::new())]);
         let order: Vec<Status> = causes.by_cause().iter().map(FailureCause::status).collect();
         assert_eq!(order, [Status::Fail, Status::Untested, Status::Warn]);
+    }
+
+    #[test]
+    fn rules_that_are_fixed_in_one_place_are_one_family() {
+        for (rule, other) in [
+            ("dispatch.chat.toolCallConfirmed.twice", "dispatch.chat.toolCallComplete.not-running"),
+            ("security.fail-closed", "dispatch.malformed-payload"),
+            ("chat.create.source.unknown-chat", "chat.create.working-directories.subset"),
+        ] {
+            assert_eq!(family(rule), family(other));
+        }
+        assert_ne!(family("dispatch.chat.turnCancelled"), family("dispatch.chat.turnStarted"));
+        let ids = || RequirementLedger::all().flat_map(RequirementLedger::iter).map(|row| row.id);
+        for (prefix, _) in FAMILIES {
+            assert!(ids().any(|id| id.starts_with(prefix)), "no rule begins with `{prefix}`");
+        }
     }
 }

@@ -302,6 +302,7 @@ impl HostCertificate {
             started: header.started,
             took_ms: run.footer.as_ref().map_or(0, |footer| footer.took_ms),
             complete: run.header.shard.is_none()
+                && run.left_out == 0
                 && run.footer.as_ref().is_some_and(|footer| !footer.interrupted),
             scenarios: run.summary.counts.clone(),
             profiles: whole.profiles,
@@ -486,7 +487,9 @@ impl RequirementResult {
         cases: &[&CaseReport],
         run: &RunView<'_>,
     ) -> RequirementResult {
-        let checks = all_checks().filter(|check| check.requirements.contains(&rule.id));
+        // The checks of clients say nothing about a host.
+        let ours = rule.party != BoundParty::Client;
+        let checks = all_checks().filter(|check| ours && check.requirements.contains(&rule.id));
         let checks: Vec<&'static CheckRow> = checks.collect();
         let profile = match (cases.first(), checks.first()) {
             (Some(case), _) => area(&case.scenario, or_core(&case.profile)),
@@ -510,7 +513,7 @@ impl RequirementResult {
             checks: checks.iter().map(|check| check.id).collect(),
             agents: LiteMap::new(),
         };
-        if let Some(reason) = rule.excluded {
+        if let Some(reason) = rule.excluded_for_hosts() {
             (row.outcome, row.reason) = (RequirementOutcome::Excluded, reason.into());
         } else if rule.party == BoundParty::Reducer {
             // A host does not expose its reducers, so the harness folds the host's actions with its own

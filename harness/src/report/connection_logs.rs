@@ -168,4 +168,8 @@ impl TranscriptRecorder for RecorderGroup {
         let lines = self.0.iter_mut().map(|recorder| recorder.record(at, client, event));
         lines.collect::<Vec<_>>().first().copied().unwrap_or_default()
     }
+
+    fn stopped(&mut self, at: Duration, reason: Option<&str>) {
+        self.0.iter_mut().for_each(|recorder| recorder.stopped(at, reason));
+    }
 }

@@ -17,7 +17,7 @@ use super::cause::CauseFold;
 use super::command;
 use super::draw::{self, DrawStyle};
 use super::event::{CaseReport, FailureReport, FindingLine, RunHeader};
-use super::first::{fix_first, is_to_mend, name, one_line};
+use super::first::{fix_first, is_to_mend, name, noted, one_line};
 use super::rule_quotes::RuleQuotes;
 use super::summary::{OWN_FRAMES, RunSummary, row, word};
 
@@ -239,7 +239,8 @@ impl ConsoleReport {
             let mut places = to_mend.iter().filter_map(|cause| cause.shown());
             let worst = places.find_map(|place| drawings.get(&place.case)).filter(|_| !self.many);
             let list = fix_first(causes, header, |status| self.tag(status));
-            return worst.map_or_else(String::new, |drawing| format!("{drawing}\n")) + &list;
+            let drawing = worst.map_or_else(String::new, |drawing| format!("{drawing}\n"));
+            return drawing + &list + &noted(causes);
         }
         let mut out = String::new();
         for cause in to_mend {
@@ -269,6 +270,7 @@ impl ConsoleReport {
             }
             let _ = writeln!(out, "again: {}\n", command::again_at(header, place));
         }
+        out.push_str(&noted(causes));
         out
     }
 

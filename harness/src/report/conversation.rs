@@ -143,11 +143,10 @@ impl DrawnConversation {
         said.next().map(|row| row.line)
     }
 
-    /// Returns all rows and marks the evidence and the messages that led to it. With `whole`, long frames are
-    /// kept.
-    pub fn marked(self, proofs: &[ProofLine], whole: bool) -> Vec<ConversationLine> {
+    /// Returns all rows with frames of at most this many bytes, and marks the evidence and the messages that
+    /// led to it.
+    pub fn marked(self, proofs: &[ProofLine], bytes: usize) -> Vec<ConversationLine> {
         let sent: Vec<u64> = proofs.iter().filter_map(|proof| self.led_to(proof)).collect();
-        let bytes = if whole { 100 * PROOF_BYTES } else { PROOF_BYTES };
         let mut rows = self.all(bytes);
         for row in &mut rows {
             row.role = match row.line {

@@ -15,7 +15,7 @@ use litemap::LiteMap;
 
 use crate::agent::mode::AgentMode;
 use crate::ledger::{BoundParty, Requirement, RequirementLedger};
-use crate::oracle::checks as checks_of;
+use crate::oracle::{JudgedParty, checks_of};
 use crate::reducers::vector::VectorFile;
 use crate::run::detect::DetectedFeature;
 use crate::run::mutant_rows::named;
@@ -236,7 +236,8 @@ impl LedgerCoverage {
     /// Determines the coverage of the ledger of a version by a suite and its vectors.
     pub fn of(version: Version, suite: &ScenarioSuite, vectors: &[VectorFile]) -> LedgerCoverage {
         let mut checks: HashMap<&str, Vec<&'static str>> = HashMap::new();
-        for check in checks_of(version.standard) {
+        let parties = [JudgedParty::Server, JudgedParty::Clients];
+        for check in parties.iter().flat_map(|party| checks_of(version.standard, *party)) {
             for id in check.requirements {
                 checks.entry(id).or_default().push(check.id);
             }
@@ -279,7 +280,8 @@ impl LedgerCoverage {
             faults.dedup();
             let kinds = HostKind::ALL.into_iter().zip(&suites).zip(&by_kind);
             let reached = kinds.filter(|((_, played), tests)| {
-                tests.contains_key(rule.id) || !checks.is_empty() && played.shows(rule)
+                let server = rule.party != BoundParty::Client;
+                tests.contains_key(rule.id) || server && !checks.is_empty() && played.shows(rule)
             });
             let reached: Vec<HostKind> = reached.map(|((kind, _), _)| kind).collect();
             let [_, foreign, ..] = &suites;

@@ -15,6 +15,8 @@ use super::first::one_line;
 pub enum FrameDetail {
     /// The frames that are evidence, and the messages that led to the evidence.
     Proofs,
+    /// No frames, but a line about each message.
+    Summaries,
     /// All frames.
     All,
 }

@@ -133,6 +133,19 @@ pub struct CaseStart {
     pub side: Option<AgentSide>,
 }
 
+/// The early end of a scenario.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct CaseStop {
+    /// The number of the scenario in the run.
+    pub case: u32,
+    /// The time since the start of the scenario, in microseconds.
+    pub at_us: u64,
+    /// Why the scenario was interrupted. After an interruption, the scenario is cleaned up; `None` means that
+    /// the cleanup was not complete in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
 /// One source file of a scenario.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SourceText {

@@ -38,11 +38,15 @@ pub fn of(message: &Value, members: &[&str], most: usize) -> String {
     }
 }
 
+/// The length of the text about omitted bytes.
+const MORE: usize = " … 1000 bytes more".len();
+
 /// Returns the beginning of a text, with the number of omitted bytes.
 pub fn cut(text: &str, most: usize) -> String {
     let shown = beginning(text, most);
     match text.len() - shown.len() {
-        0 => shown.to_owned(),
+        // The number would be longer than what it replaces.
+        more if more <= MORE => text.to_owned(),
         more => format!("{shown} … {more} bytes more"),
     }
 }
@@ -131,6 +135,12 @@ mod tests {
         let message = json!({"id": 1, "result": {"a": [1, 2]}});
         assert_eq!(of(&message, &[], 500), message.to_text());
         assert!(of(&message, &[], 5_000).contains("\n  \"id\": 1"));
+    }
+
+    #[test]
+    fn a_cut_text_is_shorter_than_the_whole() {
+        assert_eq!(cut(&"x".repeat(302), 300).len(), 302);
+        assert!(cut(&"x".repeat(400), 300).ends_with("x … 100 bytes more"));
     }
 
     #[test]

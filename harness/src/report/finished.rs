@@ -1,15 +1,14 @@
 //! A finished run, read from its file. All later reports are made from this data.
 //!
 //! Only the frames that explain a failure are kept: frames around the lines of evidence, in scenarios that did
-//! not hold.
+//! not hold. [`ResultLimit`] bounds the number of results.
 //!
 //! Start at [`FinishedRun::read`].
 
-use std::collections::VecDeque;
 use std::io::BufRead;
 
 use litemap::LiteMap;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::transcript::reader::{self, TranscriptReader};
 use crate::verdict::{Status, Weight};
@@ -18,6 +17,7 @@ use crate::wire::foreign_text::ForeignText;
 use super::conversation::{ConversationLine, DrawnConversation, ProofLine};
 use super::event::{CaseReport, CaseStart, RunHeader, SourceText};
 use super::excerpt;
+use super::result_limit::{LastLines, ResultLimit};
 use super::summary::{CheckTotal, RunSummary};
 
 /// A run that was written to a file.
@@ -27,6 +27,8 @@ pub struct FinishedRun {
     pub header: RunHeader,
     /// The scenarios, in the order in which they ended.
     pub cases: Vec<FinishedCase>,
+    /// The number of results that are counted and not among the cases, because the run has too many.
+    pub left_out: u64,
     /// The summary of the scenarios.
     pub summary: RunSummary,
     /// The last line of the file; `None` if the file was cut off.
@@ -64,10 +66,10 @@ pub struct RunFooter {
     pub checks: LiteMap<String, CheckTotal>,
 }
 
-/// The maximum number of lines kept of a scenario that is still being read.
-const HELD: usize = 4_000;
-/// The maximum number of bytes of the lines kept of a scenario that is still being read.
-const HELD_BYTES: usize = 16 << 20;
+/// The maximum number of scenarios that are played at the same time.
+pub(super) const MAX_OPEN: usize = 1_000;
+/// The maximum number of bytes of the sources of the scenarios that are read at the same time.
+const SOURCE_BYTES: usize = 4 << 20;
 
 impl FinishedRun {
     /// Reads the file of a run. A file that was cut off is read as far as possible.
@@ -103,35 +105,34 @@ pub fn one(
     input: impl BufRead,
     scenario: &str,
 ) -> Result<Option<(CaseReport, DrawnConversation)>, String> {
-    let mut open: LiteMap<u32, Vec<(u64, String)>> = LiteMap::new();
-    let mut found = None;
+    let mut open: LiteMap<u32, LastLines> = LiteMap::new();
+    let (mut found, mut held) = (None, 0);
     let mut reader = TranscriptReader::new(input);
     while let Some((number, text)) = reader.next_line().map_err(|error| error.to_string())? {
         let wrong = |error: serde_json::Error| format!("{number}: {error}");
         match reader::about(text).as_deref() {
             Some("case") => {
                 let start: CaseStart = serde_json::from_str(text).map_err(wrong)?;
-                if start.scenario == scenario {
-                    open.insert(start.case, Vec::new());
+                if start.scenario == scenario && open.len() < MAX_OPEN {
+                    open.insert(start.case, LastLines::default());
                 }
             }
             Some("result") => {
                 let report: CaseReport = serde_json::from_str(text).map_err(wrong)?;
                 let Some(lines) = open.remove(&report.case) else { continue };
-                let held = report.status == Status::Pass;
-                let lines = lines.iter().map(|(number, text)| (*number, text.as_str()));
-                let conversation = DrawnConversation::of(lines);
-                if found.is_none() || !held {
-                    found = Some((report, conversation));
+                held -= lines.bytes();
+                let passed = report.status == Status::Pass;
+                if found.is_none() || !passed {
+                    found = Some((report, DrawnConversation::of(lines.iter())));
                 }
-                if !held {
+                if !passed {
                     break;
                 }
             }
             Some(_) => {}
             None => {
                 if let Some(lines) = case_of(text).and_then(|case| open.get_mut(&case)) {
-                    lines.push((number, text.to_owned()));
+                    lines.push(number, text, &mut held);
                 }
             }
         }
@@ -143,6 +144,10 @@ pub fn one(
 struct RunReading {
     header: Option<RunHeader>,
     open: LiteMap<u32, OpenCase>,
+    /// The number of bytes of the lines, and of the sources, of the open scenarios.
+    held: usize,
+    source_bytes: usize,
+    limit: ResultLimit,
     finished: FinishedRun,
 }
 
@@ -150,10 +155,14 @@ struct RunReading {
 #[derive(Default)]
 struct OpenCase {
     sources: Vec<SourceText>,
-    lines: VecDeque<(u64, String)>,
-    bytes: usize,
-    left_out: u64,
+    lines: LastLines,
     seed: Option<u64>,
+}
+
+impl OpenCase {
+    fn source_bytes(&self) -> usize {
+        self.sources.iter().map(|source| source.text.len()).sum()
+    }
 }
 
 impl RunReading {
@@ -164,14 +173,25 @@ impl RunReading {
             Some("case") => {
                 let start: CaseStart = serde_json::from_str(text).map_err(wrong)?;
                 let CaseStart { case, sources, seed, .. } = start;
-                let open = OpenCase { sources, seed, ..OpenCase::default() };
+                if self.open.len() >= MAX_OPEN {
+                    return Err(format!(
+                        "{number}: expected at most {MAX_OPEN} scenarios without a result, found more"
+                    ));
+                }
+                let mut open = OpenCase { sources, seed, ..OpenCase::default() };
+                if self.source_bytes + open.source_bytes() > SOURCE_BYTES {
+                    open.sources.clear();
+                }
+                self.source_bytes += open.source_bytes();
                 self.open.insert(case, open);
             }
             Some("result") => {
                 let report: CaseReport = serde_json::from_str(text).map_err(wrong)?;
                 let open = self.open.remove(&report.case).unwrap_or_default();
+                self.held -= open.lines.bytes();
+                self.source_bytes -= open.source_bytes();
                 self.finished.summary.add(&report);
-                self.finished.cases.push(FinishedCase::of(report, open));
+                self.add(report, open);
             }
             Some("footer") => {
                 self.finished.footer = Some(serde_json::from_str(text).map_err(wrong)?);
@@ -180,15 +200,28 @@ impl RunReading {
             None => {
                 let case = case_of(text);
                 if let Some(open) = case.and_then(|case| self.open.get_mut(&case)) {
-                    open.push(number, text);
+                    open.lines.push(number, text, &mut self.held);
                 }
             }
         }
         Ok(())
     }
 
+    fn add(&mut self, mut report: CaseReport, open: OpenCase) {
+        // Without several agents, the totals of the checks are enough.
+        if self.header.as_ref().is_none_or(|header| header.agents.is_empty()) {
+            report.checks.retain(|line| !line.findings.is_empty());
+        }
+        let case = FinishedCase::of(report, open);
+        let report = &case.report;
+        if self.limit.takes(report.status, &report.name(), case.bytes()) {
+            self.finished.cases.push(case);
+        }
+    }
+
     fn finish(self) -> FinishedRun {
         let mut finished = self.finished;
+        finished.left_out = self.limit.left_out;
         finished.header = self.header.unwrap_or_default();
         // Only the footer contains the checks after the baseline was applied.
         if let Some(footer) = &finished.footer {
@@ -202,18 +235,6 @@ impl RunReading {
 pub(super) fn case_of(text: &str) -> Option<u32> {
     let rest = text.strip_prefix("{\"case\":")?;
     rest[..rest.find(',')?].parse().ok()
-}
-
-impl OpenCase {
-    fn push(&mut self, number: u64, text: &str) {
-        self.bytes += text.len();
-        self.lines.push_back((number, text.to_owned()));
-        while self.lines.len() > HELD || self.bytes > HELD_BYTES {
-            let Some((_, text)) = self.lines.pop_front() else { break };
-            self.bytes -= text.len();
-            self.left_out += 1;
-        }
-    }
 }
 
 impl FinishedCase {
@@ -230,11 +251,35 @@ impl FinishedCase {
                 seed,
             };
         }
-        let lines = open.lines.iter().map(|(number, text)| (*number, text.as_str()));
-        let (frames, left_out) = DrawnConversation::of(lines).chosen(&proofs);
-        let left_out = open.left_out + left_out;
+        let (frames, left_out) = DrawnConversation::of(open.lines.iter()).chosen(&proofs);
+        let left_out = open.lines.left_out + left_out;
         FinishedCase { report, sources: open.sources, frames, left_out, seed }
     }
+
+    /// Returns the size in memory, in bytes; an estimate.
+    fn bytes(&self) -> usize {
+        let sources: usize = self.sources.iter().map(|source| source.text.len()).sum();
+        let frames: usize = self.frames.iter().map(|frame| frame.text.raw().len()).sum();
+        size_of_json(&self.report) + sources + frames
+    }
+}
+
+/// Returns the length of a value as JSON, in bytes.
+pub(super) fn size_of_json(value: &impl Serialize) -> usize {
+    struct ByteCounter(usize);
+    impl std::io::Write for ByteCounter {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = ByteCounter(0);
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
 }
 
 /// Returns the lines of evidence, each with the names of the members in question.

@@ -17,6 +17,8 @@ use crate::verdict::Status;
 /// The maximum number of lines about causes, including the line with the number of further causes. The heading
 /// and the command are two more lines.
 const LINES: usize = 8;
+/// The maximum number of notes that the console names.
+const NOTED: usize = 5;
 /// The maximum length of a line's message, in bytes.
 const WRONG: usize = 110;
 
@@ -61,6 +63,25 @@ pub fn fix_first(causes: &CauseFold, header: &RunHeader, tag: impl Fn(Status) ->
     }
     let _ = writeln!(out, "One of them again: {}", command::again_at(header, scenario));
     out
+}
+
+/// Formats the names of the causes that break only notes, in one line; empty if there are none.
+pub fn noted(causes: &CauseFold) -> String {
+    let all = causes.by_cause();
+    let notes: Vec<_> = all.iter().filter(|cause| cause.status() == Status::Note).collect();
+    if notes.is_empty() {
+        return String::new();
+    }
+    let named = |cause: &&FailureCause<'_>| match cause.shown() {
+        Some(place) => format!("{} [{}]", name(cause), place.scenario),
+        None => name(cause),
+    };
+    let names: Vec<String> = notes.iter().take(NOTED).map(named).collect();
+    let more = match notes.len().saturating_sub(NOTED) {
+        0 => String::new(),
+        more => format!(" and {more} more (hint: `--format full`)"),
+    };
+    format!("Noted, no failure: {}{more}\n", names.join(", "))
 }
 
 /// Returns the first line of a text, cut to at most this many bytes.

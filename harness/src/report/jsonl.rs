@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::run::play::TranscriptRecorder;
 use crate::transcript::{ConnectionEvent, line};
 
+use super::event::CaseStop;
 use super::redact::SecretRedactor;
 
 /// The size of the write buffer, in bytes.
@@ -117,5 +118,12 @@ impl TranscriptRecorder for CaseRecorder {
             inner.put();
             inner.line
         })
+    }
+
+    fn stopped(&mut self, at: Duration, reason: Option<&str>) {
+        if let Some(case) = self.case {
+            let at_us = u64::try_from(at.as_micros()).unwrap_or(u64::MAX);
+            self.writer.about("stop", &CaseStop { case, at_us, reason: reason.map(str::to_owned) });
+        }
     }
 }

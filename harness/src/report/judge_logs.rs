@@ -9,31 +9,43 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
-use crate::oracle::{Oracle, OracleOptions, with_findings};
+use crate::oracle::{OracleOptions, with_findings};
 use crate::transcript::logs::ConnectionLogs;
 use crate::transcript::{ClosingSide, TranscriptEntry};
 use crate::verdict::{CheckReport, FailOn, Finding};
 use crate::wire::message::{DecodedFrame, decode};
-use crate::wire::version::Version;
+use crate::wire::version::{ProtocolStandard, Version};
 
 use super::event::CheckLine;
+use super::judged_subject::JudgedSubject;
 use super::redact::REDACTED;
 use super::replay::JudgedFile;
-use super::summary::RunSummary;
 
 /// Judges logs in all possible orders.
 pub fn judge_logs(logs: &ConnectionLogs, assume: Option<Version>, fail_on: FailOn) -> JudgedFile {
-    let summary = RunSummary::new(fail_on);
-    let mut judged = JudgedFile { summary, version: assume, ..JudgedFile::default() };
+    judge_logs_of(logs, assume, fail_on, &JudgedSubject::default())
+}
+
+/// Judges one party of logs, as [`judge_logs`] does.
+pub fn judge_logs_of(
+    logs: &ConnectionLogs,
+    assume: Option<Version>,
+    fail_on: FailOn,
+    subject: &JudgedSubject,
+) -> JudgedFile {
+    let summary = subject.summary(ProtocolStandard::Ahp, fail_on);
+    let mut judged =
+        JudgedFile { summary, version: assume, subject: subject.clone(), ..JudgedFile::default() };
+    let judging = LogJudging { assume, subject };
     let mut orders = logs.orders().into_iter();
-    let first = once(logs, logs.in_order(orders.next().unwrap_or_default()), assume);
+    let first = once(logs, logs.in_order(orders.next().unwrap_or_default()), judging);
     let OrderJudgement { mut reports, mut findings, took } = first;
     let before = findings.clone();
     for order in orders {
         if findings.is_empty() {
             break;
         }
-        let once = once(logs, logs.in_order(order), assume);
+        let once = once(logs, logs.in_order(order), judging);
         findings = in_both(logs, findings, &once.findings);
         for (report, other) in reports.iter_mut().zip(once.reports) {
             report.observations = report.observations.min(other.observations);
@@ -43,7 +55,7 @@ pub fn judge_logs(logs: &ConnectionLogs, assume: Option<Version>, fail_on: FailO
         }
     }
     if findings.len() < before.len() {
-        findings = with_certain(logs, findings, &before, assume);
+        findings = with_certain(logs, findings, &before, judging);
     }
     let left_out = before.len() - findings.len();
     let lines: Vec<CheckLine> =
@@ -63,6 +75,14 @@ pub fn judge_logs(logs: &ConnectionLogs, assume: Option<Version>, fail_on: FailO
     judged
 }
 
+/// What is judged, and by which version.
+#[derive(Clone, Copy)]
+struct LogJudging<'a> {
+    /// The version of connections whose handshake is missing.
+    assume: Option<Version>,
+    subject: &'a JudgedSubject,
+}
+
 /// The result of judging the messages in one of their possible orders.
 struct OrderJudgement {
     reports: Vec<CheckReport>,
@@ -73,16 +93,16 @@ struct OrderJudgement {
 fn once(
     logs: &ConnectionLogs,
     entries: impl Iterator<Item = TranscriptEntry>,
-    assume: Option<Version>,
+    judging: LogJudging<'_>,
 ) -> OrderJudgement {
     let options = OracleOptions {
-        assume_version: assume,
+        assume_version: judging.assume,
         foreign: true,
         spread: logs.spread(),
         objects_only: !logs.is_exact(),
         ..OracleOptions::default()
     };
-    let mut oracle = Oracle::new(options);
+    let mut oracle = judging.subject.oracle(options);
     oracle.keep_secret(REDACTED);
     for (conn, connection) in logs.judged() {
         oracle.name_connection(conn, &connection.name);
@@ -104,13 +124,13 @@ fn with_certain(
     logs: &ConnectionLogs,
     kept: Vec<Finding>,
     first: &[Finding],
-    assume: Option<Version>,
+    judging: LogJudging<'_>,
 ) -> Vec<Finding> {
     let said = |finding: &Finding| {
         let Finding { check, weight, message, diff, .. } = finding;
         (*check, *weight, message.clone(), diff.clone())
     };
-    let alone = logs.alone().flat_map(|entries| once(logs, entries, assume).findings);
+    let alone = logs.alone().flat_map(|entries| once(logs, entries, judging).findings);
     let alone: HashSet<_> = alone.map(|finding| said(&finding)).collect();
     let mut kept = kept.into_iter().peekable();
     let certain = first.iter().filter(|finding| {

@@ -17,7 +17,7 @@ use crate::run::plan::SelectionShard;
 use crate::transcript::reader::{self, TranscriptReader};
 use crate::verdict::{FailOn, Status};
 
-use super::event::{CaseReport, CaseStart, FORMAT, RunHeader};
+use super::event::{CaseReport, CaseStart, CaseStop, FORMAT, RunHeader};
 use super::finished::{RunFooter, case_of};
 use super::jsonl;
 use super::outage::VoidCase;
@@ -201,6 +201,7 @@ impl<W: Write> MergeJoin<'_, W> {
             }
             let moved = match about.as_deref() {
                 Some("case") => self.case(text, &header),
+                Some("stop") => self.stop(text),
                 Some("void") => self.void(text),
                 Some("result") => self.result(text, place, &shifts, number),
                 Some(_) => Ok(text.trim_end().to_owned() + "\n"),
@@ -242,6 +243,12 @@ impl<W: Write> MergeJoin<'_, W> {
             ..start
         };
         Ok(jsonl::about("case", &start))
+    }
+
+    fn stop(&mut self, text: &str) -> Result<String, String> {
+        let stop: CaseStop = parse(text)?;
+        let stop = CaseStop { case: self.renumbered(stop.case)?, ..stop };
+        Ok(jsonl::about("stop", &stop))
     }
 
     fn void(&mut self, text: &str) -> Result<String, String> {

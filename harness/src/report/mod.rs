@@ -34,10 +34,13 @@ pub mod excerpt;
 pub mod findings;
 pub mod finished;
 pub mod first;
+mod foreign_capture;
 pub mod github;
+pub mod glossary;
 pub mod html;
 pub mod jsonl;
 pub mod judge_logs;
+pub mod judged_subject;
 #[cfg(feature = "cli")]
 pub mod junit;
 pub mod kills;
@@ -50,7 +53,9 @@ pub mod redact;
 #[cfg(feature = "cli")]
 pub mod reducers;
 pub mod replay;
+pub mod result_limit;
 pub mod rule_quotes;
 pub mod sarif;
 pub mod spec_page;
 pub mod summary;
+pub mod viewed;

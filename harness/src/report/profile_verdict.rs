@@ -8,8 +8,9 @@
 //! Start at [`ProfileVerdict`].
 
 use litemap::LiteMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::area::PROFILES;
 use super::certificate::{CheckResult, RequirementOutcome, RequirementResult, TriedProfiles};
 use crate::verdict::Weight;
 
@@ -27,7 +28,7 @@ pub struct ProfileResult {
 }
 
 /// The verdict on a profile.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProfileVerdict {
     /// Every applicable MUST and essential requirement held.
@@ -62,9 +63,6 @@ impl ProfileVerdict {
     }
 }
 
-/// The profiles that come first in a report. The other profiles follow by name.
-const FIRST: [&str; 2] = ["core", "agent"];
-
 /// Returns the result of each profile.
 pub(super) fn profiles(
     rows: &[RequirementResult],
@@ -73,7 +71,9 @@ pub(super) fn profiles(
 ) -> Vec<ProfileResult> {
     let mut names: Vec<&str> = rows.iter().map(|row| row.profile.as_str()).collect();
     names.extend(checks.iter().map(|check| check.profile.as_str()));
-    let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    // The other profiles follow by name.
+    let place =
+        |name: &str| PROFILES.iter().position(|first| *first == name).unwrap_or(PROFILES.len());
     names.sort_by_key(|name| (place(name), *name));
     names.dedup();
     names.into_iter().map(|name| profile(name, rows, checks, tried)).collect()

@@ -4,14 +4,13 @@
 //! must send the same messages as in the file. Other captures have no scenarios; only the always-on checks
 //! judge such captures.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::oracle::{Oracle, OracleOptions};
 use crate::run::case::DriverOutput;
 use crate::run::detect;
 use crate::run::play::{ScenarioPlay, TranscriptRecorder};
@@ -21,13 +20,17 @@ use crate::scenario::load::{FileSource, load};
 use crate::transcript::ahp_log;
 use crate::transcript::line::{self, TranscriptLine};
 use crate::transcript::reader::{self, CaptureUnreadable, TranscriptReader};
-use crate::transcript::{BelowEvent, ClosingSide, ConnId, ConnectionEvent, TranscriptEntry};
+use crate::transcript::{ClosingSide, ConnId, ConnectionEvent};
 use crate::verdict::{CheckReport, FailOn, Status};
 use crate::wire::version::{ProtocolStandard, Version};
 
-use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, RunHeader};
+use super::event::{CaseReport, CaseStart, CaseStop, CheckLine, FORMAT, RunHeader};
+use super::finished::{MAX_OPEN, size_of_json};
+use super::foreign_capture::ForeignCapture;
+use super::judged_subject::JudgedSubject;
 use super::outage::VoidCase;
 use super::redact::{MARK, REDACTED};
+use super::result_limit::ResultLimit;
 use super::summary::{CheckTotal, OWN_FRAMES, RunSummary};
 
 /// The result of judging a file.
@@ -35,7 +38,7 @@ use super::summary::{CheckTotal, OWN_FRAMES, RunSummary};
 pub struct JudgedFile {
     /// The header of the run; `None` for a capture from elsewhere.
     pub header: Option<RunHeader>,
-    /// The scenarios, in the order in which they ended.
+    /// The scenarios, in the order in which they ended, within [`ResultLimit`].
     pub cases: Vec<CaseReport>,
     /// The summary of the scenarios.
     pub summary: RunSummary,
@@ -54,6 +57,8 @@ pub struct JudgedFile {
     pub broken: bool,
     /// The differences between the new verdicts and the verdicts in the file.
     pub differences: Vec<String>,
+    /// The party that was judged.
+    pub subject: JudgedSubject,
 }
 
 impl JudgedFile {
@@ -68,6 +73,7 @@ impl JudgedFile {
             return None;
         }
         Some(match self.messages {
+            _ if self.subject.client.is_some() => self.subject.nobody(),
             0 => "there is no message in it (hint: lines with `dir` `c2s` and `s2c` are messages)"
                 .to_owned(),
             count => format!(
@@ -89,11 +95,28 @@ pub fn judge(
     assume: Option<Version>,
     fail_on: FailOn,
 ) -> Result<JudgedFile, CaptureUnreadable> {
+    judge_subject(input, assume, fail_on, &JudgedSubject::default())
+}
+
+/// Judges one party of the conversations in a file, as [`judge`] does. Only a capture can be judged by its
+/// clients, because the clients of a run are those of the harness.
+///
+/// # Errors
+/// Returns an error if the first line is unreadable, or if the file has no clients to judge.
+pub fn judge_subject(
+    input: impl BufRead,
+    assume: Option<Version>,
+    fail_on: FailOn,
+    subject: &JudgedSubject,
+) -> Result<JudgedFile, CaptureUnreadable> {
+    let summary = subject.summary(ProtocolStandard::Ahp, fail_on);
     let mut replay = RunReplay {
-        judged: JudgedFile { summary: RunSummary::new(fail_on), ..JudgedFile::default() },
+        judged: JudgedFile { summary, subject: subject.clone(), ..JudgedFile::default() },
         assume,
         header: None,
         cases: LiteMap::new(),
+        limit: ResultLimit::default(),
+        unequal: 0,
         foreign: None,
         begun: false,
         ended: false,
@@ -124,7 +147,16 @@ pub fn judge(
 
 /// Judges a capture in memory with the always-on checks. Line numbers count from 1.
 pub fn judge_lines(lines: &[TranscriptLine], assume: Option<Version>) -> Vec<CheckReport> {
-    let mut foreign = ForeignCapture::new(assume);
+    judge_lines_of(lines, assume, &JudgedSubject::default())
+}
+
+/// Judges one party of a capture in memory, as [`judge_lines`] does.
+pub fn judge_lines_of(
+    lines: &[TranscriptLine],
+    assume: Option<Version>,
+    subject: &JudgedSubject,
+) -> Vec<CheckReport> {
+    let mut foreign = ForeignCapture::new(assume, subject.clone());
     for (number, line) in (1..).zip(lines) {
         if foreign.line(number, line.clone()).is_err() {
             break;
@@ -138,6 +170,9 @@ struct RunReplay {
     assume: Option<Version>,
     header: Option<RunHeader>,
     cases: LiteMap<u32, ReplayedScenario>,
+    limit: ResultLimit,
+    /// The number of differences.
+    unequal: usize,
     foreign: Option<ForeignCapture>,
     /// Whether the file begins as a recorder of the harness writes it, and whether the file has its end or the
     /// end of the run.
@@ -167,8 +202,9 @@ impl RunReplay {
                 found.line(number, line);
             }
             None => {
-                let assume = self.assume;
-                let foreign = self.foreign.get_or_insert_with(|| ForeignCapture::new(assume));
+                let (assume, subject) = (self.assume, &self.judged.subject);
+                let new = || ForeignCapture::new(assume, subject.clone());
+                let foreign = self.foreign.get_or_insert_with(new);
                 foreign.line(number, line)?;
             }
         }
@@ -179,6 +215,12 @@ impl RunReplay {
         let wrong = |error: serde_json::Error| format!("not a `{kind}` line of a run: {error}");
         match kind {
             "header" => {
+                if self.judged.subject.is_client() {
+                    return Err(
+                        "expected a capture, found a run, whose clients are those of the harness"
+                            .to_owned(),
+                    );
+                }
                 let header: RunHeader = serde_json::from_str(text).map_err(wrong)?;
                 if header.format != FORMAT {
                     return Err(format!(
@@ -192,11 +234,22 @@ impl RunReplay {
                 let start: CaseStart = serde_json::from_str(text).map_err(wrong)?;
                 let header =
                     self.header.as_ref().ok_or("expected a `header` line before this one")?;
+                if self.cases.len() >= MAX_OPEN {
+                    return Err(format!(
+                        "expected at most {MAX_OPEN} scenarios without a result, found more"
+                    ));
+                }
                 self.cases.insert(start.case, ReplayedScenario::new(&start, header)?);
             }
             "result" => {
                 let report: CaseReport = serde_json::from_str(text).map_err(wrong)?;
                 self.result(report);
+            }
+            "stop" => {
+                let stop: CaseStop = serde_json::from_str(text).map_err(wrong)?;
+                if let Some(replayed) = self.cases.get_mut(&stop.case) {
+                    replayed.stop(&stop);
+                }
             }
             "void" => {
                 let void: VoidCase = serde_json::from_str(text).map_err(wrong)?;
@@ -212,9 +265,7 @@ impl RunReplay {
     fn result(&mut self, recorded: CaseReport) {
         let Some(replayed) = self.cases.remove(&recorded.case) else {
             // The scenario was not played, so the replay has nothing to judge.
-            self.judged.summary.add(&recorded);
-            self.judged.cases.push(recorded);
-            return;
+            return self.keep(recorded);
         };
         let (mut report, odd) = replayed.finish(&recorded);
         if let Some(outage) = &recorded.outage {
@@ -233,7 +284,7 @@ impl RunReplay {
                 recorded.status.word(),
                 report.status.word()
             );
-            self.judged.differences.push(difference);
+            self.differs(difference);
         }
         let findings = |report: &CaseReport| -> usize {
             report.checks.iter().map(|check| check.findings.len()).sum()
@@ -244,13 +295,26 @@ impl RunReplay {
                 findings(&recorded),
                 findings(&report)
             );
-            self.judged.differences.push(difference);
+            self.differs(difference);
         }
         if !interrupted {
-            self.judged.differences.extend(odd.into_iter().map(|odd| format!("{place}: {odd}")));
+            odd.into_iter().for_each(|odd| self.differs(format!("{place}: {odd}")));
         }
+        self.keep(report);
+    }
+
+    fn keep(&mut self, report: CaseReport) {
         self.judged.summary.add(&report);
-        self.judged.cases.push(report);
+        if self.limit.takes(report.status, &report.name(), size_of_json(&report)) {
+            self.judged.cases.push(report);
+        }
+    }
+
+    fn differs(&mut self, difference: String) {
+        self.unequal += 1;
+        if self.unequal <= MAX_DIFFERENCES {
+            self.judged.differences.push(difference);
+        }
     }
 
     /// Records that the rest of the file is unreadable.
@@ -270,6 +334,16 @@ impl RunReplay {
         for (_, replayed) in std::mem::take(&mut self.cases) {
             self.judged.notes.push(format!("`{}` did not end before the file did", replayed.id));
         }
+        if self.limit.left_out > 0 {
+            self.judged.notes.push(format!(
+                "{} results are counted and not listed: the run has too many",
+                self.limit.left_out
+            ));
+        }
+        if self.unequal > MAX_DIFFERENCES {
+            let more = self.unequal - MAX_DIFFERENCES;
+            self.judged.differences.push(format!("and {more} more"));
+        }
         let of_run = self.header.as_ref().and_then(|header| header.version.parse().ok());
         self.judged.version = of_run.or(self.assume);
         if self.header.is_some() && !self.ended {
@@ -284,7 +358,8 @@ impl RunReplay {
             self.judged.connections = foreign.next;
             self.judged.messages = foreign.messages;
             if let (Some(standard), None) = (foreign.standard, &self.judged.header) {
-                self.judged.summary = RunSummary::of(standard, self.judged.summary.fail_on);
+                let fail_on = self.judged.summary.fail_on;
+                self.judged.summary = self.judged.subject.summary(standard, fail_on);
             }
             let lines: Vec<CheckLine> =
                 foreign.oracle.finish().iter().map(CheckLine::from).collect();
@@ -294,126 +369,8 @@ impl RunReplay {
     }
 }
 
-/// The maximum number of connection names in a capture.
-const MAX_NAMES: usize = 100_000;
-
-/// A capture without scenarios.
-struct ForeignCapture {
-    /// The protocol of the capture; `None` until a line determines it.
-    standard: Option<ProtocolStandard>,
-    assume: Option<Version>,
-    oracle: Oracle,
-    /// The latest connection with each name.
-    conns: HashMap<String, ConnId>,
-    /// The connections whose handshake has begun.
-    begun: HashSet<ConnId>,
-    next: u32,
-    messages: u64,
-}
-
-impl ForeignCapture {
-    fn new(assume: Option<Version>) -> ForeignCapture {
-        ForeignCapture {
-            standard: None,
-            assume,
-            oracle: oracle(assume, ProtocolStandard::Ahp),
-            conns: HashMap::new(),
-            begun: HashSet::new(),
-            next: 0,
-            messages: 0,
-        }
-    }
-
-    fn line(&mut self, number: u64, line: TranscriptLine) -> Result<(), String> {
-        let standard = self.standard.or_else(|| {
-            let assumed = self.assume.map(|version| version.standard);
-            let standard =
-                assumed.filter(|it| *it == ProtocolStandard::Acp).or(standard_of(&line.event))?;
-            self.oracle = oracle(self.assume, standard);
-            self.standard = Some(standard);
-            Some(standard)
-        });
-        let event = match standard {
-            Some(ProtocolStandard::Acp) => of_acp(line.event),
-            _ => line.event,
-        };
-        let known = self.conns.get(&line.conn).copied();
-        let again = standard == Some(ProtocolStandard::Acp) && begins(&event);
-        let again = again && known.is_some_and(|conn| self.begun.contains(&conn));
-        let conn = match (known, &event) {
-            (Some(conn), event) if !matches!(event, ConnectionEvent::Open { .. }) && !again => conn,
-            (None, _) if self.conns.len() == MAX_NAMES => {
-                return Err(format!("more than {MAX_NAMES} names of connections"));
-            }
-            _ => {
-                let conn = ConnId(self.next);
-                self.next += 1;
-                self.conns.insert(line.conn.clone(), conn);
-                conn
-            }
-        };
-        if let (Some(ended), true) = (known, again) {
-            let event = ConnectionEvent::Closed {
-                by: ClosingSide::Client,
-                code: None,
-                reason: String::new(),
-            };
-            self.oracle.observe(&TranscriptEntry { line: number, at: line.at, conn: ended, event });
-        }
-        match event {
-            ConnectionEvent::Sent(_) | ConnectionEvent::Received(_) => self.messages += 1,
-            _ => {}
-        }
-        if begins(&event) {
-            self.begun.insert(conn);
-        }
-        self.oracle.observe(&TranscriptEntry { line: number, at: line.at, conn, event });
-        Ok(())
-    }
-}
-
-fn oracle(assume: Option<Version>, standard: ProtocolStandard) -> Oracle {
-    let options = OracleOptions {
-        assume_version: assume,
-        foreign: true,
-        standard,
-        ..OracleOptions::default()
-    };
-    let mut oracle = Oracle::new(options);
-    oracle.keep_secret(REDACTED);
-    oracle
-}
-
-/// Returns the protocol of a capture that begins with this event. In an AHP capture, the first message of a
-/// client comes before any message to an agent.
-fn standard_of(event: &ConnectionEvent) -> Option<ProtocolStandard> {
-    match event {
-        ConnectionEvent::Below { way: BelowEvent::ToAgent | BelowEvent::FromAgent, .. } => {
-            Some(ProtocolStandard::Acp)
-        }
-        ConnectionEvent::Below { .. } => None,
-        _ => Some(ProtocolStandard::Ahp),
-    }
-}
-
-/// Converts an event between a client and an agent to an event of a connection.
-fn of_acp(event: ConnectionEvent) -> ConnectionEvent {
-    match event {
-        ConnectionEvent::Below { way: BelowEvent::ToAgent, seen } => ConnectionEvent::Sent(seen),
-        ConnectionEvent::Below { way: BelowEvent::FromAgent, seen } => {
-            ConnectionEvent::Received(seen)
-        }
-        event => event,
-    }
-}
-
-/// Returns whether a client begins a handshake with this event. A restarted process may have the name of the
-/// previous process.
-fn begins(event: &ConnectionEvent) -> bool {
-    let ConnectionEvent::Sent(seen) = event else { return false };
-    seen.message().is_some_and(|message| message.method() == Some("initialize"))
-}
-
+/// The maximum number of differences that are listed.
+const MAX_DIFFERENCES: usize = 100;
 /// A scenario that is replayed from the file.
 struct ReplayedScenario {
     id: String,
@@ -426,6 +383,8 @@ struct ReplayedScenario {
     opening: HashSet<String>,
     /// The time of the previous line.
     last: Duration,
+    /// Whether the scenario ended before its cleanup was complete.
+    abandoned: bool,
 }
 
 /// The line of the play's next event.
@@ -500,6 +459,7 @@ impl ReplayedScenario {
             odd: Vec::new(),
             opening: HashSet::new(),
             last: Duration::ZERO,
+            abandoned: false,
         })
     }
 
@@ -538,6 +498,20 @@ impl ReplayedScenario {
                     _ => self.drain(self.last),
                 }
                 self.host(at, &line.conn, event);
+            }
+        }
+        self.last = at;
+    }
+
+    /// Ends the play at the same time as in the run.
+    fn stop(&mut self, stop: &CaseStop) {
+        let at = Duration::from_micros(stop.at_us);
+        self.drain(self.last);
+        match &stop.reason {
+            Some(reason) => self.play.interrupt(at, reason),
+            None => {
+                self.play.timeout(at);
+                self.abandoned = true;
             }
         }
         self.last = at;
@@ -590,7 +564,7 @@ impl ReplayedScenario {
             }
             DriverOutput::Flood { .. }
             | DriverOutput::Hold { .. }
-            | DriverOutput::Restart
+            | DriverOutput::Restart { .. }
             | DriverOutput::Release(_)
             | DriverOutput::Errand(_) => {}
             output => return Some(Some(output)),
@@ -625,6 +599,9 @@ impl ReplayedScenario {
 
     fn finish(mut self, recorded: &CaseReport) -> (CaseReport, Vec<String>) {
         while let Some(due) = self.play.next_timeout().filter(|_| !self.play.is_over()) {
+            if self.abandoned {
+                break;
+            }
             self.play.timeout(due);
             self.drain(due);
         }

@@ -4,7 +4,7 @@
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use crate::oracle::{CheckRow, alike, all_checks, checks};
+use crate::oracle::{CheckRow, JudgedParty, alike, all_checks, checks_of};
 use crate::verdict::{FailOn, Status, Weight};
 use crate::wire::version::ProtocolStandard;
 
@@ -64,10 +64,15 @@ impl RunSummary {
         RunSummary::of(ProtocolStandard::Ahp, fail_on)
     }
 
-    /// Makes an empty summary with every check of a protocol.
+    /// Makes an empty summary with every check of a protocol for its host or agent.
     pub fn of(standard: ProtocolStandard, fail_on: FailOn) -> RunSummary {
+        RunSummary::of_party(standard, JudgedParty::Server, fail_on)
+    }
+
+    /// Makes an empty summary with every check of a party of a protocol.
+    pub fn of_party(standard: ProtocolStandard, party: JudgedParty, fail_on: FailOn) -> RunSummary {
         let none = |row: &CheckRow| (row.id.to_owned(), CheckTotal::default());
-        let checks = checks(standard).iter().map(none).collect();
+        let checks = checks_of(standard, party).iter().map(none).collect();
         RunSummary { fail_on, checks, ..RunSummary::default() }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::wire::json::{Value, json};
 
+use crate::peer::client_folder::ClientFolder;
 use crate::peer::guise::ClientGuise;
 use crate::scenario::bind::ValueTemplate;
 use crate::transcript::{ConnId, SeenFrame};
@@ -54,6 +55,20 @@ impl ScenarioCase {
         let (id, message) = self.peers.get_mut(peer)?.engine.request(method, json!({}));
         self.send(peer, SeenFrame::of(message));
         Some(id)
+    }
+
+    /// Answers a request of the host from the folder that the client serves.
+    pub(super) fn answer_from_folder(&mut self, id: PeerId, message: &Message) {
+        let Some(peer) = self.peers.get(id) else {
+            return;
+        };
+        let asked = message.id().cloned().unwrap_or_default();
+        let answer = peer.folder.answer(message.method().unwrap_or_default(), message.params());
+        let answer = match answer {
+            Ok(result) => Message::success(asked, result),
+            Err((code, why)) => Message::failure(asked, code, why, Value::Null),
+        };
+        self.send(id, SeenFrame::of(answer));
     }
 
     pub(super) fn fill(&mut self, template: &ValueTemplate) -> Value {
@@ -207,6 +222,14 @@ impl ScenarioCase {
                 }
                 WaitProgress::Done
             }
+            TaskAct::Serve { peer, folder, files, withheld } => {
+                let (folder, files) = (text_of(&self.fill(&folder)), self.fill(&files));
+                if let Some(peer) = self.peers.get_mut(peer) {
+                    peer.folder = ClientFolder::new(&folder, &files);
+                    peer.withheld = withheld;
+                }
+                WaitProgress::Done
+            }
             TaskAct::Asked { peer, method, id, params } => {
                 WaitProgress::Wait(TaskWait::Asked { peer, method, id, params })
             }
@@ -228,8 +251,8 @@ impl ScenarioCase {
                 WaitProgress::Done
             }
             TaskAct::AwaitClosed(peer) => WaitProgress::Wait(TaskWait::Closed(peer)),
-            TaskAct::Restart => {
-                self.outputs.push_back(DriverOutput::Restart);
+            TaskAct::Restart { crash } => {
+                self.outputs.push_back(DriverOutput::Restart { crash });
                 WaitProgress::Wait(TaskWait::Restarted)
             }
             TaskAct::Release(hold) => {

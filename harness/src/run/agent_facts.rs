@@ -37,6 +37,15 @@ fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
+/// Returns the values of an option, which may be in groups.
+fn values(option: &Value) -> Vec<&str> {
+    let values = items(option, "options").iter().flat_map(|value| match items(value, "options") {
+        [] => std::slice::from_ref(value),
+        inner => inner,
+    });
+    values.filter_map(|value| value["value"].as_str()).collect()
+}
+
 impl AgentFacts {
     /// Returns the identifiers of the session's modes.
     pub fn modes(&self) -> Vec<String> {
@@ -47,17 +56,38 @@ impl AgentFacts {
     /// Returns one line per session option: its identifier, its current value and its possible values.
     pub fn options(&self) -> Vec<String> {
         let option = |option: &Value| {
-            let values =
-                items(option, "options").iter().flat_map(|value| match items(value, "options") {
-                    [] => std::slice::from_ref(value),
-                    inner => inner,
-                });
-            let values: Vec<&str> = values.filter_map(|value| value["value"].as_str()).collect();
+            let values = values(option);
             let (id, now) =
                 (option["id"].as_str().unwrap_or_default(), option["currentValue"].to_text());
             format!("`{id}` is {now}, out of {}", values.join(" | "))
         };
         items(&self.session, "configOptions").iter().map(option).collect()
+    }
+
+    /// Returns the option values that are not set, each with the identifier of its option. The values of options
+    /// for the mode come first. The options for the model and for its reasoning are left out.
+    pub fn other_values(&self) -> Vec<(String, String)> {
+        let options = items(&self.session, "configOptions").iter();
+        let is_of = |option: &Value, names: &[&str]| {
+            names.iter().any(|name| option["category"] == *name || option["id"] == *name)
+        };
+        let mut options: Vec<&Value> =
+            options.filter(|option| !is_of(option, &["model", "thought_level"])).collect();
+        options.sort_by_key(|option| !is_of(option, &["mode"]));
+        let values = options.into_iter().flat_map(|option| {
+            let others =
+                values(option).into_iter().filter(|value| option["currentValue"] != **value);
+            others.map(|value| {
+                (option["id"].as_str().unwrap_or_default().to_owned(), value.to_owned())
+            })
+        });
+        values.collect()
+    }
+
+    /// Returns the identifiers of the session's models, which the protocol had until June 2026.
+    fn models(&self) -> Vec<String> {
+        let models = items(&self.session["models"], "availableModels").iter();
+        models.filter_map(|model| model["modelId"].as_str()).map(str::to_owned).collect()
     }
 
     /// Returns the rows for a report.
@@ -72,13 +102,14 @@ impl AgentFacts {
             };
             DetectedFeature::new(name, offered, how)
         });
-        let (modes, options) = (self.modes(), self.options());
+        let (modes, options, models) = (self.modes(), self.options(), self.models());
         let listed = |name: &str, all: &[String]| match all {
             [] => DetectedFeature::new(name, false, "the answer to `session/new` has none"),
             all => DetectedFeature::new(name, true, all.join("; ")),
         };
         let set = [listed("modes", &modes), listed("options", &options)];
-        declared.chain(set).collect()
+        let models = (!models.is_empty()).then(|| listed("models", &models));
+        declared.chain(set).chain(models).collect()
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) struct AgentLink {
     pub(super) text: String,
     /// Whether the agent has asked for permission.
     pub(super) asked: bool,
+    /// Whether the agent has sent anything.
+    pub(super) heard: bool,
 }
 
 /// Why a request has no answer.
@@ -51,7 +53,8 @@ impl AgentLink {
         let mut link = TransportLink::connect(endpoint, &ClientGuise::default());
         match timeout(limit, link.next()).await {
             Ok(LinkEvent::Opened) => {
-                Ok(AgentLink { link, limit, requests: 0, text: String::new(), asked: false })
+                let text = String::new();
+                Ok(AgentLink { link, limit, requests: 0, text, asked: false, heard: false })
             }
             Ok(LinkEvent::Ended { reason, .. }) => Err(reason),
             Ok(LinkEvent::Refused(head)) => Err(refusal_text(&head)),
@@ -85,6 +88,7 @@ impl AgentLink {
                 LinkEvent::Ended { reason, .. } => return Err(RequestUnanswered::Ended(reason)),
                 LinkEvent::Opened | LinkEvent::Refused(_) => continue,
             };
+            self.heard = true;
             let DecodedFrame::Message(message) = decode(&frame) else { continue };
             match message.kind() {
                 MessageKind::Request => {
@@ -106,10 +110,24 @@ impl AgentLink {
         }
     }
 
+    /// Returns the last lines of the agent's standard error so far; empty if it wrote none, or if it was not
+    /// started by the harness.
+    pub(super) fn last_words(&self) -> String {
+        self.link.last_words()
+    }
+
     /// Closes the connection and stops the agent if the harness started it.
     pub(super) async fn close(self) {
         self.link.close(self.limit).await;
     }
+}
+
+/// Returns the words of a JSON-RPC error: its code, its message and its data.
+pub(super) fn error_words(error: &Value) -> String {
+    let data = error.get("data").filter(|data| !data.is_null());
+    let data = data.map(|data| format!(" ({})", data.to_text())).unwrap_or_default();
+    let message = error["message"].as_str().unwrap_or_default();
+    format!("error {}: {message}{data}", error["code"].to_text())
 }
 
 /// Returns the answer to a request from the agent: "cancelled" for a request for permission, and an error for

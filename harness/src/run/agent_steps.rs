@@ -131,7 +131,8 @@ fn session(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAc
         let params = in_session("modeId", mode, None);
         acts.push(request("session/set_mode", params, RequestGoal::Result(None)));
     }
-    for (option, value) in &side.options {
+    let option = asking(case).and_then(|asking| asking.option.as_ref());
+    for (option, value) in side.options.iter().chain(option) {
         let params = in_session("configId", option, Some(("value", value)));
         acts.push(request("session/set_config_option", params, RequestGoal::Result(None)));
     }

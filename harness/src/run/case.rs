@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::wire::json::{Value, json};
 
 use crate::peer::client::ClientEngine;
+use crate::peer::client_folder::ClientFolder;
 use crate::peer::guise::ClientGuise;
 use crate::scenario::bind::NameBindings;
 use crate::scenario::pattern::{PatternMismatch, ValuePattern};
@@ -66,6 +67,10 @@ pub(super) struct CasePeer {
     pub(super) guise: ClientGuise,
     /// The client's state for serving an agent.
     pub(super) served: AgentClientSide,
+    /// The folder that the client serves to the host.
+    pub(super) folder: ClientFolder,
+    /// The methods that the client leaves to the scenario's steps, although it serves a folder.
+    pub(super) withheld: Vec<String>,
 }
 
 /// The event that the current task waits for. A wait ignores messages in the mailbox up to and including line
@@ -156,6 +161,11 @@ pub struct ScenarioCase {
 }
 
 impl ScenarioCase {
+    /// Returns what is tested: a host or an agent.
+    pub(super) fn subject(&self) -> &'static str {
+        self.setup.version.standard.subject()
+    }
+
     /// Creates a case that has not started; [`begin`](Self::begin) starts it.
     pub fn new(setup: CaseSetup) -> ScenarioCase {
         let mirrors = expand::needs_mirrors(&setup.scenario);
@@ -342,7 +352,7 @@ impl ScenarioCase {
         if let Some((step, TaskWait::Restarted, _)) = self.current.take()
             && let Err(reason) = outcome
         {
-            let message = format!("the host was not restarted: {reason}");
+            let message = format!("the {} was not restarted: {reason}", self.subject());
             let failure = self.failure_of(step, FailureKind::Trouble, message);
             self.fail(now, failure);
         }
@@ -386,6 +396,8 @@ impl ScenarioCase {
             refused: None,
             guise: ClientGuise::default(),
             served: AgentClientSide::of(&self.setup.side, self.peers.len()),
+            folder: ClientFolder::default(),
+            withheld: Vec::new(),
         });
         self.peers.len() - 1
     }
@@ -478,16 +490,17 @@ impl ScenarioCase {
             {
                 let asked = peer.asked.as_mut().filter(|asked| asked.len() < MAX_ANSWERS);
                 asked.into_iter().for_each(|asked| asked.push_back((line, Arc::clone(seen))));
+                let method = message.method().unwrap_or_default();
+                let by_steps = peer.withheld.iter().any(|it| it == method);
+                if !peer.folder.is_empty() && !by_steps {
+                    self.answer_from_folder(id, message);
+                }
                 self.hold_against_watches(id, line, message);
             }
             MessageKind::Request if self.is_acp() => self.serve(id, line, seen, message),
-            // The harness's AHP clients serve no other requests: they answer them with an error.
             MessageKind::Request => {
                 self.hold_against_watches(id, line, message);
-                let asked = message.id().cloned().unwrap_or_default();
-                let answer =
-                    Message::failure(asked, -32601, "not served by this client", Value::Null);
-                self.send(id, SeenFrame::of(answer));
+                self.answer_from_folder(id, message);
             }
             _ => {}
         }
@@ -502,8 +515,10 @@ impl ScenarioCase {
     pub(super) fn flooded(&mut self, line: u64) {
         let step = self.next_step.checked_sub(1);
         let message = format!(
-            "the host sent {} frames, {} bytes, which is more than any scenario needs",
-            self.frames, self.bytes
+            "the {} sent {} frames, {} bytes, which is more than any scenario needs",
+            self.subject(),
+            self.frames,
+            self.bytes
         );
         // No scenario is about a flood of frames, but a flood makes every later step untestable.
         let mut failure = self.failure_of(step, FailureKind::Trouble, message);

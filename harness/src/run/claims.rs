@@ -214,9 +214,10 @@ impl ScenarioCase {
         if let Some((name, dropped)) = dropped {
             failure.kind = FailureKind::Trouble;
             failure.message = format!(
-                "the host sent client `{name}` more messages than the harness keeps unread; \
+                "the {} sent client `{name}` more messages than the harness keeps unread; \
                  {dropped} messages were dropped, and the one that the step waits for may be among \
                  them ({})",
+                self.subject(),
                 failure.message
             );
         }
@@ -331,7 +332,8 @@ impl ScenarioCase {
             return String::new();
         }
         format!(
-            "the refusal proves nothing, because the host did not accept `{twin}` either; {}",
+            "the refusal proves nothing, because the {} did not accept `{twin}` either; {}",
+            self.subject(),
             stop.message
         )
     }

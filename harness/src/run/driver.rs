@@ -21,10 +21,15 @@ use super::act::padded;
 use super::case::DriverOutput;
 use super::play::{ScenarioPlay, ScenarioVerdict};
 
+/// The future result of an act of [`HostControl`].
+pub type ControlResult<'a> =
+    std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
+
 /// Control over a host by other means than its protocol.
 pub trait HostControl: Sync {
-    /// Restarts the host and returns when the host accepts connections again.
-    fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
+    /// Restarts the host and returns when the host accepts connections again. `crash` says whether to kill the
+    /// host instead of asking it to end, if the harness can do so.
+    fn restart(&self, crash: bool) -> ControlResult<'_>;
 
     /// Releases the agent behind the host from the hold with this name.
     fn release(&self, hold: &str);
@@ -88,11 +93,11 @@ pub async fn play(
                         link.hold(paused);
                     }
                 }
-                DriverOutput::Restart => {
+                DriverOutput::Restart { crash } => {
                     links.open.clear();
                     let restarted = async {
                         match backstage {
-                            Some(host) => host.restart().await,
+                            Some(host) => host.restart(crash).await,
                             None => Err("there is no command that restarts it".to_owned()),
                         }
                     };
@@ -122,6 +127,7 @@ pub async fn play(
             break;
         };
         if until.is_some_and(|until| until <= now) {
+            play.abandon(now);
             break;
         }
         if until.is_none() && now >= limit {

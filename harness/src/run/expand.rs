@@ -129,6 +129,16 @@ pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<
             id: step.pattern("id").cloned().unwrap_or_else(|| ValuePattern::anything(step.span)),
             params: step.pattern("where").cloned(),
         }],
+        StepVerb::Serve => {
+            let given = |name| step.template(name).cloned();
+            let missing = || ValueTemplate::fixed(step.span, Value::Null);
+            vec![TaskAct::Serve {
+                peer: peer(case, step, "by"),
+                folder: given("folder").unwrap_or_else(missing),
+                files: given("files").unwrap_or_else(missing),
+                withheld: step.clients("withholds").to_vec(),
+            }]
+        }
         StepVerb::Pause | StepVerb::Resume => peers(case, step, "by")
             .into_iter()
             .map(|peer| TaskAct::Hold { peer, paused: step.verb == StepVerb::Pause })
@@ -152,7 +162,7 @@ pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<
         }
         StepVerb::Closed => peers(case, step, "at").into_iter().map(TaskAct::AwaitClosed).collect(),
         StepVerb::Release => release(case, step),
-        StepVerb::Restart => vec![TaskAct::Restart],
+        StepVerb::Restart => vec![TaskAct::Restart { crash: step.flag("crash") }],
         StepVerb::Rest => {
             let act = TaskAct::Rest;
             let within = step.duration("for");
@@ -430,6 +440,8 @@ fn turn(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
 /// Returns the tasks that take a snapshot. A new observer or the named client takes the snapshot.
 fn snapshot(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let state = step.pattern("state").cloned().unwrap_or_else(|| ValuePattern::anything(step.span));
+    let root = || ValueTemplate::fixed(step.span, json!(ROOT));
+    let channel = step.template("of").cloned().unwrap_or_else(root);
     let observer = match step.clients("by").first() {
         Some(_) => None,
         None => Some(case.add_peer("observer")),
@@ -438,7 +450,7 @@ fn snapshot(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
         peer,
         method: "subscribe".to_owned(),
         params: subscribe_params(case, step, step.template("of")),
-        want: RequestGoal::State(state),
+        want: RequestGoal::State(state, channel),
         exact: step.flag("exact"),
         keep: ResultUse { bind: step.text("as").map(str::to_owned), default_chat: None },
     };

@@ -73,12 +73,16 @@ impl ScenarioCase {
             | TaskWait::Observers => return WaitProgress::Done,
             TaskWait::Response { peer, want, .. } | TaskWait::Answer { peer, want, .. } => {
                 let what = match want {
-                    RequestGoal::Error(_) => "an error",
-                    RequestGoal::Refused(_) => "an error, or the connection to be closed",
-                    RequestGoal::Closed => "the host to close the connection",
-                    _ => "an answer",
+                    RequestGoal::Error(_) => "an error".to_owned(),
+                    RequestGoal::Refused(_) => {
+                        "an error, or the connection to be closed".to_owned()
+                    }
+                    RequestGoal::Closed => {
+                        format!("the {} to close the connection", self.subject())
+                    }
+                    _ => "an answer".to_owned(),
                 };
-                (*peer, what.to_owned())
+                (*peer, what)
             }
             TaskWait::Asked { peer, method, .. } => (*peer, format!("a `{method}` request")),
             TaskWait::Settled { peer, settle, .. } => {
@@ -95,8 +99,10 @@ impl ScenarioCase {
             }
             TaskWait::Barrier(barrier) => return self.barrier_expired(step, barrier.clone()),
             TaskWait::NoAnswer { peer, .. } => (*peer, "an answer to `ping`".to_owned()),
-            TaskWait::Closed(peer) => (*peer, "the host to close the connection".to_owned()),
-            TaskWait::Restarted => (0, "the host to be reachable again".to_owned()),
+            TaskWait::Closed(peer) => {
+                (*peer, format!("the {} to close the connection", self.subject()))
+            }
+            TaskWait::Restarted => (0, format!("the {} to be reachable again", self.subject())),
             TaskWait::Rested => return WaitProgress::Done,
             TaskWait::Permission { peer, .. } => (*peer, "a request for permission".to_owned()),
             TaskWait::LookAgain { at, look } if look.goes_on(*at) => {
@@ -155,10 +161,9 @@ impl ScenarioCase {
     }
 
     pub(super) fn limit(&self, step: Option<usize>) -> Duration {
-        step.and_then(|step| self.setup.scenario.steps.get(step))
-            .and_then(|step| step.duration("within"))
-            .or(self.setup.scenario.within)
-            .unwrap_or(self.setup.limit)
+        let step = step.and_then(|step| self.setup.scenario.steps.get(step));
+        let own = step.and_then(|step| step.duration("within")).or(self.setup.scenario.within);
+        longest(own, self.setup.limit)
     }
 
     /// Counts each watch that ends with a barrier as held.
@@ -258,5 +263,27 @@ impl ScenarioCase {
             .map(|(bound, span)| (*span, format!("`{bound}` was bound here")));
         failure.lines.push(line);
         failure
+    }
+}
+
+/// Returns the time limit of a wait. A limit of a scenario's own never shortens the limit of the run, which a
+/// user raises for a slow host.
+fn longest(own: Option<Duration>, run: Duration) -> Duration {
+    own.unwrap_or(run).max(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_a_scenario_never_shorten_the_limit_of_the_run() {
+        let check = |own: Option<u64>, run: u64, expected: u64| {
+            let found = longest(own.map(Duration::from_secs), Duration::from_secs(run));
+            assert_eq!(found, Duration::from_secs(expected), "{own:?} {run}");
+        };
+        check(None, 2, 2);
+        check(Some(5), 2, 5);
+        check(Some(5), 20, 20);
     }
 }

@@ -47,7 +47,10 @@ pub enum DriverOutput {
         paused: bool,
     },
     /// Restart the host.
-    Restart,
+    Restart {
+        /// Whether to kill the host's process instead of asking it to end.
+        crash: bool,
+    },
     /// Release the agent from the hold of this name.
     Release(String),
     /// Run an errand outside the conversation and report its result.

@@ -1,5 +1,5 @@
 //! Determines with a short conversation whether an agent asks for permission. Some agents ask only if the
-//! client offers files and terminals, others only in one of their modes.
+//! client offers files and terminals, others only in one of their modes or with one of their options.
 //!
 //! Knows: the methods of ACP that a client calls. Never knows: how the agent is started, which ways are tried.
 //!
@@ -12,6 +12,7 @@ use crate::peer::serving::AgentOffers;
 use crate::transport::link::LinkEndpoint;
 use crate::wire::json::{Value, json};
 
+use super::agent_facts::AgentFacts;
 use super::agent_link::{AgentLink, RequestUnanswered};
 use super::side::{AgentSide, AskingSetup};
 
@@ -20,16 +21,22 @@ use super::side::{AgentSide, AskingSetup};
 const SCRIPT: &str = "tool shell \"echo ahp > ahp-marker\" confirm";
 /// The maximum number of session modes that are tried in addition to the initial mode.
 const MAX_MODES: usize = 5;
+/// The maximum number of values of session options that are tried.
+const MAX_OPTIONS: usize = 6;
 
-/// Returns the setups to try, the most common first; `modes` are the modes of the agent's sessions.
-pub fn ways(modes: &[String]) -> Vec<AskingSetup> {
+/// Returns the setups to try, the most common first; `facts` has the modes and options of the agent's sessions.
+pub fn ways(facts: &AgentFacts) -> Vec<AskingSetup> {
     let offers = [AgentOffers::Nothing, AgentOffers::FsTerminal, AgentOffers::All, AgentOffers::Fs];
-    let way = |offers: AgentOffers, mode: Option<&String>| AskingSetup {
+    let way = |offers: AgentOffers| AskingSetup {
         offers: offers.word().to_owned(),
-        mode: mode.cloned(),
+        ..AskingSetup::default()
     };
-    let others = modes.iter().take(MAX_MODES).map(|mode| way(AgentOffers::FsTerminal, Some(mode)));
-    offers.iter().map(|offers| way(*offers, None)).chain(others).collect()
+    let usual = way(AgentOffers::FsTerminal);
+    let modes = facts.modes().into_iter().take(MAX_MODES);
+    let modes = modes.map(|mode| AskingSetup { mode: Some(mode), ..usual.clone() });
+    let options = facts.other_values().into_iter().take(MAX_OPTIONS);
+    let options = options.map(|option| AskingSetup { option: Some(option), ..usual.clone() });
+    offers.iter().map(|offers| way(*offers)).chain(modes).chain(options).collect()
 }
 
 /// Holds the conversation and stops the agent. Returns whether the agent asked for permission. Agents that
@@ -76,7 +83,7 @@ async fn converse(
         let params = json!({"sessionId": (id.clone()), "modeId": (mode.as_str())});
         let _ = link.ask("session/set_mode", params).await?;
     }
-    for (option, value) in &side.options {
+    for (option, value) in side.options.iter().chain(&way.option) {
         let params = json!({"sessionId": (id.clone()), "configId": (option.as_str()), "value": (value.as_str())});
         let _ = link.ask("session/set_config_option", params).await?;
     }
@@ -92,11 +99,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_is_tried_once_and_other_modes_come_last() {
-        let ways = ways(&["plan".to_owned()]);
-        assert_eq!(ways.len(), 5);
-        let first = AskingSetup { offers: "nothing".to_owned(), mode: None };
+    fn each_way_is_tried_once_and_other_modes_and_options_come_last() {
+        let session = json!({
+            "modes": {"currentModeId": "auto", "availableModes": [{"id": "plan"}]},
+            "configOptions": [
+                {"id": "model", "category": "model", "currentValue": "a", "options": [{"value": "a"}, {"value": "b"}]},
+                {"id": "effort", "currentValue": "low", "options": [{"value": "low"}, {"value": "high"}]},
+                {"id": "approval", "category": "mode", "currentValue": "never", "options": [
+                    {"value": "never"}, {"value": "ask"},
+                ]},
+            ],
+        });
+        let ways = ways(&AgentFacts { capabilities: Value::Null, session });
+        let first = AskingSetup { offers: "nothing".to_owned(), ..AskingSetup::default() };
         assert_eq!(ways.first(), Some(&first));
-        assert_eq!(ways.last().and_then(|way| way.mode.clone()), Some("plan".to_owned()));
+        let last: Vec<_> =
+            ways.iter().skip(4).map(|way| (way.mode.as_deref(), way.option.clone())).collect();
+        let option = |id: &str, value: &str| Some((id.to_owned(), value.to_owned()));
+        let expected = [
+            (Some("plan"), None),
+            (None, option("approval", "ask")),
+            (None, option("effort", "high")),
+        ];
+        assert_eq!(last, expected);
     }
 }

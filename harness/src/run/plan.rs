@@ -246,7 +246,14 @@ fn hint(option: &str, value: &str, suite: &ScenarioSuite) -> String {
         .collect();
     match closest(value, names) {
         Some(close) => format!("\n(hint: did you mean `{close}`?)"),
-        None => "\n(hint: `ahp-harness list` shows them all)".to_owned(),
+        None => {
+            let what = match option {
+                "--tag" => "list tags",
+                "--requirement" => "list requirements",
+                _ => "list",
+            };
+            format!("\n(hint: `ahp-harness {what}` shows them all)")
+        }
     }
 }
 
@@ -302,8 +309,8 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
     // capability.
     let missing = all_not_offered(scenario, &abilities.detected, abilities.agent);
     let missing = missing.min_by_key(|it| is_means_of_test(&it.capability));
+    let subject = abilities.version.standard.subject();
     if let Some(DetectedFeature { capability, .. }) = missing {
-        let subject = abilities.version.standard.subject();
         let cause = match is_means_of_test(capability) {
             true => SkipCause::OutOfReach,
             false => SkipCause::NotApplicable,
@@ -312,7 +319,9 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
         return Some(SkipReason { text, cause });
     }
     if scenario.aggressive && !abilities.aggressive {
-        return SkipReason::out_of_reach("may harm the host (hint: `--aggressive` plays it)");
+        return SkipReason::out_of_reach(format!(
+            "may harm the {subject} (hint: `--aggressive` plays it)"
+        ));
     }
     if let Some(reason) = scenario.embedded_only.as_ref().filter(|_| !abilities.embedded) {
         return SkipReason::out_of_reach(format!("only the embedded host plays it: {reason}"));

@@ -29,6 +29,10 @@ use super::setup::CaseSetup;
 pub trait TranscriptRecorder: Send {
     /// Records one event and returns its line, counted from 1.
     fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64;
+
+    /// Records that the play was interrupted for this reason, or, with `None`, that it ended before its cleanup
+    /// was complete. A replay does the same at the same time.
+    fn stopped(&mut self, _at: Duration, _reason: Option<&str>) {}
 }
 
 /// A recorder that only counts lines.
@@ -239,7 +243,7 @@ impl ScenarioPlay {
             }
             DriverOutput::Flood { .. }
             | DriverOutput::Hold { .. }
-            | DriverOutput::Restart
+            | DriverOutput::Restart { .. }
             | DriverOutput::Release(_)
             | DriverOutput::Errand(_) => {}
         }
@@ -269,7 +273,8 @@ impl ScenarioPlay {
     pub fn refused(&mut self, now: Duration, conn: ConnId, handshake: HandshakeLines) {
         let at = self.at(now);
         let answer = handshake.response.first().map_or("nothing", String::as_str);
-        let reason = format!("expected HTTP 101 (WebSocket), the host answered {answer}");
+        let subject = self.case.subject();
+        let reason = format!("expected HTTP 101 (WebSocket), the {subject} answered {answer}");
         let status = handshake.status();
         let line = self.record(at, conn, ConnectionEvent::Refused(Box::new(handshake)));
         self.case.handle_refused(at, conn, line, status, &reason);
@@ -315,10 +320,11 @@ impl ScenarioPlay {
             ConnectionEvent::Closed { by: ClosingSide::Host, code, reason: reason.to_owned() };
         let line = self.record(at, conn, event);
         self.cut |= code.is_none_or(|code| code == ABNORMAL);
+        let subject = self.case.subject();
         let reason = match (code, reason) {
-            (Some(code), "") => format!("closed by the host with code {code}"),
-            (Some(code), reason) => format!("closed by the host with code {code}: {reason}"),
-            (None, "") => "closed by the host".to_owned(),
+            (Some(code), "") => format!("closed by the {subject} with code {code}"),
+            (Some(code), reason) => format!("closed by the {subject} with code {code}: {reason}"),
+            (None, "") => format!("closed by the {subject}"),
             (None, reason) => reason.to_owned(),
         };
         self.case.handle_closed(at, conn, line, &reason);
@@ -342,8 +348,15 @@ impl ScenarioPlay {
     /// Interrupts the play. `why` is the reason for the interruption.
     pub fn interrupt(&mut self, now: Duration, why: &str) {
         let at = self.at(now);
+        self.recorder.stopped(at, Some(why));
         why.clone_into(&mut self.ended_early);
         self.case.interrupt(at);
+    }
+
+    /// Records that the play ends before its cleanup is complete.
+    pub fn abandon(&mut self, now: Duration) {
+        let at = self.at(now);
+        self.recorder.stopped(at, None);
     }
 
     /// Judges the play and returns the verdict.

@@ -13,7 +13,7 @@ use crate::transport::link::{LinkEndpoint, LinkEvent, TransportLink, refusal_tex
 use crate::wire::version::Version;
 
 use super::agent_facts::AgentFacts;
-use super::agent_link::{AgentLink, RequestUnanswered};
+use super::agent_link::{AgentLink, RequestUnanswered, error_words};
 use super::detect::{DetectionResult, FeatureDetection, HandshakeResult, LookOptions};
 use super::settings::{HostSetting, SettingsDialogue};
 use super::side::AgentSide;
@@ -40,6 +40,28 @@ pub enum ProbeError {
         /// The close code and reason, with leading punctuation.
         reason: String,
     },
+    /// The agent did not answer the first request.
+    #[error("`{url}` did not answer `initialize` within {limit:?}{more}")]
+    Silent {
+        /// The name of the agent.
+        url: String,
+        /// The time limit.
+        limit: Duration,
+        /// What the agent said, and what the user can do, with leading punctuation.
+        more: String,
+    },
+    /// The agent refused a request without which nothing can be tested.
+    #[error("`{url}` refused `{method}` with {answer}{more}")]
+    Refused {
+        /// The name of the agent.
+        url: String,
+        /// The request.
+        method: &'static str,
+        /// The error in the answer.
+        answer: String,
+        /// What else the agent said, and what the user can do, with leading punctuation.
+        more: String,
+    },
     /// The target supports none of the offered versions.
     #[error(
         "`{url}` supports none of the offered versions of the protocol: offered {offered}, \
@@ -53,6 +75,9 @@ pub enum ProbeError {
         /// The host's answer.
         answer: String,
     },
+    /// The time budget was over before the first look was.
+    #[error("the time budget was over before the first look at the target (hint: `--budget`)")]
+    Late,
 }
 
 /// Connects, completes the handshake, detects the capabilities and disconnects. A host that is silent or
@@ -84,9 +109,11 @@ pub async fn probe(
                 "it answered {} (hint: `--spec all` tries every version)",
                 answer.error().unwrap_or(&Value::Null)
             ),
+            // `^0.9.0` is a range; the option takes a version.
             versions => format!(
-                "it supports {} (hint: `--spec VERSION` with one of these, or `--spec all`)",
-                json!(versions)
+                "it supports {} (hint: `--spec {}`, or `--spec all`)",
+                json!(versions),
+                versions[0].trim_start_matches('^')
             ),
         };
         let offered = options.offers.join(", ");
@@ -220,18 +247,46 @@ pub async fn probe_agent(
     let answer = link.ask("initialize", params).await;
     let session = match &answer {
         Ok(Ok(_)) => session(&mut link, side).await,
-        _ => Value::Null,
+        _ => Ok(Value::Null),
     };
+    let (words, heard) = (link.last_words(), link.heard);
     link.close().await;
+    let with_words = |hint: String| match words.is_empty() {
+        true => hint,
+        false => format!("{hint}; its last words on standard error: {words}"),
+    };
+    let refused = |method, error: &Value, hint: String| ProbeError::Refused {
+        url: url(),
+        method,
+        answer: error_words(error),
+        more: with_words(hint),
+    };
     let answer = match answer {
-        // An agent that stays silent is not rejected here: the scenarios report the problem.
-        Err(RequestUnanswered::Late) => {
+        // The scenarios report what an agent sends in place of an answer.
+        Err(RequestUnanswered::Late) if heard => {
             return Ok((DetectionResult::default(), AgentFacts::default()));
+        }
+        // The protocol states no time limit, so a silent agent may only be slow.
+        Err(RequestUnanswered::Late) => {
+            let hint =
+                " (hint: `--timeout` with a longer time, if the agent needs longer to start)";
+            return Err(ProbeError::Silent {
+                url: url(),
+                limit,
+                more: with_words(hint.to_owned()),
+            });
         }
         Err(RequestUnanswered::Ended(reason)) => {
             return Err(ProbeError::Closed { url: url(), reason: format!(": {reason}") });
         }
-        Ok(answer) => answer.unwrap_or_default(),
+        Ok(Err(error)) => return Err(refused("initialize", &error, String::new())),
+        Ok(Ok(answer)) => answer,
+    };
+    let session = match session {
+        Err((method, error)) if answer["protocolVersion"] == 1 => {
+            return Err(refused(method, &error, auth_hint(side, &answer)));
+        }
+        session => session.unwrap_or_default(),
     };
     let info = &answer["agentInfo"];
     let name = info["name"].as_str().map(|name| {
@@ -244,11 +299,45 @@ pub async fn probe_agent(
 }
 
 /// Returns the answer to `session/new`; null if no answer arrives.
-async fn session(link: &mut AgentLink, side: &AgentSide) -> Value {
+///
+/// # Errors
+/// Returns the request that was refused, and the error.
+async fn session(link: &mut AgentLink, side: &AgentSide) -> Result<Value, (&'static str, Value)> {
     if let Some(method) = &side.auth {
-        let _ = link.ask("authenticate", json!({"methodId": (method.as_str())})).await;
+        let params = json!({"methodId": (method.as_str())});
+        if let Ok(Err(error)) = link.ask("authenticate", params).await {
+            return Err(("authenticate", error));
+        }
     }
     let params = json!({"cwd": (side.work.as_str()), "mcpServers": []});
-    let answer = link.ask("session/new", params).await;
-    answer.ok().and_then(Result::ok).unwrap_or_default()
+    match link.ask("session/new", params).await {
+        Ok(Err(error)) => Err(("session/new", error)),
+        answer => Ok(answer.ok().and_then(Result::ok).unwrap_or_default()),
+    }
+}
+
+/// Returns a hint with the authentication methods that an agent lists in its answer to `initialize`.
+fn auth_hint(side: &AgentSide, answer: &Value) -> String {
+    let methods = answer["authMethods"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let methods: Vec<String> = methods
+        .iter()
+        .map(|method| {
+            let word = |name: &str| method[name].as_str().unwrap_or_default();
+            let more = [word("name"), word("description")];
+            let more: Vec<&str> = more.into_iter().filter(|it| !it.is_empty()).collect();
+            format!("`{}` ({})", word("id"), more.join(": "))
+        })
+        .collect();
+    let given = match &side.auth {
+        Some(method) => format!("the profile names the method `{method}`"),
+        None => "the profile names no method".to_owned(),
+    };
+    match methods.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\nits methods of authentication: {}; {given} (hint: `auth: ID` in the profile names a method; \
+             `env` and `home` give the agent what the method needs)",
+            methods.join(", ")
+        ),
+    }
 }

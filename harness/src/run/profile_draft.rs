@@ -10,6 +10,7 @@ use crate::scenario::capability::ABILITIES;
 use crate::wire::foreign_text::{LineBreaks, shown, yaml};
 use crate::wire::json::{Value, json};
 
+use super::agent_link::error_words;
 use super::introduction::{AgentIntroduction, SAYS};
 use super::profile::AgentProfile;
 
@@ -91,11 +92,6 @@ fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-fn error(error: &Value) -> String {
-    let data = error.get("data").map(|data| format!(" ({})", data.to_text())).unwrap_or_default();
-    format!("error {}: {}{data}", error["code"].to_text(), word(error, "message"))
-}
-
 /// Returns an identifier with the name and the description that belong to it.
 fn described(value: &Value, id: &str) -> String {
     let more: Vec<&str> = [word(value, "name"), word(value, "description")]
@@ -137,7 +133,9 @@ fn handshake(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<Stri
                 (None, None) => {}
             }
         }
-        Some(Err(why)) => lines.push(comment(&format!("It refused `initialize`: {}", error(why)))),
+        Some(Err(why)) => {
+            lines.push(comment(&format!("It refused `initialize`: {}", error_words(why))))
+        }
         None => {}
     }
     if let Some(why) = &introduction.ended {
@@ -152,8 +150,10 @@ fn session(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String
     let session = match &introduction.session {
         Some(Ok(session)) => session,
         Some(Err(why)) => {
-            let words =
-                format!("It created no session: {} (hint: `auth`, `env` or `home`)", error(why));
+            let words = format!(
+                "It created no session: {} (hint: `auth`, `env` or `home`)",
+                error_words(why)
+            );
             return vec![comment(&words)];
         }
         None => return lines,
@@ -204,7 +204,7 @@ fn session(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String
 fn stimulus(introduction: &AgentIntroduction, model: &ModelUse) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(Err(why)) = &introduction.turn {
-        lines.push(comment(&format!("Its turn failed: {}", error(why))));
+        lines.push(comment(&format!("Its turn failed: {}", error_words(why))));
     }
     if introduction.turn.is_none() {
         lines.push(comment(

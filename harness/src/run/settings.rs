@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use crate::edge::VersionEdge;
 use crate::wire::channel::ROOT;
 use crate::wire::frame::Frame;
-use crate::wire::json::{Value, json};
+use crate::wire::json::{Map, Value, json};
 use crate::wire::message::{DecodedFrame, Message, decode};
 use crate::wire::version::Version;
 
@@ -32,6 +32,32 @@ pub struct HostSetting {
     pub value: Value,
 }
 
+/// The parts of the names of settings whose values are secret.
+const SECRET_NAMES: [&str; 6] =
+    ["token", "secret", "password", "credential", "authorization", "key"];
+
+impl HostSetting {
+    /// Returns whether reports leave out the value: whether it has a text below a name that says that the text
+    /// is a secret.
+    pub fn is_secret(&self) -> bool {
+        has_secret(&self.key, &self.value)
+    }
+}
+
+fn has_secret(name: &str, value: &Value) -> bool {
+    if let Some(members) = value.as_object() {
+        return members.iter().any(|(own, item)| {
+            // A member of `apiKeys` has any name.
+            has_secret(&format!("{name}.{own}"), item)
+        });
+    }
+    if let Some(items) = value.as_array() {
+        return items.iter().any(|item| has_secret(name, item));
+    }
+    let name = name.to_lowercase();
+    value.as_str().is_some() && SECRET_NAMES.iter().any(|secret| name.contains(secret))
+}
+
 /// The conversation that applies the settings.
 #[derive(Debug)]
 pub struct SettingsDialogue {
@@ -40,6 +66,9 @@ pub struct SettingsDialogue {
     /// The settings whose echo has not arrived. Once the handshake is complete, the first of these settings has
     /// been sent.
     left: VecDeque<HostSetting>,
+    /// The values that the host has, as far as it has told them. A host need not answer an action that changes
+    /// nothing, so these settings are not sent.
+    current: Map,
     /// The `clientSeq` of the setting that was sent last; 0 before the first.
     sent: u64,
     refused: Option<String>,
@@ -62,6 +91,7 @@ impl SettingsDialogue {
             edge,
             output: VecDeque::from([first]),
             left: settings.iter().cloned().collect(),
+            current: Map::new(),
             sent: 0,
             refused: None,
         }
@@ -89,7 +119,9 @@ impl SettingsDialogue {
         let reason = &envelope["rejectionReason"];
         match reason.is_null() {
             true => {
-                self.left.pop_front();
+                if let Some(HostSetting { key, value }) = self.left.pop_front() {
+                    self.current.insert(key, value);
+                }
                 self.send_next();
             }
             false => self.refused = Some(format!("the host rejected it: {reason}")),
@@ -121,10 +153,17 @@ impl SettingsDialogue {
         if let Some(version) = chosen {
             self.edge = self.edge.of(version);
         }
+        let snapshots = result["snapshots"].as_array().into_iter().flatten();
+        let values = |it: &Value| it["state"]["config"]["values"].as_object().cloned();
+        self.current = snapshots.filter_map(values).next().unwrap_or_default();
         self.send_next();
     }
 
     fn send_next(&mut self) {
+        let has = |it: &HostSetting, now: &Map| now.get(it.key.as_str()) == Some(&it.value);
+        while self.left.front().is_some_and(|next| has(next, &self.current)) {
+            self.left.pop_front();
+        }
         let Some(HostSetting { key, value }) = self.left.front() else { return };
         self.sent += 1;
         let mut config = json!({});
@@ -199,5 +238,36 @@ mod tests {
         assert!(!dialogue.is_over());
         let said = dialogue.result("nothing came within 1s").unwrap_err();
         assert_eq!(said, "the setting `a` could not be applied: nothing came within 1s");
+    }
+
+    #[test]
+    fn a_setting_that_the_host_has_is_not_sent_again() {
+        let setting = |value: Value| HostSetting { key: "a".to_owned(), value };
+        let sent_for = |settings: &[HostSetting]| {
+            let mut dialogue = SettingsDialogue::new(&["1.0.0".to_owned()], settings);
+            dialogue.poll_output();
+            let state = json!({"config": {"schema": {}, "values": {"a": true}}});
+            let snapshots = json!([{"resource": ROOT, "state": state, "fromSeq": 0}]);
+            let result = json!({"protocolVersion": "1.0.0", "snapshots": snapshots});
+            dialogue.handle_frame(&Message::success(json!(HANDSHAKE), result).frame());
+            (dialogue.poll_output().is_some(), dialogue.is_over(), dialogue.result("no answer"))
+        };
+        assert_eq!(sent_for(&[setting(json!(true))]), (false, true, Ok(())));
+        let (sent, over, _) = sent_for(&[setting(json!(false))]);
+        assert!(sent && !over);
+    }
+
+    #[test]
+    fn only_a_text_with_a_telling_name_is_secret() {
+        let check = |key: &str, value: Value, expected: bool| {
+            let setting = HostSetting { key: key.to_owned(), value };
+            assert_eq!(setting.is_secret(), expected, "{setting:?}");
+        };
+        check("automationsEnabled", json!(true), false);
+        check("migration", json!({"version": 1, "status": "complete", "resources": []}), false);
+        check("apiKey", json!("sk-secret"), true);
+        check("apiKey", json!(5), false);
+        check("env", json!({"list": [{"GITHUB_TOKEN": "sk-secret"}]}), true);
+        check("tokens", json!({"github": "sk-secret"}), true);
     }
 }

@@ -16,6 +16,9 @@ pub struct AskingSetup {
     /// The mode of the session; `None` for the usual mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// The option of the session that is set, with its value; `None` for the usual options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub option: Option<(String, String)>,
 }
 
 /// The agent that is tested.

@@ -352,7 +352,7 @@ fn to_host(
                 wires.cut(conn);
                 host.handle_close(now, conn);
             }
-            DriverOutput::Restart => {
+            DriverOutput::Restart { .. } => {
                 *wires = SimulatedWires::default();
                 host.restart(now);
                 play.restarted(now, Ok(()));

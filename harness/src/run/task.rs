@@ -20,8 +20,8 @@ pub type PeerId = usize;
 pub enum RequestGoal {
     /// A result; with a pattern, a result that matches it.
     Result(Option<ValuePattern>),
-    /// A result whose snapshot's state matches the pattern.
-    State(ValuePattern),
+    /// A result with a snapshot of the channel that the template names, whose state matches the pattern.
+    State(ValuePattern, ValueTemplate),
     /// An error that matches the pattern.
     Error(ValuePattern),
     /// An error that matches the pattern, or the end of the connection by the host.
@@ -445,6 +445,17 @@ pub enum TaskAct {
         /// The pattern for the params.
         params: Option<ValuePattern>,
     },
+    /// Lets a client serve a folder to the host.
+    Serve {
+        /// The client.
+        peer: PeerId,
+        /// The URI of the folder.
+        folder: ValueTemplate,
+        /// The texts of the files.
+        files: ValueTemplate,
+        /// The methods that steps of the scenario answer.
+        withheld: Vec<String>,
+    },
     /// Ends a connection.
     Hang {
         /// The client.
@@ -455,7 +466,10 @@ pub enum TaskAct {
     /// Waits until the host closes a connection.
     AwaitClosed(PeerId),
     /// Restarts the host.
-    Restart,
+    Restart {
+        /// Whether to kill the host's process instead of asking it to end.
+        crash: bool,
+    },
     /// Releases the agent from a hold without informing the host.
     Release(String),
     /// Waits until its time limit has passed.

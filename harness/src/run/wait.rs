@@ -113,7 +113,10 @@ impl ScenarioCase {
         match (want, ended) {
             (OpeningGoal::Stands | OpeningGoal::Either, _) if connected => WaitProgress::Done,
             (OpeningGoal::Refused(status), _) if connected => {
-                let wrong = "expected the host to refuse the connection, found it open";
+                let wrong = format!(
+                    "expected the {} to refuse the connection, found it open",
+                    self.subject()
+                );
                 let mut failure = self.failure_at(step, format!("client `{name}`: {wrong}"));
                 failure.span = status.span;
                 failure.lines.push(self.last_line);
@@ -256,11 +259,23 @@ impl ScenarioCase {
             (RequestGoal::Result(pattern), MessageKind::Success) => {
                 (pattern.as_ref(), message.result(), "result")
             }
-            (RequestGoal::State(pattern), MessageKind::Success) => {
+            (RequestGoal::State(pattern, channel), MessageKind::Success) => {
                 let snapshot = message.result().and_then(|result| result.get("snapshot"));
                 let state = snapshot.and_then(|snapshot| snapshot.get("state"));
                 if state.is_none() {
                     let wrong = format!("client `{name}`: expected a snapshot, found none");
+                    let mut failure = self.failure_of(step, FailureKind::Silence, wrong);
+                    failure.lines.push(line);
+                    return WaitProgress::Failed(failure);
+                }
+                // The state of another channel proves nothing about this one.
+                let (asked, found) = (self.fill(channel), snapshot.map(|it| &it["resource"]));
+                if found != Some(&asked) {
+                    let found = brief(found.unwrap_or(&Value::Null));
+                    let wrong = format!(
+                        "client `{name}`: expected a snapshot of {}, found one of {found}",
+                        brief(&asked)
+                    );
                     let mut failure = self.failure_of(step, FailureKind::Silence, wrong);
                     failure.lines.push(line);
                     return WaitProgress::Failed(failure);
@@ -292,7 +307,8 @@ impl ScenarioCase {
                 let mut failure = self.failure_at(
                     step,
                     format!(
-                        "client `{name}`: expected {expected}, the host answered with {}",
+                        "client `{name}`: expected {expected}, the {} answered with {}",
+                        self.subject(),
                         if kind == MessageKind::Failure { "an error" } else { "a result" }
                     ),
                 );
@@ -303,7 +319,7 @@ impl ScenarioCase {
         };
         if let Some(pattern) = pattern {
             let snapshot = message.result().and_then(|result| result.get("snapshot"));
-            let state = snapshot.zip(value.filter(|_| matches!(want, RequestGoal::State(_))));
+            let state = snapshot.zip(value.filter(|_| matches!(want, RequestGoal::State(..))));
             let bound = match state {
                 Some((snapshot, state)) => {
                     let channel = snapshot["resource"].as_str().unwrap_or_default();

@@ -104,19 +104,12 @@ impl fmt::Display for CapabilitySource {
             ),
             CapabilitySource::Thing(members, _) => write!(
                 f,
-                "the answer to `initialize`, or the root's state, has it; it binds {}",
-                members.join(", ")
+                "found in the answer to `initialize` or in the root's state{}",
+                member_list(members)
             ),
-            CapabilitySource::Tried(members, what) => {
-                write!(f, "{what}; it binds {}", members.join(", "))
-            }
-            CapabilitySource::Given([], option) => write!(f, "the run is given it by {option}"),
+            CapabilitySource::Tried(members, what) => write!(f, "{what}{}", member_list(members)),
             CapabilitySource::Given(members, option) => {
-                write!(
-                    f,
-                    "an option of the run gives it: {option}; it binds {}",
-                    members.join(", ")
-                )
+                write!(f, "an option of the run provides it: {option}{}", member_list(members))
             }
             CapabilitySource::Token => write!(
                 f,
@@ -124,6 +117,14 @@ impl fmt::Display for CapabilitySource {
             ),
             CapabilitySource::Probe(what) => f.write_str(what),
         }
+    }
+}
+
+/// Describes the members of a capability that a scenario can use.
+fn member_list(members: &[&str]) -> String {
+    match members {
+        [] => String::new(),
+        _ => format!("; a scenario can use its {}", members.join(", ")),
     }
 }
 
@@ -202,6 +203,12 @@ pub const CAPABILITIES: &[HostCapability] = &[
         name: "agentWithoutSideChat",
         shown: CapabilitySource::Thing(&["provider"], |result, _| {
             lacking(result, &["multipleChats"], &["multipleChats", "sideChat"])
+        }),
+    },
+    HostCapability {
+        name: "agentWithOneDirectory",
+        shown: CapabilitySource::Thing(&["provider"], |result, _| {
+            lacking(result, &[], &["multipleWorkingDirectories"])
         }),
     },
     HostCapability {

@@ -6,7 +6,7 @@ use super::forms::{FormField, MemberForm, field, needed, wanted};
 
 pub(super) const PROVES: FormField = field(
     "proves",
-    MemberForm::Texts,
+    MemberForm::Requirements,
     "the requirements that this step tests; if it fails, they are reported as broken; a step without any is a premise: if it fails, the later steps are untested and no requirement is broken",
 );
 pub(super) const INDEPENDENT: FormField = field(
@@ -67,9 +67,12 @@ pub(super) const TOKENS: FormField = field(
 );
 pub(super) const AS: FormField = field("as", MemberForm::Binds, "the name to bind the result to");
 pub(super) const TYPE: FormField =
-    field("type", MemberForm::Text, "the type of an action, such as `chat/delta`");
-pub(super) const METHOD: FormField =
-    field("method", MemberForm::Text, "the method of a notification, such as `root/sessionAdded`");
+    field("type", MemberForm::ActionType, "the type of an action, such as `chat/delta`");
+pub(super) const METHOD: FormField = field(
+    "method",
+    MemberForm::Method,
+    "the method of a notification, such as `root/sessionAdded`",
+);
 pub(super) const ON: FormField =
     field("channel", MemberForm::Template, "the channel of the message");
 pub(super) const WHERE: FormField = field(

@@ -18,6 +18,12 @@ pub enum MemberForm {
     OneOf(&'static [&'static str]),
     /// One text or a list of texts.
     Texts,
+    /// The type of an action.
+    ActionType,
+    /// The name of a method.
+    Method,
+    /// The identifiers of one or several requirements.
+    Requirements,
     /// `true` or `false`.
     Flag,
     /// A number with a unit, such as `250ms`.
@@ -26,6 +32,8 @@ pub enum MemberForm {
     Count,
     /// Any value in which `${…}` is filled in.
     Template,
+    /// An action in which `${…}` is filled in.
+    Action,
     /// A pattern that a value must match.
     Pattern,
     /// A list of steps.

@@ -437,7 +437,7 @@ impl ScenarioParser<'_> {
                     !names.is_empty() && (field.form == MemberForm::Clients || names.len() == 1);
                 fits.then_some(StepValue::Names(names))
             }
-            MemberForm::Binds | MemberForm::Text => {
+            MemberForm::Binds | MemberForm::Text | MemberForm::ActionType | MemberForm::Method => {
                 node.as_str().map(|text| StepValue::Text(text.to_owned()))
             }
             MemberForm::OneOf(words) => {
@@ -448,11 +448,13 @@ impl ScenarioParser<'_> {
                 }
                 word.map(|word| StepValue::Text(word.to_owned()))
             }
-            MemberForm::Texts => Some(StepValue::Names(texts(node))),
+            MemberForm::Texts | MemberForm::Requirements => Some(StepValue::Names(texts(node))),
             MemberForm::Flag => node.to_value().as_bool().map(StepValue::Flag),
             MemberForm::Duration => return self.duration(node).map(StepValue::Duration),
             MemberForm::Count => node.to_value().as_u64().map(StepValue::Count),
-            MemberForm::Template => Some(StepValue::Template(ValueTemplate::of(node))),
+            MemberForm::Template | MemberForm::Action => {
+                Some(StepValue::Template(ValueTemplate::of(node)))
+            }
             MemberForm::Pattern => {
                 // `true` only states the kind of the outcome, so the pattern accepts any value.
                 let pattern = match node.to_value() {
@@ -536,11 +538,15 @@ fn expected(form: MemberForm) -> &'static str {
         MemberForm::Clients => "a client or a list of them, such as `[A, B]`",
         MemberForm::Binds => "a name",
         MemberForm::Text | MemberForm::OneOf(_) => "a text",
+        MemberForm::ActionType => "the type of an action, such as `chat/delta`",
+        MemberForm::Method => "the name of a method",
+        MemberForm::Requirements => "a requirement or a list of them",
         MemberForm::Texts => "a text or a list of texts",
         MemberForm::Flag => "`true` or `false`",
         MemberForm::Duration => "a duration such as `250ms`, `2s` or `1m`",
         MemberForm::Count => "a number of things",
         MemberForm::Template => "a value",
+        MemberForm::Action => "an action",
         MemberForm::Pattern => "a pattern",
         MemberForm::Steps => "a list of steps",
         MemberForm::Settings => "a mapping of settings",

@@ -273,7 +273,7 @@ pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     match closest(name, known.iter().copied()) {
         Some(close) => format!("did you mean `{close}`?"),
         None if known.len() > MANY => {
-            format!("there are {}, `ahp-harness list` names them", known.len())
+            format!("there are {} (hint: `ahp-harness list --help`)", known.len())
         }
         None => format!("there are {}", list(known)),
     }

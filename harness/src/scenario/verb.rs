@@ -46,6 +46,8 @@ pub enum StepVerb {
     Answer,
     /// Waits for a request from the host.
     Asked,
+    /// Lets a client serve a folder to the host.
+    Serve,
     /// Closes connections abruptly.
     Drop,
     /// Connects again with `reconnect`.
@@ -122,6 +124,7 @@ impl StepVerb {
             | StepVerb::Snapshot
             | StepVerb::Mirror
             | StepVerb::Reconnect
+            | StepVerb::Serve
             | StepVerb::Restart => Some(ProtocolStandard::Ahp),
             _ => None,
         }

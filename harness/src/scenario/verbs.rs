@@ -116,7 +116,7 @@ pub const VERBS: &[VerbRow] = &[
         answered: true,
         fields: &[
             BY,
-            needed("method", MemberForm::Text, "the method"),
+            needed("method", MemberForm::Method, "the method"),
             field(
                 "params",
                 MemberForm::Template,
@@ -144,7 +144,7 @@ pub const VERBS: &[VerbRow] = &[
         answered: false,
         fields: &[
             BY,
-            needed("method", MemberForm::Text, "the method"),
+            needed("method", MemberForm::Method, "the method"),
             field("params", MemberForm::Template, "the params"),
             DEVIATES,
             SPEC,
@@ -160,7 +160,7 @@ pub const VERBS: &[VerbRow] = &[
         fields: &[
             BY,
             CHANNEL,
-            needed("action", MemberForm::Template, "the action, with its `type`"),
+            needed("action", MemberForm::Action, "the action, with its `type`"),
             field(
                 "clientSeq",
                 MemberForm::Template,
@@ -428,14 +428,37 @@ pub const VERBS: &[VerbRow] = &[
         answered: false,
         fields: &[
             needed("at", MemberForm::Client, "the client that is asked"),
-            needed("method", MemberForm::Text, "the method"),
+            needed("method", MemberForm::Method, "the method"),
             needed("id", MemberForm::Pattern, "the id of the request, to be answered by `send`"),
             field("where", MemberForm::Pattern, "the pattern of the params"),
             WITHIN,
             PROVES,
             INDEPENDENT,
         ],
-        doc: "waits for the next request of this method from the host to this client; a client without an `asked` step answers every request with -32601",
+        doc: "waits for the next request of this method from the host to this client; a client without an `asked` step for a method answers requests of this method from the folder that it serves, or with -32601",
+    },
+    VerbRow {
+        verb: StepVerb::Serve,
+        name: "serve",
+        short: None,
+        asserts: false,
+        answered: false,
+        fields: &[
+            needed("by", MemberForm::Client, "the client that serves the folder"),
+            needed("folder", MemberForm::Template, "the URI of the folder"),
+            needed(
+                "files",
+                MemberForm::Template,
+                "the texts of the files, by their paths below the folder",
+            ),
+            field(
+                "withholds",
+                MemberForm::Texts,
+                "methods that the client leaves to steps of `asked` and `send`",
+            ),
+            SPEC,
+        ],
+        doc: "lets the client answer `resourceRead`, `resourceResolve` and `resourceList` of the host for a folder in memory; it denies all other access",
     },
     VerbRow {
         verb: StepVerb::Drop,
@@ -536,7 +559,15 @@ pub const VERBS: &[VerbRow] = &[
         short: None,
         asserts: false,
         answered: false,
-        fields: &[WITHIN, SPEC],
+        fields: &[
+            field(
+                "crash",
+                MemberForm::Flag,
+                "the process of `--command` is killed, without the chance to write anything; other hosts are restarted as usual",
+            ),
+            WITHIN,
+            SPEC,
+        ],
         doc: "restarts the host; every connection ends",
     },
     VerbRow {

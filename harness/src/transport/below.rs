@@ -22,7 +22,7 @@ use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 
 /// The maximal length of a line, in bytes.
-pub const MAX_LINE: u64 = 64 << 20;
+pub const MAX_LINE: u64 = 17 << 20;
 /// The maximal number of concurrent agents; further connections are refused.
 const MAX_AGENTS: usize = 1_000;
 /// The number of messages queued for one scenario; further ones are dropped.

@@ -67,6 +67,14 @@ impl TransportLink {
         }
     }
 
+    /// Returns the last lines of the process's standard error so far; empty for a socket.
+    pub fn last_words(&self) -> String {
+        match self {
+            TransportLink::Socket(_) => String::new(),
+            TransportLink::Process(link) => link.last_words(),
+        }
+    }
+
     /// Waits for the next event.
     pub async fn next(&mut self) -> LinkEvent {
         poll_fn(|cx| self.poll(cx)).await

@@ -72,6 +72,8 @@ pub struct ProcessLink {
     process: Option<ChildProcess>,
     hub: Arc<AgentHub>,
     case: String,
+    /// The last lines of standard error.
+    words: watch::Receiver<String>,
 }
 
 impl ProcessLink {
@@ -79,8 +81,9 @@ impl ProcessLink {
     pub fn start(start: &ProcessStart) -> ProcessLink {
         let (told, events) = mpsc::channel(WAITING);
         let (hub, case) = (Arc::clone(&start.hub), start.case.clone());
-        let mut link = ProcessLink { events, lines: None, process: None, hub, case };
-        match link.open(start, &told) {
+        let (last, words) = watch::channel(String::new());
+        let mut link = ProcessLink { events, lines: None, process: None, hub, case, words };
+        match link.open(start, &told, last) {
             Ok(()) => {
                 let _ = told.try_send(LinkEvent::Opened);
             }
@@ -97,6 +100,7 @@ impl ProcessLink {
         &mut self,
         start: &ProcessStart,
         told: &mpsc::Sender<LinkEvent>,
+        last: watch::Sender<String>,
     ) -> std::io::Result<()> {
         let (program, args) = start
             .command
@@ -112,9 +116,8 @@ impl ProcessLink {
             .stderr(Stdio::piped());
         let mut process = ChildProcess::start(&mut command)?;
         let child = process.child();
-        let (last, words) = watch::channel(String::new());
         if let Some(output) = child.stdout.take() {
-            tokio::spawn(read(output, told.clone(), words));
+            tokio::spawn(read(output, told.clone(), self.words.clone()));
         }
         if let Some(errors) = child.stderr.take() {
             tokio::spawn(complain(errors, Arc::clone(&start.hub), start.case.clone(), last));
@@ -173,6 +176,11 @@ impl ProcessLink {
             let told = json!({"ended": ended, "left": left});
             tell(&self.hub, &self.case, BelowEvent::Local, Frame::json(&told));
         }
+    }
+
+    /// Returns the last lines of standard error so far.
+    pub fn last_words(&self) -> String {
+        self.words.borrow().clone()
     }
 
     /// Polls for the next event.

@@ -1,12 +1,14 @@
 //! A hostile host: it listens and plays one behaviour on every connection, each on its own thread.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
 use ahp_harness::wire::json::{Value, json};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, accept_with_config};
+
+use super::between::{HonestChange, HonestFlood, HonestHost, between};
 
 /// The behaviour of a host.
 #[derive(Clone, Debug)]
@@ -26,22 +28,44 @@ pub enum GalleryBehaviour {
     Words(String),
     /// Answers like an ordinary host, but each time after this pause.
     Slow(Duration),
+    /// Reads the request, and then writes the first bytes once and the others without end.
+    TcpFlood { head: Vec<u8>, again: Vec<u8> },
+    /// Performs the handshakes, and then ends its half of the connection.
+    HalfClosed,
+    /// Performs the handshakes, and then reads a byte every 50 ms.
+    ReadsSlowly,
+    /// Performs the handshakes, begins a message, and continues it without end.
+    Endless { begin: Vec<u8>, again: Vec<u8> },
+    /// Answers as the reference host does, with changed messages.
+    Changed(HonestChange),
+    /// Answers as the reference host does, and sends additional messages without end.
+    Flooded(HonestFlood),
 }
 
-/// Starts a host with this behaviour, which ends with the process. Returns the URL of the host.
-pub fn host(behaviour: GalleryBehaviour) -> String {
+/// A hostile host.
+pub struct GalleryHost {
+    pub url: String,
+    /// The reference host behind it.
+    _honest: Option<HonestHost>,
+}
+
+/// Starts a host with this behaviour, which ends with the process.
+pub fn host(behaviour: GalleryBehaviour, program: &str) -> GalleryHost {
+    let deep = matches!(behaviour, GalleryBehaviour::Changed(_) | GalleryBehaviour::Flooded(_));
+    let honest = deep.then(|| HonestHost::start(program));
+    let behind = honest.as_ref().map(HonestHost::url).unwrap_or_default();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ws://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let behaviour = behaviour.clone();
-            std::thread::spawn(move || behave(stream, &behaviour));
+            let (behaviour, behind) = (behaviour.clone(), behind.clone());
+            std::thread::spawn(move || behave(stream, &behaviour, &behind));
         }
     });
-    url
+    GalleryHost { url, _honest: honest }
 }
 
-fn behave(mut stream: TcpStream, behaviour: &GalleryBehaviour) -> Option<()> {
+fn behave(mut stream: TcpStream, behaviour: &GalleryBehaviour, behind: &str) -> Option<()> {
     let forever = Duration::from_secs(600);
     match behaviour {
         GalleryBehaviour::Deaf => std::thread::sleep(forever),
@@ -69,6 +93,36 @@ fn behave(mut stream: TcpStream, behaviour: &GalleryBehaviour) -> Option<()> {
         GalleryBehaviour::Answers(text) => answer(accepted(stream)?, text)?,
         GalleryBehaviour::Later(text) => answer(shaken(stream)?, text)?,
         GalleryBehaviour::Words(word) => words(accepted(stream)?, word)?,
+        GalleryBehaviour::TcpFlood { head, again } => {
+            let _ = stream.read(&mut [0; 4096]).ok()?;
+            stream.write_all(head).ok()?;
+            loop {
+                stream.write_all(again).ok()?;
+            }
+        }
+        GalleryBehaviour::HalfClosed => {
+            let mut socket = shaken(stream)?;
+            socket.get_mut().shutdown(Shutdown::Write).ok()?;
+            while socket.read().is_ok() {}
+        }
+        GalleryBehaviour::ReadsSlowly => {
+            let mut socket = shaken(stream)?;
+            while socket.get_mut().read(&mut [0; 1]).is_ok_and(|read| read > 0) {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        GalleryBehaviour::Endless { begin, again } => {
+            let mut socket = shaken(stream)?;
+            let stream = socket.get_mut();
+            stream.write_all(begin).ok()?;
+            loop {
+                stream.write_all(again).ok()?;
+            }
+        }
+        GalleryBehaviour::Changed(change) => between(stream, behind, *change, None)?,
+        GalleryBehaviour::Flooded(flood) => {
+            between(stream, behind, |message| vec![message.value.to_string()], Some(*flood))?;
+        }
         GalleryBehaviour::Slow(pause) => {
             let mut socket = accepted(stream)?;
             while let Some(request) = request(&mut socket) {
@@ -80,9 +134,9 @@ fn behave(mut stream: TcpStream, behaviour: &GalleryBehaviour) -> Option<()> {
     Some(())
 }
 
-type GallerySocket = WebSocket<TcpStream>;
+pub type GallerySocket = WebSocket<TcpStream>;
 
-fn accepted(stream: TcpStream) -> Option<GallerySocket> {
+pub fn accepted(stream: TcpStream) -> Option<GallerySocket> {
     let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
     accept_with_config(stream, Some(config)).ok()
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::between::{CHANGES, FLOODS};
 use super::host::GalleryBehaviour;
 
 /// A behaviour and its name.
@@ -87,11 +88,63 @@ pub fn rows() -> Vec<GalleryRow> {
         let behaviour = GalleryBehaviour::Words((*word).to_owned());
         rows.push(GalleryRow { name: format!("words: {name}"), behaviour, quick: true });
     }
+    for (name, change) in CHANGES {
+        let behaviour = GalleryBehaviour::Changed(*change);
+        rows.push(GalleryRow { name: format!("changed: {name}"), behaviour, quick: false });
+    }
+    for (name, flood) in FLOODS {
+        let behaviour = GalleryBehaviour::Flooded(*flood);
+        rows.push(GalleryRow { name: format!("flooded: {name}"), behaviour, quick: false });
+    }
+    without_end(&mut rows);
     for millis in [50, 400, 1_000] {
         let behaviour = GalleryBehaviour::Slow(Duration::from_millis(millis));
         rows.push(GalleryRow { name: format!("slow: {millis} ms"), behaviour, quick: false });
     }
     rows
+}
+
+/// Adds hosts that write without end, or hardly read.
+fn without_end(rows: &mut Vec<GalleryRow>) {
+    let mut row = |name: &str, behaviour| {
+        rows.push(GalleryRow { name: format!("endless: {name}"), behaviour, quick: false });
+    };
+    let start = b"HTTP/1.1 101 Switching Protocols\r\n";
+    for (name, head, again) in [
+        ("100 Continue", &b""[..], &b"HTTP/1.1 100 Continue\r\n\r\n"[..]),
+        ("headers", start, b"X-Header: value\r\n"),
+        ("a header", b"HTTP/1.1 101 x\r\nX: ", b"yyyyyyyyyyyyyyyy"),
+        ("the body of a refusal", b"HTTP/1.1 403 No\r\n\r\n", b"\x1b[2J::error::x\n"),
+        ("NULs", b"", b"\x00\x00\x00\x00\x00\x00\x00\x00"),
+    ] {
+        let (head, again) = (head.to_vec(), again.repeat(1_000));
+        row(name, GalleryBehaviour::TcpFlood { head, again });
+    }
+    row("half of the connection", GalleryBehaviour::HalfClosed);
+    row("reading", GalleryBehaviour::ReadsSlowly);
+    let kilobyte = [&b"\x00\x7e\x04\x00"[..], &[b'x'; 1024]].concat();
+    for (name, begin, again) in [
+        ("fragments of 1 KiB", &b"\x01\x02[\""[..], kilobyte.repeat(50)),
+        ("fragments of a byte", b"\x01\x02[\"", b"\x00\x01x".repeat(10_000)),
+        ("pings between fragments", b"\x01\x02[\"", b"\x89\x01p\x00\x01x".repeat(5_000)),
+        ("frames after a close", b"\x88\x02\x03\xe8", b"\x81\x02{}".repeat(5_000)),
+        ("closes", b"", b"\x88\x02\x03\xe8".repeat(5_000)),
+        ("compressed frames", b"", b"\xc1\x02\xaa\x56".repeat(5_000)),
+        ("masked frames", b"", b"\x81\x82\x00\x00\x00\x00{}".repeat(5_000)),
+        ("lengths that are not minimal", b"", b"\x81\x7e\x00\x02{}".repeat(5_000)),
+        (
+            "7 MiB in each text",
+            b"",
+            [&b"\x81\x7f\x00\x00\x00\x00\x00\x70\x00\x00"[..], &vec![b'1'; 7 << 20]].concat(),
+        ),
+        (
+            "7 MiB in each binary message",
+            b"",
+            [&b"\x82\x7f\x00\x00\x00\x00\x00\x70\x00\x00"[..], &vec![27; 7 << 20]].concat(),
+        ),
+    ] {
+        row(name, GalleryBehaviour::Endless { begin: begin.to_vec(), again });
+    }
 }
 
 fn below_websocket(rows: &mut Vec<GalleryRow>) {

@@ -17,11 +17,13 @@ catalogue! {
         ["envelope.shape", "snapshot.schema-valid", "jsonrpc.version.tag-output",
          "jsonrpc.response.result-xor-error", "jsonrpc.error.shape",
          "jsonrpc.response.null-result-present", "auth.required.data", "transport.whole-messages",
-         "channel.present-on-notifications", "channel.present-on-server-requests"]
+         "channel.present-on-notifications", "channel.present-on-server-requests",
+         "reading.action-params", "reading.subscribe-result"]
         apart ["envelope.shape", "snapshot.schema-valid", "jsonrpc.version.tag-output",
          "jsonrpc.response.result-xor-error", "jsonrpc.error.shape",
          "jsonrpc.response.null-result-present", "auth.required.data", "transport.whole-messages",
-         "channel.present-on-notifications", "channel.present-on-server-requests"]
+         "channel.present-on-notifications", "channel.present-on-server-requests",
+         "reading.action-params", "reading.subscribe-result"]
         "Every frame of the host is one JSON-RPC 2.0 message that is valid for the negotiated \
          version. Source: JSON-RPC 2.0 sections 4 and 5, the types of each version.";
     ShapeHarness "shape.harness" Note "A9" []
@@ -92,7 +94,7 @@ catalogue! {
         "One `serverSeq` stands for one action: its channel, content and origin are the same on every \
          connection, otherwise clients diverge. Source: ActionEnvelope.serverSeq."
         open "Connections of other versions and connections that asked for merged delivery are not compared, \
-              nor are numbers beyond the limit of 16,384 actions or 64 MiB.";
+              nor are numbers beyond the limit of 16,384 actions or 16 MiB.";
     OrderAgreement "sequence.order-agreement" Essential "A3" ["envelope.total-order"]
         "Every subscriber of a channel sees its actions in the same order, otherwise folded states \
          diverge. Source: the reducers are not commutative.";
@@ -136,10 +138,11 @@ catalogue! {
          root channel on the root channel; otherwise no client applies it. Source: the channel pages.";
     KnownActions "fanout.known-actions" Must "A8"
         ["version.action-types-known", "version.host-no-newer-behaviour",
-         "version.notification-methods-known"]
+         "version.notification-methods-known", "reading.tool-actions", "reading.no-diffs"]
         apart ["version.action-types-known", "version.host-no-newer-behaviour",
-         "version.notification-methods-known"]
-        "Only actions and notifications of the negotiated version are sent. Source: versioning.md."
+         "version.notification-methods-known", "reading.tool-actions", "reading.no-diffs"]
+        "Only actions and notifications of the negotiated version are sent, and none that only the guide of an \
+         old version names. Source: versioning.md."
         open "The registry and the published packages name different first versions for some names. Such a \
               name, and a name that no version has, is a note.";
     AfterRemoval "fanout.after-removal" Essential "A12"
@@ -637,7 +640,7 @@ catalogue! {
         "A replay holds every accepted action on the resumed channels after `lastSeenServerSeq`, in \
          order, and nothing else. Source: lifecycle.md, reconnection."
         open "The missed actions are known from what other connections received, within the limit of 16,384 \
-              actions or 64 MiB; older actions are not judged. A newer action that arrives before the replay is \
+              actions or 16 MiB; older actions are not judged. A newer action that arrives before the replay is \
               a note, because a client may keep the action until the replay.";
     NeverPartial "reconnect.never-partial" Essential "M5" ["reconnect.snapshot.when-too-old"]
         "When the host no longer keeps the range, it answers with snapshots, and never with a replay that \

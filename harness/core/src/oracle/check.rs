@@ -72,6 +72,8 @@ pub(super) struct FindingSink {
     fresh: Vec<Finding>,
     /// Whether observations are counted. Before a handshake no message exercises a check.
     counts: bool,
+    /// Whether observations and findings are of a party that is judged.
+    judges: bool,
 }
 
 impl FindingSink {
@@ -89,6 +91,7 @@ impl FindingSink {
             kinds: rows.iter().map(|_| HashMap::new()).collect(),
             fresh: Vec::new(),
             counts: false,
+            judges: true,
         }
     }
 
@@ -98,10 +101,17 @@ impl FindingSink {
         self.counts = counts;
     }
 
+    /// Sets whether observations and findings count from now on. Those of a client that is not judged do not.
+    pub(super) fn judge(&mut self, judges: bool) {
+        self.judges = judges;
+    }
+
     /// Counts an observation of a rule, and an observation of the requirement that the rule names, if any.
     #[inline]
     pub(super) fn seen(&mut self, rule: impl CheckRule) {
-        if let Some(report) = self.reports.get_mut(rule.place()).filter(|_| self.counts) {
+        if let Some(report) =
+            self.reports.get_mut(rule.place()).filter(|_| self.counts && self.judges)
+        {
             report.observations += 1;
         }
         if let FindingSubject::Requirement(requirement) = rule.subject() {
@@ -113,7 +123,8 @@ impl FindingSink {
     /// have separate counts.
     #[inline]
     pub(super) fn seen_of(&mut self, rule: impl CheckRule, requirement: &'static str) {
-        let report = self.reports.get_mut(rule.place()).filter(|_| self.counts);
+        let counts = self.counts && self.judges;
+        let report = self.reports.get_mut(rule.place()).filter(|_| counts);
         let mut apart = report.into_iter().flat_map(|report| &mut report.apart);
         if let Some((_, seen)) = apart.find(|(known, _)| *known == requirement) {
             *seen += 1;
@@ -145,6 +156,9 @@ impl FindingSink {
         lines: &[u64],
         diff: Option<String>,
     ) {
+        if !self.judges {
+            return;
+        }
         let mut lines: Vec<u64> = lines.iter().copied().filter(|line| *line > 0).collect();
         lines.sort_unstable();
         lines.dedup();

@@ -9,6 +9,7 @@ use std::time::Duration;
 use litemap::LiteMap;
 
 use crate::wire::channel::ChannelKind;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Text, Value};
 
 use crate::transcript::{ConnId, SeenFrame};
@@ -73,7 +74,13 @@ struct DispatchRecord {
     settled: Option<DispatchSettlement>,
     /// Whether the connection that sent the dispatch has received its echo or rejection.
     returned: bool,
+    /// Whether the host has to defer the action until no turn is active.
+    deferred: bool,
 }
+
+/// The actions that a host has to defer while a turn is active, in versions before 0.5.0. Source: the types of
+/// these versions.
+const DEFERRED: &[&str] = &["session/modelChanged", "session/agentChanged"];
 
 /// The action with which the host accepted or rejected a dispatch.
 #[derive(Clone, Copy, PartialEq)]
@@ -189,7 +196,16 @@ impl DispatchChecks {
         // with its own actions.
         let asks = ChannelKind::of_uri(cx.uri(channel)) == Some(ChannelKind::Automations);
         let action_type = action(seen).get("type").and_then(Value::as_str).unwrap_or_default();
-        if sound && subscribed && !asks && conn.shaken && !conn.stale && client.is_some() {
+        let old = conn.protocol.is_some_and(|it| !it.has(ProtocolFeature::FlatSession));
+        let deferred = old && DEFERRED.contains(&action_type);
+        if sound
+            && subscribed
+            && !asks
+            && !deferred
+            && conn.shaken
+            && !conn.stale
+            && client.is_some()
+        {
             let places = self.owed.entry((cx.now.conn, channel)).or_default();
             places.push_back(self.forgotten + self.all.len());
         }
@@ -207,6 +223,7 @@ impl DispatchChecks {
             floor: cx.highest,
             settled: None,
             returned: false,
+            deferred,
         });
     }
 
@@ -400,6 +417,9 @@ impl DispatchChecks {
         };
         if let Some(dispatched) = self.all.get_mut(index).filter(own) {
             dispatched.returned = true;
+            if dispatched.deferred {
+                return;
+            }
             let (tick, line, channel) = (dispatched.tick, dispatched.line, dispatched.channel);
             self.in_order(cx, tick, line, channel, out);
         }

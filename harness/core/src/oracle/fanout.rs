@@ -263,8 +263,18 @@ fn known_actions(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut Fi
     }
     out.seen(Rule::KnownActions);
     [ACTIONS, NEWER].iter().for_each(|id| out.seen_of(Rule::KnownActions, id));
+    let guide = conn.and_then(|conn| conn.protocol).and_then(guide_only);
+    if let Some((requirement, _)) = guide {
+        out.seen_of(Rule::KnownActions, requirement);
+    }
     if delivery.row.is_none() {
         let name = delivery.envelope.action_type;
+        if let Some((requirement, _)) = guide.filter(|(_, names)| names.contains(&name)) {
+            let message = format!(
+                "expected the actions of the types, found `{name}`, which only the guide of this version names"
+            );
+            return out.broken(Rule::KnownActions.of(requirement), message, &[cx.now.line]);
+        }
         unknown(cx, ("action", ACTIONS), name, &|protocol| protocol.action(name).is_some(), out);
     }
 }
@@ -273,6 +283,16 @@ fn known_actions(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut Fi
 const ACTIONS: &str = "version.action-types-known";
 const NOTIFICATIONS: &str = "version.notification-methods-known";
 const NEWER: &str = "version.host-no-newer-behaviour";
+
+/// Returns the actions that the guide of a version names and its types lack, with the requirement about them.
+/// `None` if there are none.
+fn guide_only(protocol: &Protocol) -> Option<(&'static str, &'static [&'static str])> {
+    match protocol.has(ProtocolFeature::Channels) {
+        _ if protocol.has(ProtocolFeature::Chats) => None,
+        true => Some(("reading.no-diffs", &["session/diffsChanged"])),
+        false => Some(("reading.tool-actions", &["session/toolStart", "session/toolComplete"])),
+    }
+}
 
 fn unknown(
     cx: &OracleContext,

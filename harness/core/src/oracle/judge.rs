@@ -14,6 +14,7 @@ use crate::wire::version::{ProtocolStandard, Version};
 use super::acp;
 use super::catalogue::{CHECKS, CheckRow};
 use super::check::{CheckFamily, FindingSink};
+use super::clients;
 use super::context::OracleContext;
 use super::step::{ENVELOPE, FOLDED, FOLDING, FRAME, OracleStep, RARE};
 use super::{
@@ -30,6 +31,16 @@ use super::{
 /// The default time that a host may take.
 const DEADLINE: Duration = Duration::from_secs(10);
 
+/// The party whose messages are judged.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum JudgedParty {
+    /// The host in a conversation of AHP, or the agent in a conversation of ACP.
+    #[default]
+    Server,
+    /// The clients in a conversation of AHP.
+    Clients,
+}
+
 /// The circumstances of a transcript that the entries do not state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OracleOptions {
@@ -42,6 +53,8 @@ pub struct OracleOptions {
     pub deadline: Duration,
     /// The protocol of the transcript.
     pub standard: ProtocolStandard,
+    /// The party whose messages are judged. Conversations of ACP are judged by their agent only.
+    pub party: JudgedParty,
     /// The largest possible error between the times of two connections.
     pub spread: Duration,
     /// Whether the transcript omits frames that are not JSON objects.
@@ -64,6 +77,7 @@ impl Default for OracleOptions {
             foreign: false,
             deadline: DEADLINE,
             standard: ProtocolStandard::Ahp,
+            party: JudgedParty::Server,
             spread: Duration::ZERO,
             objects_only: false,
             odd_client: false,
@@ -71,17 +85,25 @@ impl Default for OracleOptions {
     }
 }
 
-/// Returns the catalogue of checks for a protocol.
+/// Returns the catalogue of checks for the host or agent of a protocol.
 pub fn checks(standard: ProtocolStandard) -> &'static [CheckRow] {
-    match standard {
-        ProtocolStandard::Ahp => CHECKS,
-        ProtocolStandard::Acp => acp::CHECKS,
+    checks_of(standard, JudgedParty::Server)
+}
+
+/// Returns the catalogue of checks for a party of a protocol.
+pub fn checks_of(standard: ProtocolStandard, party: JudgedParty) -> &'static [CheckRow] {
+    match (standard, party) {
+        (ProtocolStandard::Ahp, JudgedParty::Server) => CHECKS,
+        (ProtocolStandard::Ahp, JudgedParty::Clients) => clients::CHECKS,
+        (ProtocolStandard::Acp, JudgedParty::Server) => acp::CHECKS,
+        // The clients of agents are those of the harness.
+        (ProtocolStandard::Acp, JudgedParty::Clients) => &[],
     }
 }
 
-/// Returns the checks of every protocol.
+/// Returns the checks of every party of every protocol.
 pub fn all_checks() -> impl Iterator<Item = &'static CheckRow> {
-    CHECKS.iter().chain(acp::CHECKS)
+    CHECKS.iter().chain(acp::CHECKS).chain(clients::CHECKS)
 }
 
 /// The judge of a transcript, which reads entry by entry.
@@ -93,6 +115,7 @@ pub struct Oracle {
 /// The fold that reads the entries, by protocol.
 enum ProtocolFold {
     Ahp(Box<CheckFamilies>),
+    Clients(Box<clients::ClientFold>),
     Acp(Box<acp::AgentFold>),
 }
 
@@ -106,14 +129,26 @@ struct CheckFamilies {
 impl Oracle {
     /// Creates an oracle without any entries.
     pub fn new(options: OracleOptions) -> Oracle {
-        let fold = match options.standard {
-            ProtocolStandard::Ahp => ProtocolFold::Ahp(Box::new(CheckFamilies::new(options))),
-            ProtocolStandard::Acp => ProtocolFold::Acp(Box::new(acp::AgentFold::new(
+        Oracle::of_client(options, None)
+    }
+
+    /// Creates an oracle without any entries that judges only one client: the client with this id, or the client
+    /// of the connection with this name. Without a name the oracle judges every client. The name has no
+    /// meaning if the oracle does not judge clients.
+    pub fn of_client(options: OracleOptions, only: Option<&str>) -> Oracle {
+        let fold = match (options.standard, options.party) {
+            (ProtocolStandard::Ahp, JudgedParty::Server) => {
+                ProtocolFold::Ahp(Box::new(CheckFamilies::new(options)))
+            }
+            (ProtocolStandard::Ahp, JudgedParty::Clients) => {
+                ProtocolFold::Clients(Box::new(clients::ClientFold::new(options, only)))
+            }
+            (ProtocolStandard::Acp, _) => ProtocolFold::Acp(Box::new(acp::AgentFold::new(
                 options.deadline,
                 options.odd_client,
             ))),
         };
-        Oracle { fold, sink: FindingSink::new(checks(options.standard)) }
+        Oracle { fold, sink: FindingSink::new(checks_of(options.standard, options.party)) }
     }
 
     /// Adds a secret that no later frame of the host may contain, such as a token of the handshake.
@@ -130,8 +165,13 @@ impl Oracle {
 
     /// Sets the name of a connection for messages.
     pub fn name_connection(&mut self, conn: ConnId, name: &str) {
-        let ProtocolFold::Ahp(families) = &mut self.fold else { return };
-        families.context.names.insert(conn, Arc::from(name));
+        match &mut self.fold {
+            ProtocolFold::Ahp(families) => {
+                families.context.names.insert(conn, Arc::from(name));
+            }
+            ProtocolFold::Clients(fold) => fold.name_connection(conn, name),
+            ProtocolFold::Acp(_) => {}
+        }
     }
 
     /// Reads the next entry, and returns the findings that it proves. The reports contain the same findings, up
@@ -143,6 +183,7 @@ impl Oracle {
                 let CheckFamilies { context, checks } = &mut **families;
                 context.observe(entry, &mut |cx, step| tell(checks, cx, step, sink));
             }
+            ProtocolFold::Clients(fold) => fold.observe(entry, sink),
             ProtocolFold::Acp(fold) => fold.observe(entry, sink),
         }
         sink.take_fresh()
@@ -160,6 +201,7 @@ impl Oracle {
         let Oracle { fold, mut sink } = self;
         match fold {
             ProtocolFold::Ahp(families) => families.finish(&mut sink),
+            ProtocolFold::Clients(fold) => fold.finish(&mut sink),
             ProtocolFold::Acp(fold) => fold.finish(&mut sink),
         }
         let fresh = sink.take_fresh();

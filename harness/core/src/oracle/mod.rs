@@ -31,6 +31,7 @@ mod causality;
 mod changesets;
 mod channel;
 mod check;
+mod clients;
 mod connection;
 mod context;
 mod convergence;
@@ -87,7 +88,7 @@ mod windows;
 pub use alike::alike;
 pub use catalogue::{CHECKS, CheckRow};
 pub use check::with_findings;
-pub use judge::{Oracle, OracleOptions, all_checks, checks};
+pub use judge::{JudgedParty, Oracle, OracleOptions, all_checks, checks, checks_of};
 
 #[cfg(test)]
 mod testkit;

@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use crate::transcript::SeenFrame;
 use crate::verdict::Weight;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::frame::MAX_VALUES;
 use crate::wire::message::{DecodedFrame, MAX_NESTING, Message, MessageKind};
 use crate::wire::validate::{MessageOrigin, ShapeError};
@@ -42,7 +43,10 @@ fn host(
 ) {
     let line = [cx.now.line];
     out.seen(Rule::ShapeHost);
-    about(seen).for_each(|id| out.seen_of(Rule::ShapeHost, id));
+    // The documents of the first version show two messages in another form than its types.
+    let spoken = cx.here().and_then(|conn| conn.protocol);
+    let oldest = spoken.is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels));
+    about(seen, oldest).for_each(|id| out.seen_of(Rule::ShapeHost, id));
     let odd = match &seen.decoded {
         DecodedFrame::Message(message) if checked => {
             out.seen(Rule::ShapeNullOptional);
@@ -87,12 +91,12 @@ fn host(
     let hard = || errors.iter().filter(|error| !error.soft);
     let mut told: Vec<Option<&'static str>> = Vec::new();
     for error in hard() {
-        let requirement = requirement_of(seen, error);
+        let requirement = requirement_of(seen, error, oldest);
         if told.contains(&requirement) {
             continue;
         }
         told.push(requirement);
-        let same = hard().filter(|other| requirement_of(seen, other) == requirement);
+        let same = hard().filter(|other| requirement_of(seen, other, oldest) == requirement);
         let Some(message) = list(same) else { continue };
         out.broken(Rule::ShapeHost.about(requirement), message, &line);
     }
@@ -135,12 +139,14 @@ const ENVELOPE: &str = "envelope.shape";
 const NOTIFIED: &str = "channel.present-on-notifications";
 const ASKED: &str = "channel.present-on-server-requests";
 const SNAPSHOT: &str = "snapshot.schema-valid";
+const FLAT_PARAMS: &str = "reading.action-params";
+const WRAPPED_SNAPSHOT: &str = "reading.subscribe-result";
 
 /// The error code for a missing token.
 const AUTH_REQUIRED: i64 = -32007;
 
 /// Returns the requirements that a frame exercises.
-fn about(seen: &SeenFrame) -> impl Iterator<Item = &'static str> {
+fn about(seen: &SeenFrame, oldest: bool) -> impl Iterator<Item = &'static str> {
     let message = seen.message();
     let kind = message.map(Message::kind);
     let response = matches!(kind, Some(MessageKind::Success | MessageKind::Failure));
@@ -162,9 +168,17 @@ fn about(seen: &SeenFrame) -> impl Iterator<Item = &'static str> {
         (notified, NOTIFIED),
         (kind == Some(MessageKind::Request), ASKED),
         (snapshot, SNAPSHOT),
+        (oldest && notified && action, FLAT_PARAMS),
+        (oldest && (snapshot || message.is_some_and(is_bare_snapshot)), WRAPPED_SNAPSHOT),
     ]
     .into_iter()
     .filter_map(|(tested, requirement)| tested.then_some(requirement))
+}
+
+/// Returns whether a result is a snapshot without a `snapshot` around it.
+fn is_bare_snapshot(message: &Message) -> bool {
+    let has = |name: &str| message.result().is_some_and(|result| result.get(name).is_some());
+    has("fromSeq") && has("state") && !has("snapshot")
 }
 
 fn code(message: &Message) -> Option<i64> {
@@ -172,8 +186,14 @@ fn code(message: &Message) -> Option<i64> {
 }
 
 /// Returns the requirement that an error in a frame breaks; `None` if no requirement covers the error.
-fn requirement_of(seen: &SeenFrame, error: &ShapeError) -> Option<&'static str> {
+fn requirement_of(seen: &SeenFrame, error: &ShapeError, oldest: bool) -> Option<&'static str> {
     let message = seen.message()?;
+    if oldest && message.params().get("envelope").is_some() {
+        return Some(FLAT_PARAMS);
+    }
+    if oldest && is_bare_snapshot(message) {
+        return Some(WRAPPED_SNAPSHOT);
+    }
     let path = error.path.as_str();
     let below = |place: &str| {
         path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

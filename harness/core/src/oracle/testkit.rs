@@ -13,7 +13,7 @@ use crate::transcript::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, Transcr
 use crate::verdict::{CheckReport, Finding};
 use crate::wire::frame::Frame;
 
-use super::{Oracle, OracleOptions};
+use super::{JudgedParty, Oracle, OracleOptions};
 
 /// The oracle's verdict on a script.
 pub(super) struct TestVerdict {
@@ -43,8 +43,18 @@ struct TestPlayer {
 
 /// Plays a script. Clients are words; `A2` is another connection of the client `A`.
 pub(super) fn play(options: OracleOptions, script: &str) -> TestVerdict {
+    play_with(Oracle::new(options), script)
+}
+
+/// Plays a script, and judges its clients, or only the client of this name.
+pub(super) fn play_clients(only: Option<&str>, script: &str) -> TestVerdict {
+    let options = OracleOptions { party: JudgedParty::Clients, ..OracleOptions::default() };
+    play_with(Oracle::of_client(options, only), script)
+}
+
+fn play_with(oracle: Oracle, script: &str) -> TestVerdict {
     let mut player = TestPlayer {
-        oracle: Oracle::new(options),
+        oracle,
         findings: Vec::new(),
         line: 0,
         at: Duration::ZERO,

@@ -279,6 +279,29 @@ fn fanout() {
 }
 
 #[test]
+fn readings_of_old_documents() {
+    let broken = |version: &str, line: &str, check_id: &str| {
+        let said = check(&format!("A hello 0 {version}\n{line}"), &[check_id]);
+        let finding = only(&said, check_id).clone();
+        (finding.weight, finding.subject)
+    };
+    let reading = |id| (Weight::Must, FindingSubject::Requirement(id));
+    let known = "fanout.known-actions";
+    let diffs = r#"A got root 1 {"type":"session/diffsChanged"}"#;
+    assert_eq!(broken("0.2.0", diffs, known), reading("reading.no-diffs"));
+    assert_eq!(broken("0.3.0", diffs, known), reading("reading.no-diffs"));
+    let start = r#"A got root 1 {"type":"session/toolStart"}"#;
+    assert_eq!(broken("0.1.0", start, known), reading("reading.tool-actions"));
+    // Other versions have no such reading.
+    assert_ne!(broken("0.2.0", start, known), reading("reading.tool-actions"));
+    assert_ne!(broken("1.0.0", diffs, known), reading("reading.no-diffs"));
+    let wrapped = r#"A < {"jsonrpc":"2.0","method":"action","params":{"envelope":{"serverSeq":1,"action":{"type":"root/activeSessionsChanged","activeSessions":1}}}}"#;
+    assert_eq!(broken("0.1.0", wrapped, "shape.host"), reading("reading.action-params"));
+    let bare = "A ask 7 subscribe {\"channel\":\"ahp-root://\",\"resource\":\"ahp-root://\"}\nA ok 7 {\"resource\":\"ahp-root://\",\"fromSeq\":0,\"state\":{\"agents\":[]}}";
+    assert_eq!(broken("0.1.0", bare, "shape.host"), reading("reading.subscribe-result"));
+}
+
+#[test]
 fn dispatches() {
     let start = "A hello 0\nA sub session 0\nB hello 0\nB sub session 0\n";
     let play = |rest: &str, expected: &[&str]| check(&format!("{start}{rest}"), expected);

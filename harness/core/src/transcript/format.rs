@@ -85,7 +85,7 @@ const FRAME: &[LineMember] = &[
     member(
         "text",
         LineMemberForm::True,
-        "beside `hex`: the frame was sent as text, although it is not UTF-8",
+        "beside `hex`: the frame was sent as text; it is not UTF-8, or has many control characters",
     ),
     member(
         "cut",

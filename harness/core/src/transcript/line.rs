@@ -19,6 +19,9 @@ use crate::wire::message::DecodedFrame;
 
 use super::{BelowEvent, ClosingSide, ConnectionEvent, HandshakeLines, SeenFrame};
 
+/// The length of a `raw` member from which the text is written as `hex`, in bytes.
+const LONG_RAW: usize = 16 << 20;
+
 /// Appends one event as a line with a line break.
 pub fn write(
     out: &mut String,
@@ -113,9 +116,7 @@ fn frame(out: &mut String, dir: &str, frame: &Frame, is_json: bool) {
     }
     match frame {
         Frame::Binary(bytes) | Frame::NotUtf8(bytes) => {
-            out.push_str(",\"hex\":\"");
-            out.extend(bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit));
-            out.push('"');
+            hexadecimal(out, bytes);
             if matches!(frame, Frame::NotUtf8(_)) {
                 out.push_str(",\"text\":true");
             }
@@ -125,10 +126,24 @@ fn frame(out: &mut String, dir: &str, frame: &Frame, is_json: bool) {
             out.push_str(json);
         }
         Frame::Text(other) => {
+            let before = out.len();
             out.push_str(",\"raw\":");
             text(out, other);
+            // A text of control characters is six times as long with its escapes, and twice as long in
+            // hexadecimal digits.
+            if out.len() - before > LONG_RAW {
+                out.truncate(before);
+                hexadecimal(out, other.as_bytes());
+                out.push_str(",\"text\":true");
+            }
         }
     }
+}
+
+fn hexadecimal(out: &mut String, bytes: &[u8]) {
+    out.push_str(",\"hex\":\"");
+    out.extend(bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit));
+    out.push('"');
 }
 
 /// Returns a hexadecimal digit.
@@ -303,17 +318,24 @@ fn content(raw: &RawLine<'_>) -> Result<Frame, LineError> {
         (_, Some(text), _) => Ok(Frame::Text(text.clone())),
         (.., Some(hex)) => {
             let bytes = bytes(hex).ok_or(LineError::Hex)?;
-            Ok(if raw.text { Frame::NotUtf8(bytes) } else { Frame::Binary(bytes) })
+            Ok(match raw.text {
+                // A long text is in hexadecimal digits as well.
+                true => String::from_utf8(bytes)
+                    .map_or_else(|error| Frame::NotUtf8(error.into_bytes()), Frame::Text),
+                false => Frame::Binary(bytes),
+            })
         }
         _ => Err(LineError::NoFrame),
     }
 }
 
 fn bytes(hex: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> =
-        hex.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
-    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
-    Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+    let value = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+    let pairs = hex.as_bytes().chunks(2).map(|pair| match pair {
+        [high, low] => Some(value(*high)? << 4 | value(*low)?),
+        _ => None,
+    });
+    pairs.collect()
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use std::io::{BufRead, Read as _};
 
 use super::line::{self, TranscriptLine};
 
-/// Maximum length of a line: a message of 32 MiB in hexadecimal digits, plus some slack.
-pub const MAX_LINE: usize = 80 << 20;
+/// Maximum length of a line: a message of 8 MiB in hexadecimal digits, plus some slack.
+pub const MAX_LINE: usize = 17 << 20;
 /// The number of characters of a line that an error shows.
 const SHOWN: usize = 60;
 

@@ -14,6 +14,7 @@ pub mod feature;
 pub mod foreign_text;
 pub mod frame;
 pub mod json;
+pub mod members;
 pub mod message;
 pub mod percent;
 pub mod places;

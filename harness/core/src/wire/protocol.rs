@@ -198,6 +198,12 @@ impl Protocol {
         self.actions.iter()
     }
 
+    /// Returns the names of all methods and actions.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let methods = self.methods.iter().map(|row| row.name.as_str());
+        methods.chain(self.actions.iter().map(|row| row.action_type.as_str()))
+    }
+
     fn load(version: Version, text: &str) -> Result<Protocol, serde_json::Error> {
         let table: TableFile = serde_json::from_str(text)?;
         let mut shapes = VersionShapes::of(&table.types);

@@ -36,6 +36,11 @@ pub(super) enum CallForm {
     FreeText,
     /// The local shell, for which OpenAI's responses have a separate form.
     LocalShell,
+    /// The shell that takes a list of command lines, for which OpenAI's responses have a separate form.
+    Shell,
+    /// The tool that changes one file, for which OpenAI's responses have a separate form. Its argument is the
+    /// text of a patch.
+    Patch,
 }
 
 impl OfferedTool {
@@ -128,6 +133,18 @@ fn of_responses(row: &Value, namespace: Option<&str>, depth: usize) -> Vec<Offer
             namespace: None,
             form: CallForm::LocalShell,
             schema: schema_of(&[("command", json!({"type": "array"}))], &["command"]),
+        }),
+        "shell" => Some(OfferedTool {
+            name: "shell".to_owned(),
+            namespace: None,
+            form: CallForm::Shell,
+            schema: schema_of(&[("command", json!({"type": "string"}))], &["command"]),
+        }),
+        "apply_patch" => Some(OfferedTool {
+            name: "apply_patch".to_owned(),
+            namespace: None,
+            form: CallForm::Patch,
+            schema: Value::Null,
         }),
         _ => None,
     };

@@ -432,6 +432,20 @@ fn every_form_of_tools_is_called_in_its_own_form() {
     let shell = item_of("tool shell ls", &json!({"type": "local_shell"}), "");
     assert_eq!(shell["type"], "local_shell_call");
     assert_eq!(shell["action"]["command"], json!(["bash", "-lc", "ls"]));
+    let shell = item_of("tool shell ls", &json!({"type": "shell"}), "");
+    assert_eq!(
+        (&shell["type"], &shell["action"]),
+        (&json!("shell_call"), &json!({"commands": ["ls"]}))
+    );
+    let changed = |step: &str| item_of(step, &json!({"type": "apply_patch"}), "");
+    let edit = changed("tool edit \"a.txt\\nb\\nc\"");
+    assert_eq!(edit["type"], "apply_patch_call");
+    let update = json!({"type": "update_file", "path": "a.txt", "diff": "@@\n-b\n+c\n"});
+    assert_eq!(edit["operation"], update);
+    let create = json!({"type": "create_file", "path": "a.txt", "diff": "+b\n"});
+    assert_eq!(changed("tool write \"a.txt\\nb\"")["operation"], create);
+    let delete = json!({"type": "delete_file", "path": "a.txt"});
+    assert_eq!(changed("tool delete a.txt")["operation"], delete);
     let patch = json!({"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}});
     let edit = item_of("tool edit \"a.txt\\nb\\nc\"", &patch, "");
     assert_eq!(edit["type"], "custom_tool_call");

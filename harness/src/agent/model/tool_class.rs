@@ -296,7 +296,9 @@ impl ToolKind {
         if shape.patch.is_some() {
             return (lower.contains("patch") && takes_a_patch(tool)).then_some(self.names.len());
         }
-        if tool.form == CallForm::FreeText || !self.fits(tool, shape, known.is_some()) {
+        if matches!(tool.form, CallForm::FreeText | CallForm::Patch)
+            || !self.fits(tool, shape, known.is_some())
+        {
             return None;
         }
         let hinted = self.words.iter().any(|word| lower.contains(word))
@@ -348,5 +350,6 @@ fn takes_text(schema: &Value) -> bool {
 }
 
 fn takes_a_patch(tool: &OfferedTool) -> bool {
-    tool.form == CallForm::FreeText || PATCH.iter().any(|name| tool.property(name).is_some())
+    matches!(tool.form, CallForm::FreeText | CallForm::Patch)
+        || PATCH.iter().any(|name| tool.property(name).is_some())
 }

@@ -125,7 +125,7 @@ fn chosen<'a>(tool: &'a OfferedTool, shape: &ToolShape) -> Option<(&'static str,
 
 /// Returns a call of a tool that takes the whole input as one patch.
 fn patched(tool: &OfferedTool, patch: &str) -> PlannedCall {
-    if tool.form == CallForm::FreeText {
+    if matches!(tool.form, CallForm::FreeText | CallForm::Patch) {
         return PlannedCall::of(tool, json!(patch));
     }
     let arguments = member(PATCH, tool).map(|(name, _)| (name.to_owned(), json!(patch)));

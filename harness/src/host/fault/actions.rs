@@ -13,7 +13,7 @@ use crate::host::injected::ActionStage::{Accepted, Followed};
 use crate::host::injected::HostHooks;
 use crate::host::play::tool_call;
 use crate::host::publish::{ActionOrigin, action_type};
-use crate::host::rules::RuleFacts;
+use crate::host::rules::{RuleFacts, several_directories};
 use crate::model::{ActionOutcome, NoOp, apply};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
@@ -29,6 +29,19 @@ fault_table![
         "accepts-wrong-family",
         "An action of another channel's family is echoed as accepted.",
         Host(&LiftsRules(&["dispatch.wrong-family.session-on-chat"])),
+    ),
+    ModelsChangeAtOnce(
+        "models-change-at-once",
+        "A change of the model is applied while a turn is active.",
+        Host(&LiftsRules(&["dispatch.session.modelChanged.deferred"])),
+    ),
+    DirectoriesUnoffered(
+        "directories-unoffered",
+        "A chat changes its directories although its agent does not support several.",
+        Host(&WaivesRefusals(|facts, _| {
+            let changes = action_type(facts.action) == "chat/workingDirectorySet";
+            changes && several_directories(facts).is_err()
+        })),
     ),
     AcceptsHostOnly(
         "accepts-host-only",

@@ -178,6 +178,17 @@ fault_table![
             }
         })),
     ),
+    SideChatsKnowNothing(
+        "side-chats-know-nothing",
+        "The agent of a side chat does not get what was said in the source chat.",
+        Host(&ChangesReplies(&["createChat"], |host, request, reply| {
+            let chat = request.call.params["chat"].as_str().unwrap_or_default();
+            if let Some(chat) = host.chats.get_mut(chat) {
+                chat.context.clear();
+            }
+            reply
+        })),
+    ),
     ChatsListDirectories(
         "chats-list-directories",
         "A chat that was created without directories lists those of its session.",

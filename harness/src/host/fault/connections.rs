@@ -8,6 +8,7 @@ use crate::host::door::EndpointVisitor;
 use crate::host::engine::RefHost;
 use crate::host::generic::{ActsOnEvents, AnswersRequests, ChangesReplies, LiftsRules};
 use crate::host::injected::HostEvent;
+use crate::host::sessions::FIRST_TITLE;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
@@ -116,7 +117,7 @@ fault_table![
         "A reconnect makes the host forget every session.",
         Host(&AnswersRequests(&["reconnect"], |host, call| {
             if host.clients.contains_key(call.text("clientId")) {
-                forget_sessions(host);
+                host.forget_sessions();
             }
             None
         })),
@@ -134,6 +135,20 @@ fault_table![
                 host.log.reset();
                 host.channels.iter_mut().for_each(|(_, channel)| channel.born = 0);
             }
+        })),
+    ),
+    RestartLosesTitles(
+        "restart-loses-titles",
+        "After a restart sessions have their first titles, and each `reconnect` is answered with an empty replay.",
+        Host(&ActsOnEvents(|host, event| {
+            if matches!(event, HostEvent::Restarted) {
+                host.memory.restarted = true;
+                lose_titles(host);
+            }
+        })),
+        Host(&ChangesReplies(&["reconnect"], |host, _, reply| match host.memory.restarted {
+            true => reply.map(|_| json!({"type": "replay", "actions": [], "missing": []})),
+            false => reply,
         })),
     ),
 ];
@@ -170,16 +185,21 @@ fn join(host: &mut RefHost, call: &HostCall) {
     }
 }
 
-/// Removes every session and the actions kept for replay.
-fn forget_sessions(host: &mut RefHost) {
-    host.runs.clear();
-    let chats: Vec<String> = host.chats.keys().cloned().collect();
-    for chat in chats {
-        host.chats.remove(&chat);
-        host.drop_channel(&chat);
+/// Gives every session its first title, without an action.
+fn lose_titles(host: &mut RefHost) {
+    let views = host.views.iter_mut().flat_map(|view| view.channels.iter_mut());
+    let shown = views.filter(|(_, shown)| shown.kind == ChannelKind::Session);
+    shown.for_each(|(_, shown)| lose_title(&mut shown.state));
+    for uri in host.sessions.keys() {
+        if let Some(channel) = host.channels.get_mut(uri) {
+            lose_title(&mut channel.state);
+        }
     }
-    let sessions: Vec<String> = host.sessions.keys().cloned().collect();
-    sessions.iter().for_each(|session| host.drop_session(session));
-    host.log.advance();
-    host.log.forget();
+}
+
+fn lose_title(state: &mut Value) {
+    let place = if state.get("title").is_some() { Some(state) } else { state.get_mut("summary") };
+    if let Some(place) = place {
+        place["title"] = json!(FIRST_TITLE);
+    }
 }

@@ -1,6 +1,7 @@
 //! Faults in delivery: fan-out, subscriptions, channels.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use super::FaultPart::Message;
 use super::parts::{
@@ -72,6 +73,11 @@ fault_table![
          without chats.",
         Message(|| Box::<StrayActions>::default()),
     ),
+    CrossingActionsLost(
+        "crossing-actions-lost",
+        "If the actions of two clients arrive within two milliseconds, the first client does not get the second action.",
+        Message(|| Box::<CrossingActionsLost>::default()),
+    ),
     DeltaLost(
         "delta-lost",
         "About every other text delta is applied but not sent.",
@@ -101,6 +107,59 @@ impl MessageRewriter for SecondSubscriberSkipped {
         }
     }
 }
+
+/// The time within which the actions of two clients cross.
+const CROSSING: Duration = Duration::from_millis(2);
+
+/// A fault that loses the second of two actions that cross, for the client that sent the first one.
+#[derive(Default)]
+struct CrossingActionsLost {
+    /// The connection that sent the latest action, and the time.
+    last: Option<(ConnId, Duration)>,
+    /// The connections that do not get an action: the channel and the action.
+    lost: Vec<(ConnId, Value, Value)>,
+}
+
+impl MessageRewriter for CrossingActionsLost {
+    fn on_client_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: &mut Value,
+        _: &mut RewriterOutput,
+    ) -> MessagePassage {
+        if message["method"] == "dispatchAction" {
+            let params = &message["params"];
+            let (now, last) = (link.now, self.last.replace((link.conn, link.now)));
+            if let Some((first, at)) = last.filter(|(first, _)| *first != link.conn)
+                && now < at + CROSSING
+                && self.lost.len() < MAX_CROSSING
+            {
+                self.lost.push((first, params["channel"].clone(), params["action"].clone()));
+            }
+        }
+        MessagePassage::Onward
+    }
+
+    fn on_host_message(
+        &mut self,
+        link: &MessageLink<'_>,
+        message: Value,
+        out: &mut RewriterOutput,
+    ) {
+        let is_lost = |(conn, channel, action): &(ConnId, Value, Value)| {
+            let envelope = accepted(&message);
+            *conn == link.conn
+                && envelope.is_some_and(|it| it["channel"] == *channel && it["action"] == *action)
+        };
+        match self.lost.iter().position(is_lost) {
+            Some(place) => drop(self.lost.remove(place)),
+            None => out.send(message),
+        }
+    }
+}
+
+/// The maximum number of actions that cross and are not delivered yet.
+const MAX_CROSSING: usize = 64;
 
 /// A fault that sends the actions of a session to the subscribers of all other sessions, too.
 struct SessionsMixed;

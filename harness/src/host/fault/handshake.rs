@@ -103,6 +103,20 @@ fault_table![
         "An offer without an acceptable version is accepted.",
         Message(|| Box::<UnknownVersionAccepted>::default()),
     ),
+    RangesInVain(
+        "ranges-in-vain",
+        "The host accepts only the first version of each range that its refusals name.",
+        Message(|| {
+            Box::new(RequestChange("initialize", |link, params| {
+                let first = |offer: &Value| {
+                    version_of(offer).is_some_and(|it| link.seen.served.contains(&it))
+                };
+                if let Some(offers) = offers_of(params) {
+                    offers.retain(|offer| first(offer) || !serves(link, offer));
+                }
+            }))
+        }),
+    ),
     NoSupportedVersions(
         "no-supported-versions",
         "The refusal of an offer does not list the supported versions.",

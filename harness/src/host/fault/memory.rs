@@ -15,6 +15,8 @@ pub(in crate::host) struct FaultMemory {
     pub(super) latest_record: Option<Value>,
     /// The number of texts of each turn so far.
     pub(super) texts: LiteMap<String, u64>,
+    /// Whether the host was restarted.
+    pub(super) restarted: bool,
     /// The delayed actions, by the key of the channel and the turn.
     pub(super) held: LiteMap<String, Value>,
 }

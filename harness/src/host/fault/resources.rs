@@ -2,10 +2,11 @@
 //!
 //! Knows: the requests for files. Never knows: which check finds which fault.
 
-use super::FaultPart::Host;
+use super::FaultPart::{Host, Message};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::host::files::FileNode;
 use crate::host::generic::{AnswersRequests, ChangesReplies, LiftsRules};
-use crate::wire::json::json;
+use crate::wire::json::{Value, json};
 
 fault_table![
     PathsEscape(
@@ -59,6 +60,11 @@ fault_table![
         "The host asks the wrong client for the contents of a published plugin.",
         Host(&LiftsRules(&["resource.symmetric.right-client"])),
     ),
+    AsksForMore(
+        "asks-for-more",
+        "The host also asks a client for a file that the client did not publish.",
+        Message(|| Box::new(AsksForMore)),
+    ),
     WatchLeaks(
         "watch-leaks",
         "A watch also reports changes outside of its root.",
@@ -102,3 +108,17 @@ fault_table![
         })),
     ),
 ];
+
+struct AsksForMore;
+
+impl MessageRewriter for AsksForMore {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, message: Value, out: &mut RewriterOutput) {
+        if message["method"] == "resourceRead" {
+            let mut more = message.clone();
+            more["id"] = json!(format!("more-{}", message["id"]));
+            more["params"]["uri"] = json!("file:///harness/secret.txt");
+            out.send(more);
+        }
+        out.send(message);
+    }
+}

@@ -9,10 +9,10 @@ use crate::agent::script::{ScriptStep, ToolStep};
 use crate::host::agent::HostAgentOp;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
-    ActsAfterApplying, AltersAction, ChangesAgentSteps, ChangesFirstState, ChangesMessageForAgent,
-    ChangesToolCalls, LiftsRules,
+    ActsAfterApplying, ActsOnEvents, AltersAction, ChangesAgentSteps, ChangesFirstState,
+    ChangesMessageForAgent, ChangesToolCalls, LiftsRules,
 };
-use crate::host::injected::{ActionStage, AgentStep, HostHooks};
+use crate::host::injected::{ActionStage, AgentStep, HostEvent, HostHooks};
 use crate::host::publish::action_type;
 use crate::host::sessions::FIRST_TITLE;
 use crate::wire::channel::{ChannelKind, ROOT};
@@ -131,6 +131,20 @@ const RULES: &str = "When a tool needs the user's approval is not specified.";
 
 /// The variants of the agent's answers and questions, and of unsolicited actions of the host.
 pub(super) const ROWS: &[VariantRow] = &[
+    behaviour(
+        "keeps-no-sessions",
+        "After a restart there are no sessions, no client is known, and `serverSeq` begins at 0.",
+        "Which sessions outlive the host's process is not specified.",
+        "docs/specification/lifecycle.md › Unexpected Disconnection",
+        &ActsOnEvents(|host, event| {
+            if matches!(event, HostEvent::Restarted) {
+                host.forget_sessions();
+                host.clients = Default::default();
+                host.log.reset();
+                host.channels.iter_mut().for_each(|(_, channel)| channel.born = 0);
+            }
+        }),
+    ),
     offering_less(behaviour(
         "plays-no-scripts",
         "The agent echoes the message, with a bar in front of each line.",

@@ -65,8 +65,7 @@ fn played(
     let side = sim::side(Some(Version::ACP_1));
     agents::play_recorded(entry, &mut agent, side, Box::new(keeping.clone()));
     let lines = keeping.lines();
-    let capture =
-        |name: String, lines| MutableCapture { name, assume: Some(Version::ACP_1), lines };
+    let capture = |name: String, lines| MutableCapture::new(name, Some(Version::ACP_1), lines);
     let later = heard_later(&lines);
     [capture(name.to_owned(), lines), capture(format!("{name}#later"), later)]
 }

@@ -15,6 +15,7 @@ macro_rules! operator_table {
 
 mod actions;
 pub mod agents;
+pub mod clients;
 mod delivery;
 mod inserted;
 mod results;
@@ -25,7 +26,8 @@ use super::evidence::FaultEvidence;
 use super::operator::{FaultClass, OperatorTarget, PlaceCondition, TargetKind, WireOperator};
 use crate::wire::version::ProtocolStandard;
 
-/// Returns all operators about hosts; the operators about agents are in [`agents`].
+/// Returns all operators about hosts; the operators about agents are in [`agents`], those about clients in
+/// [`clients`].
 pub fn all() -> impl Iterator<Item = &'static WireOperator> {
     let tables = [
         delivery::DELIVERY,
@@ -53,7 +55,8 @@ pub fn of(standard: ProtocolStandard) -> impl Iterator<Item = &'static WireOpera
 
 /// Returns the operator of this name.
 pub fn named(name: &str) -> Option<&'static WireOperator> {
-    all().chain(agents::all()).find(|operator| operator.name == name)
+    let others = agents::all().chain(clients::all());
+    all().chain(others).find(|operator| operator.name == name)
 }
 
 /// Returns a row without a legal exception.
@@ -116,9 +119,10 @@ mod tests {
     fn there_are_enough_operators_of_every_class() {
         assert!(all().count() >= 120, "{}", all().count());
         assert!(agents::all().count() >= 60, "{}", agents::all().count());
+        assert!(clients::all().count() >= 30, "{}", clients::all().count());
         for class in FaultClass::ALL {
-            let of_it =
-                all().chain(agents::all()).filter(|operator| operator.class == *class).count();
+            let all = all().chain(agents::all()).chain(clients::all());
+            let of_it = all.filter(|operator| operator.class == *class).count();
             assert!(of_it >= 5, "{}: {of_it}", class.name());
         }
     }
@@ -126,7 +130,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_rows_are_whole() {
         let mut seen = HashSet::new();
-        for operator in all().chain(agents::all()) {
+        for operator in all().chain(agents::all()).chain(clients::all()) {
             assert!(seen.insert(operator.name), "{} is there twice", operator.name);
             assert!(operator.wrong.ends_with('.'), "{}", operator.name);
             assert!(!operator.shown.is_empty(), "{}", operator.name);

@@ -158,6 +158,14 @@ pub fn of(standard: ProtocolStandard) -> impl Iterator<Item = &'static LegalRewr
     SHARED.iter().chain(own)
 }
 
+/// Returns the rewrites that are also legal if clients are judged. The clients that the other rewrites add do not
+/// subscribe to the root channel, as clients should.
+pub fn of_clients() -> impl Iterator<Item = &'static LegalRewrite> {
+    of(ProtocolStandard::Ahp).filter(|rewrite| {
+        !matches!(rewrite.kind, RewriteKind::Join(CompanyForm::Pinging(_) | CompanyForm::Listening))
+    })
+}
+
 /// Returns the rewrite of this name.
 pub fn named(name: &str) -> Option<&'static LegalRewrite> {
     all().find(|rewrite| rewrite.name == name)

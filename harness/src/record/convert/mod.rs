@@ -23,6 +23,8 @@ use steps::{AGAIN, ConvertedSteps};
 
 /// The maximal number of events in a conversation that becomes a scenario.
 pub const MAX_EVENTS: usize = 100_000;
+/// The maximal number of bytes of the messages of a conversation that becomes a scenario.
+pub const MAX_BYTES: usize = 4 << 20;
 
 /// A scenario that was created from a conversation.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -40,8 +42,22 @@ pub enum ConvertError {
     #[error("no client sends anything here: there is nothing to play")]
     Empty,
     /// The conversation is too long.
-    #[error("more than {MAX_EVENTS} events are no scenario (hint: cut out the part that matters)")]
+    #[error(
+        "more than {MAX_EVENTS} events, or {} MiB of messages, are no scenario (hint: cut out the part that matters)",
+        MAX_BYTES >> 20
+    )]
     TooLong,
+}
+
+/// Returns the number of bytes of the messages of some lines.
+pub fn bytes<'a>(lines: impl IntoIterator<Item = &'a (u64, TranscriptLine)>) -> usize {
+    let length = |(_, line): &'a (u64, TranscriptLine)| match &line.event {
+        ConnectionEvent::Sent(seen)
+        | ConnectionEvent::Received(seen)
+        | ConnectionEvent::Below { seen, .. } => seen.frame.len(),
+        _ => 0,
+    };
+    lines.into_iter().map(length).sum()
 }
 
 /// Creates a scenario with the identifier `id` from a conversation.
@@ -52,7 +68,7 @@ pub fn scenario(
     id: &str,
     lines: Vec<(u64, TranscriptLine)>,
 ) -> Result<ConvertedScenario, ConvertError> {
-    if lines.len() > MAX_EVENTS {
+    if lines.len() > MAX_EVENTS || bytes(&lines) > MAX_BYTES {
         return Err(ConvertError::TooLong);
     }
     let entries = entries(lines);

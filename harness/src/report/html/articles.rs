@@ -16,6 +16,7 @@ use super::super::summary::{self, word};
 use super::page::HtmlPage;
 use super::{picture, tag};
 use crate::verdict::Status;
+use crate::wire::foreign_text::ForeignText;
 
 /// The maximum number of causes in the list at the top.
 const FIRST: usize = 10;
@@ -55,14 +56,14 @@ impl<'a> FailureArticles<'a> {
 
     /// Writes the list of the first causes, each with a link.
     pub(super) fn first(&self, page: &mut HtmlPage) {
-        if !self.causes.iter().any(first::is_to_mend) {
+        let broken = self.of_status(&[Status::Fail, Status::Warn]);
+        let shown: Vec<_> = broken.take(FIRST).collect();
+        if shown.is_empty() {
             return;
         }
         page.element("h2", &[("id", "first")], "Fix these first");
         page.open("ol", &[("class", "first")]);
-        for (number, cause) in
-            self.of_status(&[Status::Fail, Status::Error, Status::Warn]).take(FIRST)
-        {
+        for (number, cause) in shown {
             let Some(place) = cause.shown() else { continue };
             page.open("li", &[]);
             tag(page, cause.status().word());
@@ -79,7 +80,7 @@ impl<'a> FailureArticles<'a> {
 
     /// Writes an article for each cause that breaks the protocol.
     pub(super) fn broken(&self, page: &mut HtmlPage) {
-        let shown: Vec<_> = self.of_status(&[Status::Fail, Status::Error, Status::Known]).collect();
+        let shown: Vec<_> = self.of_status(&[Status::Fail, Status::Known]).collect();
         if shown.is_empty() {
             return;
         }
@@ -112,9 +113,9 @@ impl<'a> FailureArticles<'a> {
         }
     }
 
-    /// Writes one line for each reason why a requirement could not be tested.
+    /// Writes one line for each reason why a requirement could not be tested or a scenario was not judged.
     pub(super) fn untested(&self, page: &mut HtmlPage) {
-        let shown: Vec<_> = self.of_status(&[Status::Untested]).collect();
+        let shown: Vec<_> = self.of_status(&[Status::Error, Status::Untested]).collect();
         if shown.is_empty() {
             return;
         }
@@ -123,8 +124,8 @@ impl<'a> FailureArticles<'a> {
         page.element(
             "p",
             &[("class", "small")],
-            "A preparing step failed, and the claims that depend on it were not tested. No rule \
-             was found broken.",
+            "A preparing step failed, and the claims that depend on it were not tested; or the run \
+             ended before the scenario was judged. No rule was found broken.",
         );
         self.lines(page, &shown);
     }
@@ -180,9 +181,7 @@ impl<'a> FailureArticles<'a> {
         page.element("code", &[("class", "id")], &breach.id.to_string());
         page.close("p");
         self.rule(page, breach, case);
-        if let Some(case) = case {
-            exchange(page, case, place);
-        }
+        let above = case.map(|case| exchange(page, case, place)).unwrap_or_default();
         difference(page, place);
         if !place.also.is_empty() {
             page.element("p", &[("class", "small")], "About the same frame:");
@@ -198,7 +197,12 @@ impl<'a> FailureArticles<'a> {
         self.again(page, place);
         if let Some(case) = case {
             source(page, case, place);
-            let rows = about(&case.frames, &place.transcript);
+            let mut rows = about(&case.frames, &place.transcript);
+            // The page shows these frames once.
+            for row in rows.iter_mut().filter(|row| above.contains(&row.line)) {
+                row.text = ForeignText::default();
+                row.what = format!("{}, shown above", row.what.line()).into();
+            }
             let left_out = case.left_out + (case.frames.len() - rows.len()) as u64;
             picture::conversation(page, &rows, left_out, &first::name(cause));
         }
@@ -252,7 +256,10 @@ impl<'a> FailureArticles<'a> {
         let seed = self.case(place.case).and_then(|case| case.seed);
         let command =
             command::again(&self.run.header, &place.scenario, place.provider.as_deref(), seed);
-        page.open("pre", &[("class", "again"), ("tabindex", "0"), ("aria-label", "Command")]);
+        page.open(
+            "pre",
+            &[("class", "again"), ("tabindex", "0"), ("role", "group"), ("aria-label", "Command")],
+        );
         page.element("code", &[], &command);
         page.close("pre");
     }
@@ -272,7 +279,7 @@ fn counted(cause: &FailureCause<'_>) -> String {
 const LONG: usize = 44;
 
 /// Writes a text in which the parts between backticks become code, and long names are shortened in the middle.
-fn with_code(page: &mut HtmlPage, text: &str) {
+pub(super) fn with_code(page: &mut HtmlPage, text: &str) {
     for (place, part) in text.split('`').enumerate() {
         if place % 2 == 0 {
             page.text(part);
@@ -299,11 +306,11 @@ fn sentence(message: &str) -> String {
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 
-/// Writes the sent message and the reaction to this message.
-fn exchange(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
+/// Writes the sent message and the reaction to this message, and returns the lines of both.
+fn exchange(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) -> Vec<u64> {
     let decisive = place.transcript.last();
     let row = |line: u64| case.frames.iter().find(|row| row.line == line);
-    let Some(came) = decisive.and_then(|line| row(*line)) else { return };
+    let Some(came) = decisive.and_then(|line| row(*line)) else { return Vec::new() };
     let before = || {
         let before = case.frames.iter().filter(|row| row.line < came.line).rev();
         let mut sent = before.filter(|row| row.role == LineRole::Sent && row.client == came.client);
@@ -331,6 +338,7 @@ fn exchange(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
         page.close("div");
     }
     page.close("div");
+    sent.into_iter().chain([came]).map(|row| row.line).collect()
 }
 
 fn frame(page: &mut HtmlPage, row: &ConversationLine, place: &BreachPlace) {
@@ -340,7 +348,7 @@ fn frame(page: &mut HtmlPage, row: &ConversationLine, place: &BreachPlace) {
     let message = place.message.line();
     let last = path_in(&message).map(members_of).and_then(|mut all| all.pop());
     let key = last.map(|name| format!("\"{name}\":"));
-    page.open("pre", &[("tabindex", "0"), ("aria-label", "Frame")]);
+    page.open("pre", &[("tabindex", "0"), ("role", "group"), ("aria-label", "Frame")]);
     for line in row.text.lines().split_inclusive('\n') {
         match key.as_ref().is_some_and(|key| line.trim_start().starts_with(key.as_str())) {
             true => page.element("mark", &[], line),
@@ -354,7 +362,15 @@ fn frame(page: &mut HtmlPage, row: &ConversationLine, place: &BreachPlace) {
 /// marked.
 fn difference(page: &mut HtmlPage, place: &BreachPlace) {
     if let Some(diff) = &place.diff {
-        page.open("pre", &[("class", "diff"), ("tabindex", "0"), ("aria-label", "Difference")]);
+        page.open(
+            "pre",
+            &[
+                ("class", "diff"),
+                ("tabindex", "0"),
+                ("role", "group"),
+                ("aria-label", "Difference"),
+            ],
+        );
         for line in cut(&diff.lines(), DIFF).split_inclusive('\n') {
             match line.as_bytes().first() {
                 Some(b'-') => page.element("del", &[], line),
@@ -397,7 +413,7 @@ fn source(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
     let Some(source) = case.sources.iter().find(|source| source.name == *file) else { return };
     page.open("details", &[]);
     page.element("summary", &[], &format!("The step: {file}:{line}"));
-    page.open("pre", &[("tabindex", "0"), ("aria-label", "Scenario")]);
+    page.open("pre", &[("tabindex", "0"), ("role", "group"), ("aria-label", "Scenario")]);
     let first = line.saturating_sub(LINES + 1);
     for (number, text) in (1..).zip(source.text.lines()).skip(first).take(2 * LINES + 1) {
         let here = if number == *line { "here" } else { "" };

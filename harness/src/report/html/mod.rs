@@ -17,6 +17,7 @@ use articles::FailureArticles;
 use page::HtmlPage;
 
 mod articles;
+pub mod index;
 mod page;
 mod picture;
 pub mod viewer;
@@ -109,7 +110,9 @@ fn head(page: &mut HtmlPage, host: &str, certificate: &HostCertificate) {
         for it in &certificate.out_of_reach {
             let (must, essential) = (it.must.len(), it.essential.len());
             let text = format!("{must} MUST, {essential} essential: {}", it.reason.line());
-            page.element("li", &[], &text);
+            page.open("li", &[]);
+            articles::with_code(page, &text);
+            page.close("li");
         }
         page.close("ul");
     }

@@ -27,9 +27,9 @@ pub(super) fn conversation(
 }
 
 /// Draws every row with an anchor and with the attributes for the filters.
-pub(super) fn all_lanes(page: &mut HtmlPage, rows: &[ConversationLine]) {
+pub(super) fn all_lanes(page: &mut HtmlPage, rows: &[ConversationLine], of: &str) {
     let lanes = LaneOrder { tagged: true, ..LaneOrder::of(rows) };
-    drawn(page, rows, &lanes, "all lines");
+    drawn(page, rows, &lanes, of);
 }
 
 /// Draws the picture.
@@ -156,7 +156,11 @@ fn message(page: &mut HtmlPage, row: &ConversationLine, lanes: &LaneOrder<'_>) {
         page.text(&row.what.line());
         page.element("span", &[("class", "hear")], &answers);
         page.close("summary");
-        page.element("pre", &[("tabindex", "0"), ("aria-label", "Frame")], &row.text.lines());
+        page.element(
+            "pre",
+            &[("tabindex", "0"), ("role", "group"), ("aria-label", "Frame")],
+            &row.text.lines(),
+        );
         page.close("details");
     }
     page.close("div");

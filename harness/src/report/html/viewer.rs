@@ -2,8 +2,11 @@
 //!
 //! Start at [`viewer`].
 
+use std::collections::{BTreeSet, HashSet};
+
 use super::super::conversation::ConversationLine;
 use super::super::replay::JudgedFile;
+use super::super::viewed::ViewedScenario;
 use super::page::HtmlPage;
 use super::{STYLE, picture, select, tag};
 use crate::report::summary::OWN_FRAMES;
@@ -13,7 +16,7 @@ const SCRIPT: &str = include_str!("viewer.js");
 /// The content security policy. The page may run only its own script, which the policy identifies by its hash,
 /// and use only its own style.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src \
-                          'sha256-28113BjWgV9QdB9NX0ofxZCxZ8KKgHHAJz3rWL/q/5s='; base-uri 'none'; form-action 'none'";
+                          'sha256-sXaeCeNWnSyTPzGf3/+71eBt30+DYNY/O/+zB63lqWc='; base-uri 'none'; form-action 'none'";
 /// The maximum number of channels in the filter, and the maximum number of listed findings.
 const CHANNELS: usize = 200;
 const FINDINGS: usize = 300;
@@ -23,8 +26,13 @@ pub fn script() -> &'static str {
     SCRIPT
 }
 
-/// Returns the page for a file of this name; `left_out` is the number of lines after the last row.
-pub fn viewer(name: &str, rows: &[ConversationLine], judged: &JudgedFile, left_out: u64) -> String {
+/// Returns the page for a file of this name; `left_out` is the number of lines that the page does not show.
+pub fn viewer(
+    name: &str,
+    scenarios: &[ViewedScenario],
+    judged: &JudgedFile,
+    left_out: u64,
+) -> String {
     let mut page = HtmlPage::default();
     page.ours("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
     page.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", POLICY)]);
@@ -39,13 +47,21 @@ pub fn viewer(name: &str, rows: &[ConversationLine], judged: &JudgedFile, left_o
         0 => String::new(),
         more => format!(", {more} more are only in the file"),
     };
-    page.element("p", &[("class", "meta")], &format!("{} lines{left}", rows.len()));
+    let lines: usize = scenarios.iter().map(|it| it.rows.len()).sum();
+    let of = match scenarios {
+        [_] => String::new(),
+        many => format!(" of {} scenarios", many.len()),
+    };
+    page.element("p", &[("class", "meta")], &format!("{lines} lines{of}{left}"));
     page.close("header");
     page.open("main", &[]);
-    findings(&mut page, rows, judged);
+    findings(&mut page, scenarios, judged, left_out);
     page.element("h2", &[], "Lines");
-    filters(&mut page, rows);
-    picture::all_lanes(&mut page, rows);
+    filters(&mut page, scenarios);
+    match scenarios {
+        [only] => picture::all_lanes(&mut page, &only.rows, "all lines"),
+        many => many.iter().for_each(|it| scenario(&mut page, it)),
+    }
     page.close("main");
     page.ours("<script>");
     page.ours(SCRIPT);
@@ -53,8 +69,28 @@ pub fn viewer(name: &str, rows: &[ConversationLine], judged: &JudgedFile, left_o
     page.finish()
 }
 
+/// Writes a collapsed section with the conversation of a scenario.
+fn scenario(page: &mut HtmlPage, it: &ViewedScenario) {
+    page.open("details", &[("class", "scene"), ("data-scenario", &it.name)]);
+    page.open("summary", &[]);
+    if let Some(status) = it.status {
+        tag(page, status.word());
+        page.text(" ");
+    }
+    let name = if it.name.is_empty() { "outside of scenarios" } else { &it.name };
+    page.element("code", &[], name);
+    page.element(
+        "span",
+        &[("class", "small")],
+        &format!(" {} ({} lines)", it.title, it.rows.len()),
+    );
+    page.close("summary");
+    picture::all_lanes(page, &it.rows, name);
+    page.close("details");
+}
+
 /// Writes the findings, each with links to the lines of evidence.
-fn findings(page: &mut HtmlPage, rows: &[ConversationLine], judged: &JudgedFile) {
+fn findings(page: &mut HtmlPage, scenarios: &[ViewedScenario], judged: &JudgedFile, left_out: u64) {
     let failures = judged.cases.iter().flat_map(|case| {
         let failures = case.failures();
         failures.map(move |it| (case.weight, case.scenario.clone(), &it.message, &it.transcript))
@@ -64,7 +100,12 @@ fn findings(page: &mut HtmlPage, rows: &[ConversationLine], judged: &JudgedFile)
         let shown = total.shown.iter();
         shown.map(move |(_, it)| (it.weight, check.clone(), &it.message, &it.transcript))
     });
-    let mut all: Vec<_> = failures.chain(checks).collect();
+    let rows = scenarios.iter().flat_map(|it| &it.rows);
+    let shown: HashSet<u64> = rows.map(|row| row.line).collect();
+    // A page of one scenario has only the findings about that scenario.
+    let about = |lines: &[u64]| left_out > 0 || lines.iter().any(|line| shown.contains(line));
+    let all = failures.chain(checks);
+    let mut all: Vec<_> = all.filter(|(.., lines)| lines.is_empty() || about(lines)).collect();
     all.sort_by_key(|(weight, ..)| std::cmp::Reverse(*weight));
     page.element("h2", &[], &format!("Findings: {}", all.len()));
     if all.is_empty() {
@@ -72,7 +113,6 @@ fn findings(page: &mut HtmlPage, rows: &[ConversationLine], judged: &JudgedFile)
         return;
     }
     page.open("ul", &[("class", "places")]);
-    let last = rows.last().map_or(0, |row| row.line);
     for (weight, name, message, lines) in all.into_iter().take(FINDINGS) {
         page.open("li", &[]);
         tag(page, weight.max(Weight::Note).broken().word());
@@ -81,7 +121,7 @@ fn findings(page: &mut HtmlPage, rows: &[ConversationLine], judged: &JudgedFile)
         page.text(&format!(": {} (line", message.line()));
         for line in lines {
             page.text(" ");
-            match *line <= last {
+            match shown.contains(line) {
                 true => page.element("a", &[("href", &format!("#l-{line}"))], &line.to_string()),
                 false => page.text(&line.to_string()),
             }
@@ -92,16 +132,14 @@ fn findings(page: &mut HtmlPage, rows: &[ConversationLine], judged: &JudgedFile)
     page.close("ul");
 }
 
-fn filters(page: &mut HtmlPage, rows: &[ConversationLine]) {
-    let distinct = |of: fn(&ConversationLine) -> String| {
-        let mut names: Vec<String> = rows.iter().map(of).filter(|it| !it.is_empty()).collect();
-        names.sort_unstable();
-        names.dedup();
-        names.truncate(CHANNELS);
-        names
+fn filters(page: &mut HtmlPage, scenarios: &[ViewedScenario]) {
+    let distinct = |of: fn(&ConversationLine) -> String, most: usize| {
+        let rows = scenarios.iter().flat_map(|it| &it.rows);
+        let names: BTreeSet<String> = rows.map(of).filter(|it| !it.is_empty()).collect();
+        names.into_iter().take(most).collect::<Vec<String>>()
     };
-    let (clients, channels) =
-        (distinct(|row| row.client.clone()), distinct(|row| row.channel.line()));
+    let clients = distinct(|row| row.client.clone(), usize::MAX);
+    let channels = distinct(|row| row.channel.line(), CHANNELS);
     page.open("div", &[("class", "filters"), ("role", "search")]);
     let words = "Filter by action, method or text";
     page.open(
@@ -112,6 +150,11 @@ fn filters(page: &mut HtmlPage, rows: &[ConversationLine]) {
     select(page, "client", "any client", &clients);
     let channels: Vec<&str> = channels.iter().map(String::as_str).collect();
     select(page, "channel", "any channel", &channels);
+    let names: Vec<&str> = match scenarios {
+        [_] => Vec::new(),
+        many => many.iter().map(|it| it.name.as_str()).filter(|it| !it.is_empty()).collect(),
+    };
+    select(page, "scenario", "any scenario", &names);
     page.element("output", &[("id", "count")], "");
     page.close("div");
 }

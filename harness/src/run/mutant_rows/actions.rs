@@ -176,6 +176,8 @@ pub(super) const ROWS: &[MutantRow] = &[
             "metadata/session-configuration-is-checked",
         ],
     ),
+    row(HostFault::ModelsChangeAtOnce, &["early/a-model-waits-for-the-end-of-the-turn"]),
+    row(HostFault::DirectoriesUnoffered, &["metadata/an-agent-of-one-directory-takes-no-others"]),
     row(
         HostFault::EchoOutOfOrder,
         &[

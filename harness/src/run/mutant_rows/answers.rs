@@ -23,6 +23,7 @@ pub(super) const ROWS: &[MutantRow] = &[
         &["state.snapshot-agrees", "chats/a-chat-moves-to-another-session"],
     ),
     row(HostFault::ActionBeforeSnapshot, &["fanout.complete"]),
+    row(HostFault::CrossingActionsLost, &["fanout.complete"]),
     row(
         HostFault::DefaultChatUnlisted,
         &["fanout.after-removal", "sessions/what-the-chat-does-the-session-does"],

@@ -107,8 +107,13 @@ pub(super) const ROWS: &[MutantRow] = &[
     ),
     row(
         HostFault::AsksTheOtherClient,
-        &["resources.right-client", "resources/each-client-is-asked-for-its-own"],
+        &[
+            "resources.right-client",
+            "resources/each-client-is-asked-for-its-own",
+            "resources/a-client-serves-its-folder",
+        ],
     ),
+    row(HostFault::AsksForMore, &["resources/a-client-serves-its-folder"]),
     row(HostFault::IdsMixedUp, &["jsonrpc.alive", "resources/each-client-is-asked-for-its-own"]),
     row(HostFault::PrimaryRemoved, &["metadata/the-first-directory-is-replaced"]),
     row(HostFault::ReplacementUnchecked, &["metadata/the-first-directory-is-replaced"]),

@@ -63,6 +63,13 @@ pub(super) const ROWS: &[MutantRow] = &[
         ],
     ),
     row(
+        HostFault::RangesInVain,
+        &[
+            "handshake/highest-offered-version-wins",
+            "handshake/versions-in-a-named-range-are-accepted",
+        ],
+    ),
+    row(
         HostFault::NoSupportedVersions,
         &["handshake.refusal", "handshake/a-refusal-names-the-versions"],
     ),

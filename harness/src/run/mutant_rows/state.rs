@@ -219,6 +219,7 @@ pub(super) const ROWS: &[MutantRow] = &[
         &["reconnect.no-notification-replay", "reconnect/news-are-not-replayed"],
     ),
     row(HostFault::RestartForgetsSequence, &["reconnect/numbers-go-on-after-a-restart"]),
+    row(HostFault::RestartLosesTitles, &["reconnect/a-crash-leaves-nobody-behind"]),
     row(HostFault::RestartKeepsTurns, &["reconnect/turn-fails-when-the-host-crashes"]),
     row(
         HostFault::ListMissesCreated,

@@ -24,8 +24,9 @@ catalogue! {
          code and a text. Source: JSON-RPC 2.0, sections 4 and 5.";
     AnsweredOnce "acp.wire.answered-once" Must "TR-04" ["acp.tr-04"]
         "Every request of the client is answered once, and nothing else is. Source: JSON-RPC 2.0, sections 4.1 and 5."
-        open "The specification states no deadline. A request counts as unanswered if the conversation \
-              continued for a whole deadline without an answer. Prompts have no deadline.";
+        open "The specification states no deadline. A request counts as unanswered if the agent has answered \
+              another one, and the conversation continued for a whole deadline, or three times as long as \
+              the handshake took, without an answer. Prompts have no deadline.";
     RequestIds "acp.wire.request-ids" Must "TR-05" ["acp.tr-05"]
         "The agent's open requests have different ids, texts or whole numbers. Source: RequestId."
         open "The schema permits the id null, which JSON-RPC discourages, so it is a note.";

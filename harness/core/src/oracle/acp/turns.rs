@@ -137,15 +137,17 @@ impl AgentFold {
         self.turn_gated(out);
     }
 
-    /// Judges a prompt that is still open when the connection ends.
+    /// Judges a prompt that is still open when the connection ends. `late` decides whether an answer is late if
+    /// the agent could begin with it at the given time.
     pub(super) fn unfinished(
         &self,
         asked: &OpenAgentRequest,
         by: ClosingSide,
+        late: impl Fn(Duration) -> bool,
         out: &mut FindingSink,
     ) {
         let Some(cancel) = asked.cancel else { return };
-        if by == ClosingSide::Host || self.now.at >= cancel.at + self.deadline {
+        if by == ClosingSide::Host || late(cancel.at) {
             out.seen(Rule::CancelAnswered);
             let message =
                 "expected an answer to the prompt that was cancelled, found none".to_owned();

@@ -17,6 +17,10 @@ use super::{AgentFold, FindingSink, key};
 /// Upper bound for the errors of one message that a finding names. Further errors are only counted.
 const MAX_NAMED: usize = 3;
 
+/// The time after which an answer is certainly late, as a multiple of the duration of the agent's handshake. On a
+/// busy machine, an agent that starts slowly also answers slowly.
+const SLOWER: u32 = 3;
+
 /// The ends of the paths of members that only the unstable schema of November 2026 has.
 const UNSTABLE: &[&str] = &[
     "agentCapabilities.auth.status",
@@ -88,16 +92,20 @@ impl AgentFold {
         None
     }
 
-    /// Judges the requests without an answer for which a whole deadline has passed.
+    /// Judges the requests without an answer for which a whole deadline has passed. An agent that has answered
+    /// nothing on this connection may still be starting.
     pub(super) fn unanswered(&self, conn: &AgentLinkState, by: ClosingSide, out: &mut FindingSink) {
+        let deadline = self.deadline.max(conn.took * SLOWER);
+        let started = conn.quickest.is_some();
         for asked in conn.ours.values() {
+            let late = |since| self.now.at >= since + deadline;
             if asked.method == "session/prompt" {
-                self.unfinished(asked, by, out);
-            } else if by == ClosingSide::Client && self.now.at >= asked.at + self.deadline {
+                self.unfinished(asked, by, late, out);
+            } else if by == ClosingSide::Client && started && late(asked.at) {
                 let message = format!(
                     "expected an answer to `{}` within {} ms, found none",
                     asked.method,
-                    self.deadline.as_millis()
+                    deadline.as_millis()
                 );
                 out.seen(Rule::AnsweredOnce);
                 out.broken(Rule::AnsweredOnce, message, &[asked.line]);

@@ -25,7 +25,7 @@ pub(super) fn tell(voice: &mut FamilyVoice, say: &SpokenPart<'_>, out: &mut Vec<
             let streamed = match call.wanted.form {
                 CallForm::Function => Some(FUNCTION),
                 CallForm::FreeText => Some(CUSTOM),
-                CallForm::LocalShell => None,
+                CallForm::LocalShell | CallForm::Shell | CallForm::Patch => None,
             };
             let mut begun = item.clone();
             begun["status"] = json!("in_progress");
@@ -204,6 +204,14 @@ fn called(id: &str, ToolUse { id: call, wanted, .. }: &ToolUse) -> Value {
             let action = json!({"type": "exec", "command": command, "env": {}});
             json!({"type": "local_shell_call", "action": action})
         }
+        CallForm::Shell => {
+            let action = json!({"commands": [(arguments["command"].clone())]});
+            json!({"type": "shell_call", "action": action})
+        }
+        CallForm::Patch => {
+            let operation = operation(arguments.as_str().unwrap_or_default());
+            json!({"type": "apply_patch_call", "operation": operation})
+        }
     };
     item["id"] = json!(id);
     item["call_id"] = json!(call.as_str());
@@ -212,6 +220,29 @@ fn called(id: &str, ToolUse { id: call, wanted, .. }: &ToolUse) -> Value {
         item["namespace"] = json!(namespace.as_str());
     }
     item
+}
+
+/// The first words of the header of a file in a patch, and the operations that they stand for.
+const OPERATIONS: &[(&str, &str)] = &[
+    ("*** Add File: ", "create_file"),
+    ("*** Update File: ", "update_file"),
+    ("*** Delete File: ", "delete_file"),
+];
+
+/// Returns the change of one file that a patch makes.
+fn operation(patch: &str) -> Value {
+    let mut lines =
+        patch.lines().filter(|line| !matches!(*line, "*** Begin Patch" | "*** End Patch"));
+    let header = lines.next().unwrap_or_default();
+    let diff: String = lines.map(|line| format!("{line}\n")).collect();
+    let of = |(begin, kind): &(&str, &str)| {
+        Some((header.strip_prefix(begin)?.to_owned(), (*kind).to_owned()))
+    };
+    let (path, kind) = OPERATIONS.iter().find_map(of).unwrap_or_default();
+    match kind.as_str() {
+        "delete_file" => json!({"type": kind, "path": path}),
+        _ => json!({"type": kind, "path": path, "diff": diff}),
+    }
 }
 
 fn response(voice: &FamilyVoice, status: &str) -> Value {

@@ -1,0 +1,284 @@
+//! Checks reconnects: the number that a client has processed, the channels that it resumes, and the list of
+//! sessions.
+//!
+//! Knows: connections of one client. Never knows: states.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::transcript::ConnId;
+use crate::verdict::Weight;
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+use crate::wire::validate::MessageOrigin;
+
+use crate::oracle::check::FindingSink;
+use crate::oracle::members::{list, text};
+use crate::oracle::rule::CheckRule as _;
+use crate::oracle::step::OracleStep;
+use crate::oracle::subscriptions::uris;
+
+use super::catalogue::Rule;
+use super::{ClientFamily, ClientView, sent};
+
+/// Upper bound for the clients that are remembered.
+const MAX_CLIENTS: usize = 4_096;
+/// Upper bound for the numbers of one connection that the client may not have processed.
+const MAX_RECENT: usize = 4_096;
+/// The requirements of [`Rule::ResumedChannels`].
+const MISSING: &str = "reconcile.reconnect-drop-missing";
+const REFUSED: &str = "client.subscribe.error-surface";
+
+/// What each client has received, over all its connections.
+#[derive(Default)]
+pub(super) struct ResumeChecks {
+    clients: HashMap<Arc<str>, ClientMemory>,
+    /// The clients of connections whose `reconnect` succeeded: the line and the time of the answer.
+    resumed: HashMap<ConnId, (u64, Duration)>,
+    /// The numbers that clients have claimed to have processed, and that no frame to them has stated. The
+    /// transcript may lack a connection on which they were sent; a lower number that follows shows that they
+    /// were not.
+    claimed: HashMap<ConnId, ClaimedNumber>,
+}
+
+/// A `lastSeenServerSeq` that is greater than every number that was sent to the client.
+#[derive(Clone, Copy)]
+struct ClaimedNumber {
+    seq: u64,
+    line: u64,
+    /// The greatest number that was sent to the client, and its line.
+    greatest: (u64, u64),
+}
+
+/// What one client has received.
+#[derive(Default)]
+struct ClientMemory {
+    /// Whether the transcript has the client's `initialize`, and everything since.
+    whole: bool,
+    /// The greatest number that the host has stated to the client, with its line.
+    greatest: Option<(u64, u64)>,
+    /// The greatest number that the client has certainly processed, with its line.
+    processed: Option<(u64, u64)>,
+    /// The numbers that the client may not have processed: their times, numbers and lines.
+    recent: Vec<(Duration, u64, u64)>,
+    /// The channels that a `reconnect` reported as missing, or whose subscription was refused, each with the
+    /// line and whether it was missing.
+    gone: HashMap<String, (u64, bool)>,
+    /// Whether the client has requested the list of sessions.
+    lists: bool,
+}
+
+impl ClientMemory {
+    fn stated(&mut self, seq: u64, line: u64) {
+        if self.greatest.is_none_or(|(greatest, _)| greatest < seq) {
+            self.greatest = Some((seq, line));
+        }
+    }
+
+    fn received(&mut self, at: Duration, seq: u64, line: u64) {
+        self.stated(seq, line);
+        if self.recent.len() < MAX_RECENT {
+            self.recent.push((at, seq, line));
+        }
+    }
+
+    /// Counts the numbers as processed that arrived at this time or before.
+    fn acted(&mut self, settled: Duration) {
+        let ready = self.recent.iter().filter(|(at, ..)| *at <= settled);
+        let best = ready.map(|(_, seq, line)| (*seq, *line)).max();
+        self.processed = self.processed.max(best);
+        self.recent.retain(|(at, ..)| *at > settled);
+    }
+}
+
+impl ClientFamily for ResumeChecks {
+    fn step(&mut self, view: &ClientView<'_>, step: &OracleStep<'_>, out: &mut FindingSink) {
+        if let Some((message, method)) = sent(step) {
+            self.asked(view, message, method, out);
+        }
+        let (at, line) = (view.cx.now.at, view.line());
+        match step {
+            OracleStep::Frame { sender: MessageOrigin::Client, .. } => {
+                let settled = at.checked_sub(view.reaction());
+                if let (Some(memory), Some(settled)) = (self.here(view), settled) {
+                    memory.acted(settled);
+                }
+            }
+            OracleStep::Envelope(delivery) => {
+                let (seq, rejected) = (delivery.envelope.seq, delivery.envelope.rejected);
+                if delivery.replayed.is_none() && !rejected {
+                    self.refuted(view, seq, out);
+                }
+                if let Some(memory) = self.here(view) {
+                    match rejected {
+                        true => memory.stated(seq, line),
+                        false => memory.received(at, seq, line),
+                    }
+                }
+            }
+            OracleStep::Snapshot { from_seq, .. } => {
+                if let Some(memory) = self.here(view) {
+                    memory.received(at, *from_seq, line);
+                }
+            }
+            OracleStep::Answered { request, message } => {
+                self.answered(view, &request.method, request.params(), message);
+            }
+            OracleStep::Reconnected { result, .. } => {
+                self.resumed.insert(view.cx.now.conn, (line, at));
+                if let Some(memory) = self.here(view) {
+                    for uri in uris(result.get("missing")) {
+                        memory.gone.insert(uri.to_owned(), (line, true));
+                    }
+                }
+            }
+            OracleStep::Closed => self.closed(view, out),
+            OracleStep::Gap => {
+                self.resumed.remove(&view.cx.now.conn);
+                self.claimed.remove(&view.cx.now.conn);
+                if let Some(memory) = self.here(view) {
+                    *memory = ClientMemory::default();
+                }
+            }
+            OracleStep::Restarted => *self = ResumeChecks::default(),
+            _ => {}
+        }
+    }
+}
+
+impl ResumeChecks {
+    /// Returns the memory of the current client.
+    fn here(&mut self, view: &ClientView<'_>) -> Option<&mut ClientMemory> {
+        self.clients.get_mut(view.client()?)
+    }
+
+    fn asked(
+        &mut self,
+        view: &ClientView<'_>,
+        message: &Message,
+        method: &str,
+        out: &mut FindingSink,
+    ) {
+        let params = message.params();
+        match method {
+            "initialize" => {
+                let client = text(params, "clientId").map(Arc::<str>::from);
+                let Some(client) = client.filter(|_| self.clients.len() < MAX_CLIENTS) else {
+                    return;
+                };
+                // A client that begins anew has subscribed to nothing.
+                let lists = self.clients.get(&client).is_some_and(|known| known.lists);
+                let memory = ClientMemory { whole: view.is_whole(), lists, ..Default::default() };
+                self.clients.insert(client, memory);
+            }
+            "reconnect" => self.resumes(view, params, out),
+            "listSessions" => {
+                self.resumed.remove(&view.cx.now.conn).into_iter().for_each(|_| {
+                    out.seen(Rule::ListedAgain);
+                });
+                if let Some(memory) = self.here(view) {
+                    memory.lists = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Judges the params of a `reconnect`.
+    fn resumes(&mut self, view: &ClientView<'_>, params: &Value, out: &mut FindingSink) {
+        let memory = text(params, "clientId").and_then(|client| self.clients.get(client));
+        let Some(memory) = memory.filter(|memory| memory.whole) else { return };
+        let line = view.line();
+        // The handshake succeeded on an earlier connection.
+        out.counts(true);
+        if let Some(seen) = params.get("lastSeenServerSeq").and_then(Value::as_u64) {
+            out.seen(Rule::LastSeen);
+            if let Some(greatest) = memory.greatest.filter(|(it, _)| *it < seen) {
+                self.claimed.insert(view.cx.now.conn, ClaimedNumber { seq: seen, line, greatest });
+            }
+            if let Some((processed, told)) = memory.processed.filter(|(it, _)| seen < *it) {
+                let message = format!(
+                    "expected `lastSeenServerSeq` to be at least {processed}, which the client had \
+                     processed, found {seen}"
+                );
+                out.broken(Rule::LastSeen, message, &[told, line]);
+            }
+        }
+        for uri in uris(params.get("subscriptions")) {
+            out.seen(Rule::ResumedChannels);
+            let Some((told, missing)) = memory.gone.get(uri) else { continue };
+            let (rule, weight, why) = match missing {
+                true => (MISSING, Weight::Should, "reported as missing"),
+                false => (REFUSED, Weight::Note, "refused to subscribe to"),
+            };
+            let rule = Rule::ResumedChannels.of(rule);
+            let message = format!(
+                "expected only subscribed channels in `subscriptions`, found `{uri}`, which the \
+                 host has {why}"
+            );
+            out.weaker(rule, weight, message, &[*told, line]);
+        }
+        if memory.gone.values().any(|(_, missing)| *missing) {
+            out.seen_of(Rule::ResumedChannels, MISSING);
+        }
+        if memory.gone.values().any(|(_, missing)| !*missing) {
+            out.seen_of(Rule::ResumedChannels, REFUSED);
+        }
+    }
+
+    /// Judges a number that a client has claimed by the number of the next action that the host sends.
+    fn refuted(&mut self, view: &ClientView<'_>, next: u64, out: &mut FindingSink) {
+        let Some(claimed) = self.claimed.remove(&view.cx.now.conn) else { return };
+        if next <= claimed.seq {
+            let (greatest, told) = claimed.greatest;
+            let message = format!(
+                "expected `lastSeenServerSeq` to be at most {greatest}, the greatest number that the \
+                 client has received, found {}, and then an action with the number {next}",
+                claimed.seq
+            );
+            out.broken(Rule::LastSeen, message, &[told, claimed.line, view.line()]);
+        }
+    }
+
+    fn answered(&mut self, view: &ClientView<'_>, method: &str, params: &Value, message: &Message) {
+        let line = view.line();
+        let failed = message.error().is_some();
+        let Some(memory) = self.here(view) else { return };
+        match method {
+            "initialize" => {
+                let seq = message.result().and_then(|result| result.get("serverSeq"));
+                if let Some(seq) = seq.and_then(Value::as_u64) {
+                    memory.stated(seq, line);
+                }
+                // A refused subscription has no snapshot, and neither has a channel without state.
+                for uri in list(params, "initialSubscriptions").iter().filter_map(Value::as_str) {
+                    memory.gone.remove(uri);
+                }
+            }
+            // A host without the requested history refuses, and the client begins anew.
+            "reconnect" if failed => memory.whole = false,
+            "subscribe" => {
+                let uri = text(params, "channel").or_else(|| text(params, "resource"));
+                let Some(uri) = uri else { return };
+                match failed {
+                    true => drop(memory.gone.insert(uri.to_owned(), (line, false))),
+                    false => drop(memory.gone.remove(uri)),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Judges a connection at its end.
+    fn closed(&mut self, view: &ClientView<'_>, out: &mut FindingSink) {
+        self.claimed.remove(&view.cx.now.conn);
+        let Some((line, at)) = self.resumed.remove(&view.cx.now.conn) else { return };
+        let lists = self.here(view).is_some_and(|memory| memory.lists && memory.whole);
+        if lists && view.cx.now.at >= at + view.cx.options.patience() {
+            out.seen(Rule::ListedAgain);
+            let message = "expected `listSessions` after the reconnect, found none";
+            out.broken(Rule::ListedAgain, message.to_owned(), &[line]);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Selects the connections of one client, by the name of a connection or by a `clientId`.
+//!
+//! Knows: handshakes. Never knows: rules.
+
+use std::collections::HashSet;
+
+use crate::transcript::ConnId;
+use crate::wire::message::Message;
+
+/// The client that is judged.
+pub(super) struct NamedSender {
+    name: String,
+    conns: HashSet<ConnId>,
+}
+
+impl NamedSender {
+    pub(super) fn new(name: &str) -> NamedSender {
+        NamedSender { name: name.to_owned(), conns: HashSet::new() }
+    }
+
+    /// Selects a connection if it has the name.
+    pub(super) fn name_connection(&mut self, conn: ConnId, name: &str) {
+        if name == self.name {
+            self.conns.insert(conn);
+        }
+    }
+
+    /// Selects a connection if the client of this handshake has the name.
+    pub(super) fn introduced(&mut self, conn: ConnId, message: &Message) {
+        let handshake = matches!(message.method(), Some("initialize" | "reconnect"));
+        if handshake && message.params()["clientId"] == *self.name {
+            self.conns.insert(conn);
+        }
+    }
+
+    /// Returns whether the connection belongs to the client.
+    pub(super) fn is(&self, conn: ConnId) -> bool {
+        self.conns.contains(&conn)
+    }
+}

@@ -1,0 +1,142 @@
+//! The limits of what a report keeps of a run in memory. A run may have any number of results.
+//!
+//! Within the limits, a report contains every result. Beyond the limits, results are counted and not listed:
+//! first of all the repetitions of scenarios that held. Failed scenarios have a limit of their own, so that
+//! other results cannot displace them.
+//!
+//! Start at [`ResultLimit::takes`].
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use crate::verdict::Status;
+
+/// The maximum number of bytes of the results that held, that failed, and of all others.
+const HELD_BYTES: usize = 3 << 20;
+const FAILED_BYTES: usize = 8 << 20;
+const OTHER_BYTES: usize = 4 << 20;
+/// The size of the parts of a result that do not depend on its texts, in bytes.
+const BASE: usize = 500;
+
+/// A limit for the results of a run that are kept.
+#[derive(Debug, Default)]
+pub struct ResultLimit {
+    held: usize,
+    failed: usize,
+    other: usize,
+    /// The hashes of the names of the scenarios that held and are kept.
+    names: HashSet<u64>,
+    /// The number of results that are not kept and are no repetition of one that is.
+    pub left_out: u64,
+}
+
+impl ResultLimit {
+    /// Returns whether a result with this status, name and size is kept. A result that is not kept is counted.
+    pub fn takes(&mut self, status: Status, name: &str, bytes: usize) -> bool {
+        let (used, most) = match status {
+            Status::Pass | Status::Skip => (&mut self.held, HELD_BYTES),
+            Status::Fail => (&mut self.failed, FAILED_BYTES),
+            _ => (&mut self.other, OTHER_BYTES),
+        };
+        let held = matches!(status, Status::Pass | Status::Skip);
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        let hash = hasher.finish();
+        if *used + bytes + BASE <= most {
+            *used += bytes + BASE;
+            if held {
+                self.names.insert(hash);
+            }
+            return true;
+        }
+        // A limit that is reached stays reached, so that results are kept in the order of the run.
+        *used = most;
+        if !(held && self.names.contains(&hash)) {
+            self.left_out += 1;
+        }
+        false
+    }
+}
+
+/// The maximum number of lines kept of a scenario.
+const LINES: usize = 4_000;
+/// The maximum number of bytes of the lines kept of all scenarios that are read at the same time.
+const LINE_BYTES: usize = 4 << 20;
+/// The length from which a line is not kept, in bytes.
+const LONG: usize = 1 << 20;
+
+/// The last lines of a scenario, with their numbers.
+#[derive(Debug, Default)]
+pub struct LastLines {
+    lines: VecDeque<(u64, String)>,
+    /// The number of lines that were dropped.
+    pub left_out: u64,
+}
+
+impl LastLines {
+    /// Adds a line. `held` is the number of bytes of the lines of all scenarios.
+    pub fn push(&mut self, number: u64, text: &str, held: &mut usize) {
+        if text.len() > LONG {
+            self.left_out += 1;
+            return;
+        }
+        *held += text.len();
+        self.lines.push_back((number, text.to_owned()));
+        while self.lines.len() > LINES || *held > LINE_BYTES {
+            let Some((_, text)) = self.lines.pop_front() else { break };
+            *held -= text.len();
+            self.left_out += 1;
+        }
+    }
+
+    /// Returns the lines, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.lines.iter().map(|(number, text)| (*number, text.as_str()))
+    }
+
+    /// Returns the number of bytes of the lines.
+    pub fn bytes(&self) -> usize {
+        self.lines.iter().map(|(_, text)| text.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_of_a_kept_pass_are_not_left_out() {
+        let mut limit = ResultLimit::default();
+        for round in 0..20_000 {
+            let taken = limit.takes(Status::Pass, "area/one", 1_000);
+            assert_eq!(taken, round < HELD_BYTES / (1_000 + BASE), "{round}");
+        }
+        assert_eq!(limit.left_out, 0);
+        assert!(!limit.takes(Status::Pass, "area/two", 1_000));
+        assert_eq!(limit.left_out, 1);
+    }
+
+    #[test]
+    fn passes_do_not_displace_failures() {
+        let mut limit = ResultLimit::default();
+        for number in 0..20_000 {
+            let _ = limit.takes(Status::Pass, &number.to_string(), 1_000);
+        }
+        assert!(limit.takes(Status::Fail, "area/one", 1_000));
+        assert!(limit.takes(Status::Untested, "area/one", 1_000));
+    }
+
+    #[test]
+    fn lines_have_one_limit_for_all_scenarios() {
+        let (mut one, mut other, mut held) = (LastLines::default(), LastLines::default(), 0);
+        let line = "x".repeat(LONG);
+        for number in 0..6 {
+            one.push(number, &line, &mut held);
+            other.push(number, &line, &mut held);
+        }
+        assert!(held <= LINE_BYTES && held == one.bytes() + other.bytes(), "{held}");
+        assert_eq!(one.iter().last().map(|(number, _)| number), Some(5));
+        one.push(7, &"x".repeat(LONG + 1), &mut held);
+        assert_eq!(one.iter().last().map(|(number, _)| number), Some(5));
+    }
+}

@@ -1,0 +1,31 @@
+//! Hostile processes: lines for a shell that start a host, an agent or a subject of `reducers`.
+
+/// The lines, by name. `MARK` stands for the seconds that a process would live, by which a test finds it.
+pub const PROCESSES: &[(&str, &str)] = &[
+    ("ends at once", "exit 0"),
+    ("ends by a signal", "kill -SEGV $$"),
+    ("is not found", "/no/such/program"),
+    ("says nothing", "exec sleep MARK"),
+    ("never reads", "exec 0<&-; exec sleep MARK"),
+    ("closes its output", "exec 1>&-; exec sleep MARK"),
+    ("lines without end", "yes '{\"jsonrpc\":\"2.0\",\"method\":\"x\"}'"),
+    ("one line without end", "tr '\\000' x </dev/zero"),
+    ("NULs without end", "cat /dev/zero"),
+    ("complains without end", "yes complaint >&2"),
+    ("complains in one line", "tr '\\000' x </dev/zero >&2"),
+    ("echoes", "exec cat"),
+    ("answers null", "while read line; do echo null; done"),
+    ("answers with an array", "while read line; do echo '[1,2,3]'; done"),
+    ("answers no JSON", "while read line; do printf '\\033[2J::error::x\\n'; done"),
+    ("answers not UTF-8", "while read line; do printf '\\377\\376\\n'; done"),
+    ("answers 9 MB", "while read line; do head -c 9000000 /dev/zero | tr '\\000' 1; echo; done"),
+    ("answers deep", "while read line; do head -c 100000 /dev/zero | tr '\\000' '['; echo; done"),
+    ("answers slowly", "while read line; do sleep 0.4; echo '{}'; done"),
+    ("deaf to signals", "trap '' TERM INT HUP; sleep MARK & wait; sleep MARK"),
+    ("a daemon", "setsid sleep MARK & exec sleep MARK"),
+    ("a daemon with an empty environment", "env -i setsid setsid sleep MARK & sleep 0.2; exit 0"),
+    ("daemons again and again", "while :; do env -i setsid sleep MARK & sleep 0.1; done"),
+    ("a daemon that waits for its parent", "(sleep 0.3; env -i setsid sleep MARK) & exit 0"),
+    ("kills its parent", "env -i setsid sleep MARK & sleep 0.3; kill -KILL $PPID; sleep MARK"),
+    ("hangs its parent up", "sleep MARK & sleep 0.3; kill -HUP $PPID; sleep MARK"),
+];
