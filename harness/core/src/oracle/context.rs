@@ -109,12 +109,9 @@ impl OracleContext {
 
     /// Reads one transcript entry, and emits its steps.
     pub(super) fn observe(&mut self, entry: &TranscriptEntry, emit: StepEmitter<'_>) {
-        let quiet = entry.at.saturating_sub(self.now.at);
-        let rests = quiet >= REST + self.options.spread && self.answered_all(entry.at);
-        let touched = rests.then(|| self.families.take_touched());
-        self.sessions_at_rest(entry, touched.as_deref(), emit);
-        if let Some(touched) = touched {
-            emit(self, &OracleStep::Rest { touched: &touched });
+        // The pause before the end of a restart was no rest: the host was ending, and nobody was connected.
+        if entry.event != ConnectionEvent::Restarted {
+            self.rest_before(entry, emit);
         }
         self.now = CurrentEntry {
             line: entry.line,
@@ -135,6 +132,17 @@ impl OracleContext {
             ConnectionEvent::Refused(_)
             | ConnectionEvent::Cut { .. }
             | ConnectionEvent::Fault { .. } => {}
+        }
+    }
+
+    /// Emits the steps of a rest, if the pause before an entry was one.
+    fn rest_before(&mut self, entry: &TranscriptEntry, emit: StepEmitter<'_>) {
+        let quiet = entry.at.saturating_sub(self.now.at);
+        let rests = quiet >= REST + self.options.spread && self.answered_all(entry.at);
+        let touched = rests.then(|| self.families.take_touched());
+        self.sessions_at_rest(entry, touched.as_deref(), emit);
+        if let Some(touched) = touched {
+            emit(self, &OracleStep::Rest { touched: &touched });
         }
     }
 
