@@ -10,6 +10,7 @@ use crate::reducers::aim::StateTargets;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::DispatchRight;
+use crate::wire::version::Version;
 
 use super::deviate::DEVIATIONS;
 use super::draw::ConversationDraw;
@@ -329,12 +330,17 @@ const FITS: &[(&str, ActionFit)] = &[
         action["enablement"] = json!(list);
     }),
     ("session/mcpServer", |draw, bid, action| {
-        if let Some(id) = entry(draw, &bid.state, Some("mcpServer")) {
+        if let Some(id) = entry(draw, &bid.state, Some("mcpServer"), EntryDepth::Any) {
             action["id"] = id;
         }
     }),
     ("session/customizationToggled", |draw, bid, action| {
-        if let Some(id) = entry(draw, &bid.state, None) {
+        // Up to 0.5.1 the reducer changes only entries at the top level.
+        let depth = match draw.stage().version() < Version::V0_5_2 {
+            true => EntryDepth::Top,
+            false => EntryDepth::Any,
+        };
+        if let Some(id) = entry(draw, &bid.state, None, depth) {
             action["id"] = id;
         }
     }),
@@ -445,10 +451,23 @@ pub fn plugin(draw: &mut ConversationDraw) -> Value {
     })
 }
 
+/// Where in the tree of customizations an entry may be.
+#[derive(Clone, Copy, PartialEq)]
+enum EntryDepth {
+    Top,
+    Any,
+}
+
 /// Returns the id of a customization, optionally of one with this type.
-fn entry(draw: &mut ConversationDraw, state: &Value, of_type: Option<&str>) -> Option<Value> {
+fn entry(
+    draw: &mut ConversationDraw,
+    state: &Value,
+    of_type: Option<&str>,
+    depth: EntryDepth,
+) -> Option<Value> {
     let tops = state["customizations"].as_array().cloned().unwrap_or_default();
-    let children = tops.iter().flat_map(|it| it["children"].as_array().into_iter().flatten());
+    let parents = tops.iter().filter(|_| depth == EntryDepth::Any);
+    let children = parents.flat_map(|it| it["children"].as_array().into_iter().flatten());
     let all: Vec<Value> = tops
         .iter()
         .chain(children)

@@ -49,14 +49,17 @@ pub struct PassedFrames {
     pub event: ConnectionEvent,
 }
 
+/// The events since the last step, and the number of all events.
 #[derive(Clone, Default)]
-struct StageTape(Arc<Mutex<Vec<PassedFrames>>>);
+struct StageTape(Arc<Mutex<(Vec<PassedFrames>, u64)>>);
 
 impl TranscriptRecorder for StageTape {
     fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
-        let mut tape = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tape, count) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tape.push(PassedFrames { client: client.to_owned(), at, event: event.clone() });
-        tape.len() as u64
+        // A wait looks at lines with higher numbers only, so the numbers must not begin again with each step.
+        *count += 1;
+        *count
     }
 }
 
@@ -137,7 +140,7 @@ impl FuzzStage {
     }
 
     fn passed(&mut self) -> Vec<PassedFrames> {
-        let tape = &mut *self.tape.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tape, _) = &mut *self.tape.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut passed = std::mem::take(tape);
         if !self.edge.is_plain() {
             passed.iter_mut().for_each(|it| lift(&self.edge, &mut self.asked, it));

@@ -79,7 +79,12 @@ impl FuzzTarget {
     }
 
     fn judged(&self, draft: &ScenarioDraft, verdict: ScenarioVerdict) -> PlayedDraft {
-        let found = match self.is_foreign {
+        // A reference host outside keeps over a restart what it was started to keep, which the stage does not
+        // know.
+        let restart = draft.steps.iter().position(|step| step.get("restart").is_some());
+        let failed = verdict.failure.as_ref().and_then(|failure| failure.step);
+        let lost = restart.zip(failed).is_some_and(|(restart, failed)| failed > restart);
+        let found = match self.is_foreign || lost && !self.is_embedded() {
             true => findings(&draft.steps, &verdict),
             false => self.planted.findings(draft, &verdict),
         };

@@ -34,6 +34,8 @@ pub struct ClientEngine {
     /// The open requests that the caller created itself. The key is the id as a text.
     foreign: LiteMap<String, PendingRequest>,
     standard: ProtocolStandard,
+    /// Whether a connection of the client has ended, and no handshake has followed.
+    was_lost: bool,
 }
 
 /// The maximum number of the caller's own requests that are remembered.
@@ -64,6 +66,7 @@ impl ClientEngine {
             edge: VersionEdge::new(Version::V1_0, ""),
             foreign: LiteMap::new(),
             standard: ProtocolStandard::Ahp,
+            was_lost: false,
         }
     }
 
@@ -210,6 +213,7 @@ impl ClientEngine {
 
     /// Handles the end of the connection: drops open requests and pending actions.
     pub fn lost(&mut self) {
+        self.was_lost = true;
         self.open.clear();
         for mirror in self.channels.iter_mut().filter_map(|(_, mirror)| mirror.as_mut()) {
             mirror.forget_pending();
@@ -258,6 +262,11 @@ impl ClientEngine {
                 self.version = result["protocolVersion"].as_u64().map(|_| Version::ACP_1);
             }
             "initialize" => {
+                // A new handshake, unlike `reconnect`, restores no subscription of an earlier connection.
+                if std::mem::take(&mut self.was_lost) {
+                    self.channels.clear();
+                    self.last_seen = 0;
+                }
                 self.version = result["protocolVersion"].as_str().and_then(|v| v.parse().ok());
                 if let Some(version) = self.version {
                     self.edge = self.edge.of(version);
@@ -275,6 +284,7 @@ impl ClientEngine {
                 }
             },
             "reconnect" => {
+                self.was_lost = false;
                 if let Some(snapshots) = result["snapshots"].as_array() {
                     // A channel without a snapshot no longer exists.
                     let given = |uri: &str| snapshots.iter().any(|s| resource(s) == Some(uri));
@@ -348,6 +358,17 @@ mod tests {
 
     fn snapshot(title: &str) -> Value {
         json!({"resource": SESSION, "fromSeq": 1, "state": {"title": title, "status": 1}})
+    }
+
+    #[test]
+    fn a_new_handshake_restores_no_subscription() {
+        for (method, kept) in [("initialize", false), ("reconnect", true)] {
+            let mut client = subscribed();
+            client.lost();
+            let (id, _) = client.request(method, json!({}));
+            answer(&mut client, id, json!({"protocolVersion": "1.0.0", "serverSeq": 1}));
+            assert_eq!(client.is_subscribed(SESSION), kept, "{method}");
+        }
     }
 
     fn subscribed() -> ClientEngine {
