@@ -220,9 +220,14 @@ fn a_campaign_survives_a_host_that_sends_nonsense() {
 fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     let program = env!("CARGO_BIN_EXE_ahp-harness");
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let running = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-fuzz-host");
+    let _ = std::fs::remove_file(&running);
+    let pid = running.display();
+    // `exec` keeps the process id for `timeout`, which passes a signal on to the host.
     let serve = |seconds: u32| {
         format!(
-            "timeout {seconds} {program} serve --listen 127.0.0.1:{port} >/dev/null 2>&1 </dev/null"
+            "echo $$ >{pid}; exec timeout {seconds} {program} serve --listen 127.0.0.1:{port} \
+             >/dev/null 2>&1 </dev/null"
         )
     };
     let start = |command: String| Command::new("sh").args(["-c", &command]).spawn().unwrap();
@@ -249,7 +254,8 @@ fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     // host.
     let mut host = start(serve(8));
     assert!(listens());
-    let again = format!("{} & sleep 1", serve(30));
+    let again =
+        format!("kill $(cat {pid}) 2>/dev/null; sleep 0.2; sh -c '{}' & sleep 1", serve(30));
     let most = (before.sequences + 30).to_string();
     let args = ["--url", &url, "--restart-command", &again, "--sequences", &most, "--time", "40s"];
     let (code, said) = fuzz(&out, &args);

@@ -231,6 +231,9 @@ impl ScenarioCase {
 
     /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is due; `None` once the case is over.
     pub fn next_timeout(&self) -> Option<Duration> {
+        if self.restarts() {
+            return None;
+        }
         let wait = self.current.as_ref().map(|(_, _, deadline)| *deadline);
         (self.phase != CasePhase::Over)
             .then(|| wait.map_or(self.deadline, |at| at.min(self.deadline)))
@@ -342,9 +345,18 @@ impl ScenarioCase {
         self.handle_closed(now, conn, line, reason);
     }
 
+    /// Returns whether the host is being restarted. Whoever restarts it limits the time.
+    fn restarts(&self) -> bool {
+        matches!(self.current, Some((_, TaskWait::Restarted, _)))
+    }
+
     /// Handles the end of a restart: the host is back, or the restart failed.
     pub fn handle_restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         self.expire(now);
+        if self.phase == CasePhase::Playing {
+            // The time that the restart took is not the scenario's.
+            self.deadline = now + self.setup.limit * BUDGET;
+        }
         self.observers_lost();
         for peer in &mut self.peers {
             peer.disconnect();
@@ -535,7 +547,7 @@ impl ScenarioCase {
     /// Fails the current wait if its deadline has passed.
     pub(super) fn expire(&mut self, now: Duration) {
         self.mint.now = now;
-        if self.phase == CasePhase::Over {
+        if self.phase == CasePhase::Over || self.restarts() {
             return;
         }
         if self.phase == CasePhase::Cleaning && now >= self.deadline {
