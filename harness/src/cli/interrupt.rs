@@ -15,10 +15,11 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// The time for stopping after the first Ctrl-C.
 const LEAVING: Duration = Duration::from_millis(1_800);
-/// The maximum share of a budget, and the maximum time, for closing connections, ending child processes and
-/// writing reports.
+/// The share of a budget for closing connections, ending child processes and writing reports; the least and the
+/// most time for it. The least time is what an interrupted scenario needs, unless it is half of the budget.
 const CLOSING_SHARE: u32 = 4;
-const CLOSING: Duration = Duration::from_secs(15);
+const LEAST_CLOSING: Duration = Duration::from_secs(2);
+const MOST_CLOSING: Duration = Duration::from_secs(15);
 
 /// The time budget of a command, from the start of the command.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +36,8 @@ impl TimeBudget {
     }
 
     fn closing(&self) -> Duration {
-        (self.total / CLOSING_SHARE).min(CLOSING)
+        let share = (self.total / CLOSING_SHARE).clamp(LEAST_CLOSING, MOST_CLOSING);
+        share.min(self.total / 2)
     }
 
     /// Returns the time at which the command stops using the target. The rest of the budget is for closing

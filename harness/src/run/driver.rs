@@ -41,7 +41,7 @@ pub trait HostControl: Sync {
 /// The time limit of a closing handshake. The socket is dropped when the limit is reached.
 const CLOSING: Duration = Duration::from_millis(250);
 /// The time that an interrupted scenario has for its cleanup. The user waits at most two seconds.
-const LEAVING: Duration = Duration::from_secs(1);
+const LEAVING: Duration = Duration::from_millis(700);
 /// The reason that is reported for a scenario that the user interrupted before it had a verdict.
 pub const INTERRUPTED: &str = "interrupted";
 /// The time to wait after the end of a scenario for late events from the agent below the host.
@@ -80,7 +80,11 @@ pub async fn play(
                 DriverOutput::Close { conn, graceful } => {
                     let link = links.open.remove(&conn);
                     if let (Some(link), true) = (link, graceful) {
-                        links.closing.push(tokio::spawn(link.close(CLOSING)));
+                        // An interrupted run has no time to wait for a process that does not end.
+                        links.closing.push(match until {
+                            Some(_) => tokio::spawn(link.close_soon(CLOSING)),
+                            None => tokio::spawn(link.close(CLOSING)),
+                        });
                     }
                 }
                 DriverOutput::Flood { conn, bytes } => {

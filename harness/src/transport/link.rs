@@ -67,6 +67,14 @@ impl TransportLink {
         }
     }
 
+    /// Closes the connection like [`close`](Self::close), but gives a process no more time than a socket.
+    pub async fn close_soon(self, limit: Duration) {
+        match self {
+            TransportLink::Socket(link) => link.close(limit).await,
+            TransportLink::Process(link) => link.close_within(limit).await,
+        }
+    }
+
     /// Returns the last lines of the process's standard error so far; empty for a socket.
     pub fn last_words(&self) -> String {
         match self {

@@ -154,11 +154,16 @@ impl ProcessLink {
         }
     }
 
-    /// Closes standard input, and kills the process if it does not end by itself.
-    pub async fn close(mut self) {
+    /// Closes standard input, and kills the process if it does not end by itself within the usual time.
+    pub async fn close(self) {
+        self.close_within(ENDING).await;
+    }
+
+    /// Closes standard input, and kills the process if it does not end by itself within this time.
+    pub async fn close_within(mut self, limit: Duration) {
         self.lines = None;
         if let Some(mut process) = self.process.take() {
-            let ended = timeout(ENDING, process.child().wait()).await;
+            let ended = timeout(limit, process.child().wait()).await;
             let ended = match ended {
                 Ok(Ok(status)) => status.to_string(),
                 _ => KILLED.to_owned(),
