@@ -72,6 +72,26 @@ fault_table![
             true
         })),
     ),
+    SecondApprovalSkipped(
+        "second-approval-skipped",
+        "A running call that needs a second approval completes without it.",
+        Host(&ChangesAgentSteps(|host, step, op| {
+            let HostAgentOp::Reconfirm { call, .. } = op else {
+                return true;
+            };
+            let result = json!({"success": true, "pastTenseMessage": "Went on."});
+            for action in [
+                json!({"type": "chat/toolCallReady", "invocationMessage": "Go on."}),
+                json!({"type": "chat/toolCallComplete", "result": result}),
+            ] {
+                let mut action = action;
+                action["turnId"] = json!(step.turn);
+                action["toolCallId"] = json!(call);
+                host.emit(step.uri, action, None);
+            }
+            false
+        })),
+    ),
     AuthForOwnTools(
         "auth-for-own-tools",
         "The host's own tools wait for authentication before they run.",

@@ -255,6 +255,14 @@ fn agents(change: fn(&mut Vec<Value>), default: Option<&'static str>) -> Box<dyn
     Box::new(AgentList { change, default })
 }
 
+/// Puts an agent that requires a token at this position, unless the list already contains it: a client can have
+/// copied the list from a snapshot.
+fn insert_locked(agents: &mut Vec<Value>, at: usize, provider: &str) {
+    if agents.iter().all(|agent| agent["provider"] != provider) {
+        agents.insert(at, locked_agent(provider));
+    }
+}
+
 fn locked_agent(provider: &str) -> Value {
     json!({
         "provider": provider,
@@ -391,13 +399,13 @@ pub(super) const ROWS: &[VariantRow] = &[
         "The first agent needs a token that the client does not have.",
         "An agent may have `protectedResources`; the order of agents is not specified.",
         OPTIONAL,
-        || agents(|list| list.insert(0, locked_agent(LOCKED)), None),
+        || agents(|list| insert_locked(list, 0, LOCKED), None),
     ),
     row(
         "a-locked-agent-last",
         "The last agent needs a token that the client does not have.",
         "An agent may have `protectedResources`; the order of agents is not specified.",
         OPTIONAL,
-        || agents(|list| list.push(locked_agent(ALSO_LOCKED)), None),
+        || agents(|list| insert_locked(list, list.len(), ALSO_LOCKED), None),
     ),
 ];

@@ -150,5 +150,11 @@ pub(super) const ROWS: &[MutantRow] = &[
         &["state.snapshot-agrees", "metadata/kinds-of-later-are-kept"],
     ),
     row(HostFault::ExtensionsNeeded, &["dispatch/every-payload-is-checked"]),
-    row(HostFault::ConditionsRepeat, &["automations/runs-that-are-asked-for-do-not-count"]),
+    row(
+        HostFault::ConditionsRepeat,
+        &[
+            "automations/conditions-differ-in-kind",
+            "automations/runs-that-are-asked-for-do-not-count",
+        ],
+    ),
 ];

@@ -90,6 +90,7 @@ pub(super) const ROWS: &[MutantRow] = &[
         ],
     ),
     row(HostFault::AsksTheSameAgain, &["tools/asked-again-says-what-for"]),
+    row(HostFault::SecondApprovalSkipped, &["tools/asked-again-while-running"]),
     row(HostFault::EditedInputLost, &["tools/edited-input-stands-where-the-call-points"]),
     row(HostFault::ActivityUnmirrored, &["sessions/what-the-chat-does-the-session-does"]),
     row(HostFault::ForksForgotten, &["chats/a-fork-goes-its-own-way"]),

@@ -70,8 +70,6 @@ pub(super) const ROWS: &[MutantRow] = &[
             "fanout.complete",
             "sequence.real-time",
             "mcp/what-a-server-is-is-told",
-            "automations/conditions-differ-in-kind",
-            "tools/asked-again-while-running",
             "customizations/every-kind-is-shown",
         ],
     ),
