@@ -441,6 +441,9 @@ fn a_capture_and_its_logs_are_judged_alike() {
     let (mut compared, mut fewer) = (0, 0);
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        if path.extension().is_none_or(|it| it != "jsonl") {
+            continue;
+        }
         let text = fs::read(&path).unwrap();
         let opens =
             |text: &[u8]| text.windows(14).filter(|it| it == b"\"dir\":\"open\"}\n").count();
@@ -448,7 +451,7 @@ fn a_capture_and_its_logs_are_judged_alike() {
         let has_below = below.iter().any(|word| {
             text.windows(word.len() + 6).any(|it| it == format!("\"dir\":{word}").as_bytes())
         });
-        if path.extension().is_none_or(|it| it != "jsonl") || has_below {
+        if has_below {
             continue;
         }
         let judged = judge(text.as_slice(), None, FailOn::default()).unwrap();

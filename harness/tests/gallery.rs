@@ -511,7 +511,8 @@ fn pages_run_no_script_of_a_host_and_load_nothing() {
     let bait = counter.bait();
     // Without the harness the bait works, so the browser and the counter do what this test needs.
     let control = folder.join("control.html");
-    fs::write(&control, format!("<!doctype html><html><title>x</title>{bait}</html>")).unwrap();
+    let stays = counter.bait_that_stays();
+    fs::write(&control, format!("<!doctype html><html><title>x</title>{stays}</html>")).unwrap();
     let document = browser::loaded(&program, &control, &folder);
     assert!(document.contains(&format!("<title>{}</title>", browser::TAKEN)), "{document}");
     assert!(counter.count() > 0);

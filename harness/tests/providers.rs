@@ -102,7 +102,8 @@ fn the_certificate_lists_the_results_of_every_agent() {
     run(&file, &[]);
     let out = folder.join("certificate");
     let (code, said) = harness(&["report", file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    assert_eq!(code, Some(0), "{said}");
+    // The profiles are incomplete: the run has a few scenarios only.
+    assert_eq!(code, Some(1), "{said}");
     let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
     let certificate: Value = serde_json::from_str(&read("certificate.json")).unwrap();
     let agents = certificate["agents"].as_array().unwrap();

@@ -78,7 +78,9 @@ fn frame() -> impl Strategy<Value = Frame> {
         value().prop_map(|value| Frame::json(&value)),
         value().prop_map(|value| Frame::Text(format!("{value:#}"))),
         vec(any::<u8>(), 0..64).prop_map(Frame::Binary),
-        vec(any::<u8>(), 0..64).prop_map(Frame::NotUtf8),
+        vec(any::<u8>(), 0..64)
+            .prop_filter("not UTF-8", |bytes| std::str::from_utf8(bytes).is_err())
+            .prop_map(Frame::NotUtf8),
     ]
 }
 

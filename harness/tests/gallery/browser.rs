@@ -49,8 +49,14 @@ impl RequestCounter {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Returns the markup by which a host would run scripts and load files.
+    /// Returns the markup by which a host would run scripts, load files and leave the page.
     pub fn bait(&self) -> String {
+        let refresh = format!("<meta http-equiv=refresh content=\"0;url={}/refresh\">", self.url);
+        refresh + &self.bait_that_stays()
+    }
+
+    /// Returns the bait without the part that replaces the page by an empty one.
+    pub fn bait_that_stays(&self) -> String {
         let url = &self.url;
         let script = format!("document.title='{TAKEN}';fetch('{url}/fetched')");
         [
@@ -60,7 +66,6 @@ impl RequestCounter {
             format!("</title></textarea></pre><img src=\"{url}/image\" onerror=\"{script}\">"),
             format!("<svg onload=\"{script}\"></svg><iframe src=\"{url}/frame\"></iframe>"),
             format!("<link rel=stylesheet href=\"{url}/link\"><link rel=preload as=image href=\"{url}/early\">"),
-            format!("<meta http-equiv=refresh content=\"0;url={url}/refresh\">"),
             format!("\" autofocus onfocus=\"{script}\" x=\"' onmouseover='{script}' "),
             format!("javascript:{script} --><!--<input autofocus onfocus=\"{script}\">"),
             format!("<video src=\"{url}/video\" autoplay></video><object data=\"{url}/object\"></object>"),

@@ -88,7 +88,7 @@ catalogue! {
          chat-channel.md, drafts."
         open "The specification names no time. More than twenty changes of one draft within a second are too many; nobody \
               types faster.";
-    OwnEntry "clients.own-entry" Must "P7" ["client.activeclient.own-id"]
+    OwnEntry "clients.registers-itself" Must "P7" ["client.activeclient.own-id"]
         "A client enters itself as an active client by the id of its handshake. Source: \
          CreateSessionParams.activeClient.";
     ToolOwner "clients.tool-owner" Essential "P7" ["client.tool.execute-only-own"]
