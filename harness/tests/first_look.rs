@@ -189,7 +189,8 @@ fn an_agent_that_needs_a_token_plays_none_without_it() {
 #[test]
 fn an_agent_that_never_answers_plays_none() {
     let command = agent("never", ":");
-    plays_no_scripts("never", &["--agent-command", &command], &[], "nothing came");
+    let short = ["--timeout", "2s"];
+    plays_no_scripts("never", &["--agent-command", &command], &short, "nothing came");
 }
 
 /// A scenario that passes if the greeting of the host is `hello`, also after a restart.

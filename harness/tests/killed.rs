@@ -16,7 +16,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 const FEW: u64 = 3;
 const MANY: u64 = 50;
 /// The maximum size, in bytes, of the growing file at which a test kills a process.
-const LARGEST: u64 = 40_000;
+const LARGEST: u64 = 10_000;
 /// The longest time that a test waits for a file to grow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
