@@ -98,6 +98,8 @@ pub(super) struct AcceptedLog {
     /// The actions by number, ascending. Nearly every new number is the highest so far.
     entries: VecDeque<(u64, LoggedAction)>,
     bytes: usize,
+    /// The highest number that was dropped.
+    dropped: Option<u64>,
 }
 
 impl AcceptedLog {
@@ -109,6 +111,11 @@ impl AcceptedLog {
         }
         let place = self.entries.binary_search_by_key(&seq, |(known, _)| *known).ok()?;
         self.entries.get(place).map(|(_, logged)| logged)
+    }
+
+    /// Returns whether an action with this number may have been received and dropped.
+    pub(super) fn may_have_dropped(&self, seq: u64) -> bool {
+        self.dropped.is_some_and(|dropped| seq <= dropped)
     }
 
     /// Adds an action with a new number. Returns the numbers and channels of the older actions that are
@@ -128,6 +135,7 @@ impl AcceptedLog {
                 break;
             };
             self.bytes -= logged.len();
+            self.dropped = self.dropped.max(Some(old));
             forgotten.push((old, logged.channel));
         }
         forgotten

@@ -231,6 +231,18 @@ fn numbers() {
 }
 
 #[test]
+fn a_slow_subscriber_of_large_actions_accuses_nobody() {
+    let sub = |who: &str| format!("{who} hello 0\n{who} sub session 0\n");
+    let long = "x".repeat(1 << 20);
+    let titles = |who: &str| -> String {
+        (1..=24).map(|seq| format!("{who} got session {seq} title {seq}{long}\n")).collect()
+    };
+    // The log drops the first actions before the second subscriber receives them.
+    let script = [sub("A"), sub("B"), titles("A"), titles("B")].concat();
+    check(&script, &[]);
+}
+
+#[test]
 fn fanout() {
     let two = "A hello 0\nB hello 0\n";
     let play = |rest: &str, expected: &[&str]| check(&format!("{two}{rest}"), expected);
