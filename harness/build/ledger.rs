@@ -165,7 +165,8 @@ impl<'a> LedgerRow<'a> {
         unknown.map_or(Ok(()), |key| Err(wrong(key)))
     }
 
-    /// Returns the row for a version, with the members of the first entry of `older` that applies to the version.
+    /// Returns the row for a version. The first entry of `older` that applies to the version replaces members of
+    /// the row.
     fn at_version(&self, spec: [u64; 3]) -> Result<LedgerRow<'a>, LedgerMistake> {
         let mut row = LedgerRow { at: self.at, members: self.members, older: None };
         if self.get("older").is_none() {

@@ -453,7 +453,7 @@ fn recordings_survive_every_row() {
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
-/// A killed worker has the exit code 137.
+/// The exit codes that are allowed. 137 means that the worker process was killed with SIGKILL.
 const ENDED: &[i32] = &[0, 1, 2, 3, 130, 137];
 
 #[test]

@@ -252,8 +252,8 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Ends a campaign whose budget ran out while conversations were played or findings were examined. Records
-    /// the findings that are not examined.
+    /// Ends a campaign whose time budget has run out, and records the findings that it could not examine any
+    /// more.
     pub(super) fn cut_short(&mut self) -> CommandExit {
         let left = self.under_examination.take().into_iter().chain(self.waiting.drain(..));
         self.campaign

@@ -65,7 +65,7 @@ impl ClientFolder {
         }
     }
 
-    /// Returns the path of a URI below the folder; empty for the folder itself.
+    /// Returns the path of a URI relative to the folder; empty for the folder itself, `None` outside it.
     fn path_of<'a>(&self, uri: &'a str) -> Option<&'a str> {
         let rest = uri.strip_prefix(&*self.uri)?;
         let path = if rest.is_empty() { rest } else { rest.strip_prefix('/')? };

@@ -66,7 +66,7 @@ pub struct RunFooter {
     pub checks: LiteMap<String, CheckTotal>,
 }
 
-/// The maximum number of scenarios that are played at the same time.
+/// The maximum number of scenarios in a file that have begun and have no result yet.
 pub(super) const MAX_OPEN: usize = 1_000;
 /// The maximum number of bytes of the sources of the scenarios that are read at the same time.
 const SOURCE_BYTES: usize = 4 << 20;

@@ -31,7 +31,8 @@ pub struct ResultLimit {
 }
 
 impl ResultLimit {
-    /// Returns whether a result with this status, name and size is kept. A result that is not kept is counted.
+    /// Returns whether there is room to keep a result of this size in bytes. A result that is not kept is only
+    /// counted.
     pub fn takes(&mut self, status: Status, name: &str, bytes: usize) -> bool {
         let (used, most) = match status {
             Status::Pass | Status::Skip => (&mut self.held, HELD_BYTES),
@@ -62,7 +63,7 @@ impl ResultLimit {
 const LINES: usize = 4_000;
 /// The maximum number of bytes of the lines kept of all scenarios that are read at the same time.
 const LINE_BYTES: usize = 4 << 20;
-/// The length from which a line is not kept, in bytes.
+/// The length in bytes from which a line is too long to keep.
 const LONG: usize = 1 << 20;
 
 /// The last lines of a scenario, with their numbers.

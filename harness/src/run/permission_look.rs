@@ -24,7 +24,8 @@ const MAX_MODES: usize = 5;
 /// The maximum number of values of session options that are tried.
 const MAX_OPTIONS: usize = 6;
 
-/// Returns the setups to try, the most common first; `facts` has the modes and options of the agent's sessions.
+/// Returns the client capabilities, session modes and options to try until the agent asks for permission, the
+/// most common first. `facts` lists the modes and options that the agent offers.
 pub fn ways(facts: &AgentFacts) -> Vec<AskingSetup> {
     let offers = [AgentOffers::Nothing, AgentOffers::FsTerminal, AgentOffers::All, AgentOffers::Fs];
     let way = |offers: AgentOffers| AskingSetup {

@@ -20,7 +20,7 @@ pub type PeerId = usize;
 pub enum RequestGoal {
     /// A result; with a pattern, a result that matches it.
     Result(Option<ValuePattern>),
-    /// A result with a snapshot of the channel that the template names, whose state matches the pattern.
+    /// A result with a snapshot. The template names the channel of the snapshot; the pattern matches its state.
     State(ValuePattern, ValueTemplate),
     /// An error that matches the pattern.
     Error(ValuePattern),

@@ -49,7 +49,7 @@ pub struct GalleryHost {
     _honest: Option<HonestHost>,
 }
 
-/// Starts a host with this behaviour, which ends with the process.
+/// Starts a host with this behaviour in a thread; the host ends when the test process ends.
 pub fn host(behaviour: GalleryBehaviour, program: &str) -> GalleryHost {
     let deep = matches!(behaviour, GalleryBehaviour::Changed(_) | GalleryBehaviour::Flooded(_));
     let honest = deep.then(|| HonestHost::start(program));

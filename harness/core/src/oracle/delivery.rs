@@ -91,7 +91,7 @@ impl OracleContext {
                 *early = seq.max(*early);
             }
         }
-        if merged || self.log.get(seq).is_some() || self.log.may_have_dropped(seq) {
+        if merged || !self.log.is_new(seq) {
             return;
         }
         let logged = LoggedAction {

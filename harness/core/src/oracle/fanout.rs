@@ -420,10 +420,8 @@ impl FanoutChecks {
             let who = SubscriberKey { id: cx.now.conn, conn, sub, channel: delivery.channel };
             self.report(cx, &who, channel.between(sub.last, seq), seq, out);
         }
-        // Other subscribers may already have received higher numbers than this number, which is new. A slow
-        // subscriber can receive a number that the others received so long ago that the log has dropped it.
-        let new = cx.log.get(seq).is_none() && !cx.log.may_have_dropped(seq);
-        if new && channel.recent.back().is_some_and(|last| *last > seq) {
+        // Other subscribers may already have received higher numbers than this number, which is new.
+        if cx.log.is_new(seq) && channel.recent.back().is_some_and(|last| *last > seq) {
             for id in channel.subscribers.iter().filter(|id| **id != cx.now.conn) {
                 overtaken(cx, *id, delivery, out);
             }

@@ -113,9 +113,10 @@ impl AcceptedLog {
         self.entries.get(place).map(|(_, logged)| logged)
     }
 
-    /// Returns whether an action with this number may have been received and dropped.
-    pub(super) fn may_have_dropped(&self, seq: u64) -> bool {
-        self.dropped.is_some_and(|dropped| seq <= dropped)
+    /// Returns whether no connection has received an action with this number before. A number at or below a
+    /// dropped one does not count as new, because its action may have been dropped as well.
+    pub(super) fn is_new(&self, seq: u64) -> bool {
+        self.dropped.is_none_or(|dropped| seq > dropped) && self.get(seq).is_none()
     }
 
     /// Adds an action with a new number. Returns the numbers and channels of the older actions that are

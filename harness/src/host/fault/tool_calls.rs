@@ -80,11 +80,10 @@ fault_table![
                 return true;
             };
             let result = json!({"success": true, "pastTenseMessage": "Went on."});
-            for action in [
+            for mut action in [
                 json!({"type": "chat/toolCallReady", "invocationMessage": "Go on."}),
                 json!({"type": "chat/toolCallComplete", "result": result}),
             ] {
-                let mut action = action;
                 action["turnId"] = json!(step.turn);
                 action["toolCallId"] = json!(call);
                 host.emit(step.uri, action, None);

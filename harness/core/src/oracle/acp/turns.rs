@@ -137,8 +137,8 @@ impl AgentFold {
         self.turn_gated(out);
     }
 
-    /// Judges a prompt that is still open when the connection ends. `late` decides whether an answer is late if
-    /// the agent could begin with it at the given time.
+    /// Judges a prompt that is still open when the connection ends. `late` decides
+    /// whether the answer is late, from the time at which the agent could start to work on it.
     pub(super) fn unfinished(
         &self,
         asked: &OpenAgentRequest,
