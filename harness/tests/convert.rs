@@ -20,6 +20,12 @@ use ahp_harness::transcript::line::{TranscriptLine, read};
 use ahp_harness::verdict::Status;
 
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
+/// The scenarios that play, but whose messages are too long to be converted.
+const FLOODS: [&str; 3] = [
+    "dispatch/large-payloads-starve-nobody",
+    "jsonrpc/huge-frames-harm-nobody-else",
+    "transport/a-slow-reader-loses-nothing",
+];
 /// The seeds of the recording and of the second run, so that every identifier differs.
 const SEEDS: [u64; 2] = [1, 2];
 
@@ -124,7 +130,8 @@ fn every_carried_scenario_plays_again() {
         played += 1;
     }
     assert!(played > 150, "only {played} were played");
-    assert!(too_long.len() <= 3, "too long to become scenarios: {too_long:?}");
+    too_long.sort_unstable();
+    assert_eq!(too_long, FLOODS);
 }
 
 fn made(lines: &[&str]) -> Result<ConvertedScenario, ConvertError> {
