@@ -40,7 +40,8 @@ impl MergeArguments {
         partial.push(".part");
         let partial = PathBuf::from(partial);
         let merged = write(files, &partial).and_then(|merged| {
-            fs::rename(&partial, &self.out).map_err(|error| unwritable(&self.out, &error))?;
+            fs::rename(&partial, &self.out)
+                .map_err(|error| files::unwritable(&self.out, &error))?;
             Ok(merged)
         });
         let merged = match merged {
@@ -71,10 +72,6 @@ fn write(
     files: Vec<(String, BufReader<InputFile>)>,
     path: &Path,
 ) -> Result<MergeResult, CommandStop> {
-    let file = File::create(path).map_err(|error| unwritable(path, &error))?;
+    let file = File::create(path).map_err(|error| files::unwritable(path, &error))?;
     merge(files, &mut BufWriter::new(file)).map_err(CommandStop::usage)
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> CommandStop {
-    CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
 }

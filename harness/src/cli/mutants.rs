@@ -192,9 +192,7 @@ impl MutantsArguments {
 }
 
 pub(super) fn written(path: &Path, text: &str) -> Result<(), CommandStop> {
-    std::fs::write(path, text).map_err(|error| {
-        CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
-    })
+    fs::write(path, text).map_err(|error| files::unwritable(path, &error))
 }
 
 /// The minimum percentage of faults that the fuzzer has to find.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,6 +14,7 @@ use tokio::runtime::Builder;
 use tokio::sync::watch;
 
 use crate::agent::mode::AgentMode;
+use crate::arb::draft::ScenarioDraft;
 use crate::arb::embedded::EmbeddedGround;
 use crate::arb::generate::{ConversationGenerator, DrawTaste, DrawnSequence};
 use crate::arb::hold;
@@ -68,6 +70,9 @@ pub struct VariantsArguments {
     /// outside
     #[arg(long, value_name = "N", default_value_t = 0)]
     fuzz: u64,
+    /// Write each generated conversation with a false finding to this folder, as a scenario file
+    #[arg(long, value_name = "FOLDER", requires = "fuzz")]
+    keep: Option<PathBuf>,
     /// Play over sockets, each scenario on a loopback port of its own
     #[arg(long)]
     loopback: bool,
@@ -109,6 +114,9 @@ impl VariantsArguments {
         let newest = Protocol::known().first().copied();
         let newest = newest.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
         let versions = if self.spec.is_empty() { vec![newest] } else { self.spec.clone() };
+        if let Some(folder) = &self.keep {
+            fs::create_dir_all(folder).map_err(|error| files::unwritable(folder, &error))?;
+        }
         let mut sets = Vec::new();
         for version in &versions {
             sets.extend(self.sets(*version, context.seed)?);
@@ -182,7 +190,9 @@ impl VariantsArguments {
         }
         results.sort_by_key(|(place, _)| *place);
         let results: Result<_, io::Error> = results.into_iter().map(|(_, result)| result).collect();
-        results.map_err(|error| CommandStop::fault(format!("no socket for a host: {error}")))
+        results.map_err(|error| {
+            CommandStop::fault(format!("a set of variants could not be played: {error}"))
+        })
     }
 
     fn play_set(
@@ -208,11 +218,25 @@ impl VariantsArguments {
             }
             hold::fit(&mut draft, &unmet);
             if let Ok(scenario) = draft.scenario() {
-                let verdict = trial.play_drawn(scenario)?;
+                let (verdict, accuses) = trial.play_drawn(scenario)?;
+                if accuses {
+                    self.keep(set, &draft)?;
+                }
                 unmet.extend(hold::missed(&draft, &verdict));
             }
         }
         Ok(trial.end())
+    }
+
+    /// Writes a generated conversation with a false finding, with the command that plays it again.
+    fn keep(&self, set: &VariantSet, draft: &ScenarioDraft) -> io::Result<()> {
+        let Some(folder) = &self.keep else { return Ok(()) };
+        let path = folder.join(format!("{}-{}.yaml", set.version, draft.id.replace('/', "-")));
+        let variants: String =
+            set.rows.iter().map(|row| format!("--variant {} ", row.name)).collect();
+        let again =
+            format!("# ahp-harness variants --spec {} {variants}{}", set.version, path.display());
+        fs::write(&path, format!("{again}\n{}", draft.text()))
     }
 }
 

@@ -107,7 +107,7 @@ impl WireOptions {
             ));
         }
         if let Some(folder) = &self.keep {
-            fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+            fs::create_dir_all(folder).map_err(|error| files::unwritable(folder, &error))?;
         }
         let keep = |name: &str, capture: &MutableCapture| {
             if let Some(folder) = &self.keep {
@@ -184,10 +184,6 @@ fn read(path: &Path) -> Result<MutableCapture, CommandStop> {
     let name = path.display().to_string();
     MutableCapture::read(&name, std::io::BufReader::new(files::open(path)?))
         .map_err(|error| CommandStop::usage(format!("{name}:{error}")))
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> CommandStop {
-    CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
 }
 
 /// Returns the rows with these names, or all rows if there are no names.

@@ -132,17 +132,21 @@ impl<'a> VariantTrial<'a> {
         &self.look.detected
     }
 
-    /// Plays a generated conversation. The claims of such a conversation hold for every host.
+    /// Plays a generated conversation. The claims of such a conversation hold for every host. Returns the
+    /// verdict, and whether it has a false finding.
     ///
     /// # Errors
     /// Returns an error if the host cannot be reached.
-    pub fn play_drawn(&mut self, scenario: ParsedScenario) -> io::Result<ScenarioVerdict> {
+    pub fn play_drawn(&mut self, scenario: ParsedScenario) -> io::Result<(ScenarioVerdict, bool)> {
         let scenario = Arc::new(scenario);
         let verdict = self.look.play(&scenario, self.version, self.rows, self.player)?;
+        let times =
+            |result: &VariantResult| result.accused.values().map(|it| it.times).sum::<u64>();
+        let before = times(&self.result);
         self.result.drawn += 1;
         self.result.add_claims(&scenario.id, &verdict);
         self.result.add_checks(&scenario.id, &verdict);
-        Ok(verdict)
+        Ok((verdict, times(&self.result) > before))
     }
 
     /// Returns the result.
