@@ -120,8 +120,13 @@ fault_table![
             Published,
             "automationRun/lifecycleChanged",
             |host, run, action| {
-                if action["lifecycle"]["completedAt"].is_string() {
+                let end = &action["lifecycle"]["completedAt"];
+                if end.is_string() {
                     let mut again = action.clone();
+                    // A run that is cancelled before it starts has no start time.
+                    if !again["lifecycle"]["startedAt"].is_string() {
+                        again["lifecycle"]["startedAt"] = end.clone();
+                    }
                     again["lifecycle"]["status"] = json!("running");
                     if let Some(members) = again["lifecycle"].as_object_mut() {
                         members.remove("completedAt");
