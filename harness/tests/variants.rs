@@ -10,7 +10,7 @@ use ahp_harness::agent::acp::variant::{AGENT_VARIANTS, AgentVariantRow};
 use ahp_harness::host::subject::AgentSubject;
 use ahp_harness::host::variant::{VARIANTS, VariantRow};
 use ahp_harness::run::play::TranscriptRecorder;
-use ahp_harness::run::suite::{ScenarioSuite, SuiteEntry};
+use ahp_harness::run::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 use ahp_harness::run::variants::{VariantPlayer, VariantResult, VariantTrial};
 use ahp_harness::run::{agent_variants, agents, sim};
 use ahp_harness::transcript::ConnectionEvent;
@@ -118,6 +118,32 @@ fn earlier_false_findings_about_variants_do_not_return() {
     }
     for (variant, scenario) in UNTESTED {
         play_one(variant, Version::V1_0, scenario);
+    }
+}
+
+/// A session of another user that is in no earlier list would have to be announced.
+#[test]
+fn sessions_of_other_users_do_not_appear_after_an_empty_list() {
+    let text = r#"
+scenario: lists/an-empty-list-first
+title: The list is empty, and then has the session that was created
+clients: [A]
+steps:
+  - connect: A
+  - initialize: { by: A, subscribe: ["ahp-root://"] }
+  - request: { by: A, method: listSessions, params: { channel: "ahp-root://" }, result: { items: [] }, proves: root.listSessions.contains-created }
+  - open: { by: A }
+  - rest: 2s
+  - request: { by: A, method: listSessions, params: { channel: "ahp-root://" }, result: {} }
+"#;
+    let file = ("lists/an-empty-list-first.yaml".to_owned(), text.to_owned());
+    let suite = ScenarioSuite::of([file], &CarriedFiles);
+    assert_eq!(suite.entries.len(), 1, "{:?}", suite.broken);
+    for name in ["other-peoples-sessions", "other-peoples-newest-session"] {
+        let rows = [VariantRow::named(name).expect(name)];
+        let result = play(&suite, Version::V1_0, &rows, |_| true);
+        assert_eq!(result.held, 1, "{name}: {:?}", result.untested);
+        nobody_is_accused(&result);
     }
 }
 

@@ -21,8 +21,9 @@ struct OtherPeople {
     later: HashSet<ConnId>,
     /// The limit in the last request for a list, for each connection.
     limits: HashMap<ConnId, usize>,
-    /// The session of the other user, copied from the first real summary.
-    other: Option<Value>,
+    /// The session of the other user, copied from a summary of the first list. If that list is empty, there is
+    /// no such session: it would be in later lists, and nobody announced it.
+    other: Option<Option<Value>>,
 }
 
 impl MessageRewriter for OtherPeople {
@@ -57,12 +58,12 @@ impl MessageRewriter for OtherPeople {
             && let Some(items) = result.get_mut("items").and_then(Value::as_array_mut)
             && items.len() < limit
         {
-            if self.other.is_none() {
-                self.other = items.last().map(|summary| somebody_elses(summary, self.newest));
-            }
-            let place = if self.newest { 0 } else { items.len() };
+            let newest = self.newest;
+            let copy = || items.last().map(|summary| somebody_elses(summary, newest));
+            let other = self.other.get_or_insert_with(copy).clone();
+            let place = if newest { 0 } else { items.len() };
             let first = !self.later.contains(&link.conn);
-            if let Some(other) = self.other.clone().filter(|_| first || !self.newest) {
+            if let Some(other) = other.filter(|_| first || !newest) {
                 items.insert(place, other);
             }
         }
