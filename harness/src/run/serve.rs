@@ -25,6 +25,7 @@ use crate::wire::version::ProtocolStandard;
 
 use super::agent_steps;
 use super::case::{BUDGET, DriverOutput, ScenarioCase, TaskWait, WaitProgress};
+use super::failure::NearMiss;
 use super::side::AgentSide;
 use super::task::{PeerId, PermissionReply, StepTask};
 
@@ -277,19 +278,23 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns whether a wait is for a message that an agent sends during a turn, and all turns have ended.
+    /// Returns whether a wait is for something that an agent does during a turn, and all turns have ended.
     pub(super) fn turns_over(&self, wait: &TaskWait) -> bool {
-        let id = match wait {
+        let peers = match wait {
             TaskWait::Message { filter, .. } if filter.method.as_deref() == Some(TIDIES) => {
                 return false;
             }
-            TaskWait::Message { peer, .. } | TaskWait::Permission { peer, .. } => peer,
+            TaskWait::Message { peer, .. } | TaskWait::Permission { peer, .. } => {
+                self.peers.get(*peer).map_or(&[][..], std::slice::from_ref)
+            }
+            TaskWait::Called(..) => &self.peers[..],
             _ => return false,
         };
-        self.peers.get(*id).filter(|_| self.is_acp()).is_some_and(|peer| {
-            let mut prompts = peer.served.prompts.keys();
-            !peer.served.prompts.is_empty() && prompts.all(|id| peer.engine.awaits(*id).is_none())
-        })
+        let mut prompts = peers.iter().flat_map(|peer| {
+            peer.served.prompts.keys().map(|id| peer.engine.awaits(*id).is_none())
+        });
+        // Without any prompt, no turn has ended.
+        self.is_acp() && prompts.next().is_some_and(|over| over && prompts.all(|over| over))
     }
 
     /// Returns why the answer to a prompt may be missing: the agent waits for permission, and no client gives
@@ -466,7 +471,7 @@ impl ScenarioCase {
                 WaitProgress::Done
             }
             Err(miss) => {
-                self.near = Some((self.last_line, miss));
+                self.near = Some(NearMiss::new(self.last_line, miss));
                 WaitProgress::Wait(TaskWait::Texts { peer, session, texts })
             }
         }

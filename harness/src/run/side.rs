@@ -29,7 +29,7 @@ pub struct AgentSide {
     /// The command of the MCP server that the client offers the agent: the program and its arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server: Vec<String>,
-    /// The base URL of the HTTP MCP server that the client may offer the agent. `/http` below this URL is for
+    /// The base URL of the HTTP MCP server that the client may offer the agent. `/mcp` below this URL is for
     /// streamable HTTP, `/sse` for server-sent events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_url: Option<String>,

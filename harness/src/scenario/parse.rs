@@ -21,7 +21,7 @@ use super::{given, names};
 
 /// The name that the agent's working folder is bound to.
 pub const WORK: &str = "work";
-/// The name that the base URL of the harness's HTTP MCP server is bound to; `/http` or `/sse` follows the base
+/// The name that the base URL of the harness's HTTP MCP server is bound to; `/mcp` or `/sse` follows the base
 /// URL.
 pub const SERVER_URL: &str = "mcpServer";
 /// The name that the authentication method of an agent is bound to.

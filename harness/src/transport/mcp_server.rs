@@ -1,9 +1,9 @@
 //! Our MCP server on a port, by streamable HTTP and by HTTP with server-sent events.
 //!
 //! Each scenario has its own addresses, so that the server reports a call to the scenario whose agent made it.
-//! Below `/NUMBER`, the server offers `/http`, where it answers a POST with one JSON body, and `/sse`, which
+//! Below `/NUMBER`, the server offers `/mcp`, where it answers a POST with one JSON body, and `/sse`, which
 //! names an `endpoint` for POSTs whose answers are sent as events. Neither needs a session id. Other paths are
-//! not served.
+//! not served. The paths have the customary names, because some clients append these names to other URLs.
 //!
 //! Start at [`McpHttpServer`]. Source: modelcontextprotocol.io, transports of revisions 2025-06-18 and
 //! 2024-11-05.
@@ -52,7 +52,7 @@ struct McpServerState {
 /// The resource that a request path names.
 #[derive(Debug, PartialEq)]
 enum McpServerPath {
-    /// `/CASE/http`.
+    /// `/CASE/mcp`.
     Http { case: u64 },
     /// `/CASE/sse`.
     Events { case: u64 },
@@ -66,7 +66,7 @@ impl McpServerPath {
         let case = parts.next()?.parse().ok()?;
         let (kind, stream) = (parts.next()?, parts.next());
         match (kind, stream, parts.next()) {
-            ("http", None, None) => Some(McpServerPath::Http { case }),
+            ("mcp", None, None) => Some(McpServerPath::Http { case }),
             ("sse", None, None) => Some(McpServerPath::Events { case }),
             ("messages", Some(stream), None) => {
                 Some(McpServerPath::Messages { case, stream: stream.parse().ok()? })
@@ -82,7 +82,7 @@ impl McpHttpServer {
         Arc::new(McpHttpServer { address, hub, state: Mutex::default() })
     }
 
-    /// Returns the URL for a scenario, without `/http` or `/sse`.
+    /// Returns the URL for a scenario, without `/mcp` or `/sse`.
     pub fn url(&self, case: &str) -> String {
         let mut state = self.state();
         state.serial += 1;
@@ -175,7 +175,7 @@ impl HttpService for McpHttpServer {
     ) -> hyper::Response<HttpBody> {
         let (head, body) = request.into_parts();
         let Some(path) = McpServerPath::read(head.uri.path()) else {
-            return whole(404, "expected /NUMBER/http or /NUMBER/sse");
+            return whole(404, "expected /NUMBER/mcp or /NUMBER/sse");
         };
         if let (McpServerPath::Events { case }, &Method::GET) = (&path, &head.method) {
             return self.events(*case);
@@ -220,10 +220,10 @@ mod tests {
         let check = |path: &str, expected: Option<McpServerPath>| {
             assert_eq!(McpServerPath::read(path), expected, "{path}");
         };
-        check("/7/http", Some(McpServerPath::Http { case: 7 }));
+        check("/7/mcp", Some(McpServerPath::Http { case: 7 }));
         check("/7/sse", Some(McpServerPath::Events { case: 7 }));
         check("/7/messages/9", Some(McpServerPath::Messages { case: 7, stream: 9 }));
-        for odd in ["", "/", "/http", "/x/http", "/7/http/1", "/7/messages", "/7/messages/9/1"] {
+        for odd in ["", "/", "/mcp", "/x/mcp", "/7/mcp/1", "/7/messages", "/7/messages/9/1"] {
             check(odd, None);
         }
     }
