@@ -168,7 +168,7 @@ fn a_message_about_something_else_leaves_later_claims_untested() {
     let report =
         check(&[title.to_owned(), foreign, after.clone()], Status::Fail, &["FAIL", "untested"]);
     let message = report.failure.unwrap().message.raw().to_owned();
-    assert!(message.contains("none came; the last one has"), "{message}");
+    assert!(message.contains("none came; the closest message has"), "{message}");
     let accepted = expect("rejectionReason: { $matches: .+ }");
     check(&[title.to_owned(), accepted, after], Status::Fail, &["FAIL", "untested"]);
 }

@@ -10,7 +10,7 @@ use crate::peer::client::ClientEngine;
 use crate::peer::client_folder::ClientFolder;
 use crate::peer::guise::ClientGuise;
 use crate::scenario::bind::NameBindings;
-use crate::scenario::pattern::{PatternMismatch, ValuePattern};
+use crate::scenario::pattern::ValuePattern;
 use crate::scenario::source::SourceSpan;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::message::{Message, MessageKind};
@@ -20,7 +20,7 @@ use super::claims::StepLog;
 use super::cleanup::{AUTOMATION, CreatedResources};
 use super::decisions::OpenDecisions;
 use super::expand;
-use super::failure::{FailureKind, StepFailure};
+use super::failure::{FailureKind, NearMiss, StepFailure};
 use super::mailbox::ClientMailbox;
 use super::mint::IdMinter;
 use super::observer::ScenarioObservers;
@@ -143,8 +143,8 @@ pub struct ScenarioCase {
     pub(super) watches: Vec<AbsenceWatch>,
     pub(super) outputs: VecDeque<DriverOutput>,
     pub(super) observers: Option<ScenarioObservers>,
-    /// The message that came closest to what the current wait looks for: its transcript line and the mismatch.
-    pub(super) near: Option<(u64, Box<PatternMismatch>)>,
+    /// The message that came closest to what the current wait looks for.
+    pub(super) near: Option<NearMiss>,
     pub(super) phase: CasePhase,
     pub(super) deadline: Duration,
     /// The failure that ended the scenario before its last step.

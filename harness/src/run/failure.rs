@@ -42,6 +42,33 @@ pub enum FailureKind {
     Trouble,
 }
 
+/// The message that came closest to what a wait looks for.
+#[derive(Clone, Debug)]
+pub(super) struct NearMiss {
+    /// The line of the message in the transcript.
+    pub(super) line: u64,
+    /// The first difference from the pattern.
+    pub(super) miss: Box<PatternMismatch>,
+    /// Whether a later message was about another subject.
+    pub(super) passed: bool,
+}
+
+impl NearMiss {
+    pub(super) fn new(line: u64, miss: Box<PatternMismatch>) -> NearMiss {
+        NearMiss { line, miss, passed: false }
+    }
+
+    /// Returns the closer of two messages: the newer one, unless only that one is about another subject.
+    pub(super) fn closer(older: Option<NearMiss>, newer: NearMiss) -> NearMiss {
+        match older {
+            Some(older) if newer.miss.named && !older.miss.named => {
+                NearMiss { passed: true, ..older }
+            }
+            _ => newer,
+        }
+    }
+}
+
 /// The steps that only wait and send nothing.
 const ONLY_WAITS: &[StepVerb] = &[
     StepVerb::Expect,
@@ -127,13 +154,13 @@ impl ScenarioCase {
             );
             return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
         }
-        if let Some((line, miss)) = self.near.take() {
+        if let Some(NearMiss { line, miss, passed }) = self.near.take() {
             let mut failure = self.mismatch(step, &name, "closest message", line, &miss);
             // A message about another subject, or an acceptance instead of a rejection, is not the expected
             // message.
-            if miss.named {
+            if miss.named || passed {
                 failure.message = format!(
-                    "client `{name}`: expected {missing} {when} with `{}` {}, none came; the last one has {}",
+                    "client `{name}`: expected {missing} {when} with `{}` {}, none came; the closest message has {} there",
                     miss.path, miss.expected, miss.found
                 );
                 failure.kind = FailureKind::Outcome;

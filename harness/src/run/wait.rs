@@ -11,7 +11,7 @@ use crate::transcript::SeenFrame;
 use crate::wire::message::{Message, MessageKind};
 
 use super::case::{ScenarioCase, TaskWait, WaitProgress, params};
-use super::failure::FailureKind;
+use super::failure::{FailureKind, NearMiss};
 use super::state_claim::match_state;
 use super::task::{
     DispatchGoal, FilterMode, MessageFilter, OpeningGoal, OrderMismatch, PeerId, RequestGoal,
@@ -510,6 +510,7 @@ impl ScenarioCase {
         mode: FilterMode,
         looked: u64,
     ) -> WaitProgress {
+        let mut near = self.near.take();
         let Some(peer) = self.peers.get(id) else {
             return WaitProgress::Done;
         };
@@ -518,7 +519,6 @@ impl ScenarioCase {
         let looked = if filter.uses_numbers() { 0 } else { looked };
         let anything = ValuePattern::anything(filter.span);
         let pattern = filter.params.as_ref().unwrap_or(&anything);
-        let mut near = None;
         let mut found = None;
         for (place, item) in peer.mailbox.unread_after(looked) {
             let seen = item.seen();
@@ -583,7 +583,7 @@ impl ScenarioCase {
                 }
                 // If the filter has no type and no method, no mismatch counts as close.
                 Err(_) if filter.is_of_any_kind() => {}
-                Err(miss) => near = Some((item.line, miss)),
+                Err(miss) => near = Some(NearMiss::closer(near, NearMiss::new(item.line, miss))),
             }
         }
         if let Some((place, bound)) = found {
@@ -595,9 +595,7 @@ impl ScenarioCase {
             self.observed(step);
             return WaitProgress::Done;
         }
-        if near.is_some() {
-            self.near = near;
-        }
+        self.near = near;
         match self.ended(id) {
             Some(end) => self.closed_instead(step, id, end, &RequestGoal::Result(None)),
             None => {
