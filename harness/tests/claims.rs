@@ -169,6 +169,16 @@ fn a_message_about_something_else_leaves_later_claims_untested() {
         check(&[title.to_owned(), foreign, after.clone()], Status::Fail, &["FAIL", "untested"]);
     let message = report.failure.unwrap().message.raw().to_owned();
     assert!(message.contains("none came; the closest message has"), "{message}");
+    // A message about the same subject comes closer than a later one about another subject.
+    let other = r#"dispatch: { by: B, channel: "${session}", action: { type: session/titleChanged, title: V } }"#;
+    let own = expect(r#"origin: { clientId: "${A.id}" }, action: { title: U }"#);
+    let steps = [title.to_owned(), other.to_owned(), own, after.clone()];
+    let report = check(&steps, Status::Fail, &["FAIL", "untested"]);
+    let message = report.failure.unwrap().message.raw().to_owned();
+    assert!(
+        message.contains(r#"`action.title` `"U"`, none came; the closest message has `"T"`"#),
+        "{message}"
+    );
     let accepted = expect("rejectionReason: { $matches: .+ }");
     check(&[title.to_owned(), accepted, after], Status::Fail, &["FAIL", "untested"]);
 }
