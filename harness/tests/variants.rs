@@ -121,6 +121,16 @@ fn earlier_false_findings_about_variants_do_not_return() {
     }
 }
 
+/// Plays a scenario of this file against a host with some variants.
+fn play_text(path: &str, text: &str, variant: &str) {
+    let suite = ScenarioSuite::of([(path.to_owned(), text.to_owned())], &CarriedFiles);
+    assert_eq!(suite.entries.len(), 1, "{:?}", suite.broken);
+    let rows = [VariantRow::named(variant).expect(variant)];
+    let result = play(&suite, Version::V1_0, &rows, |_| true);
+    assert_eq!(result.held, 1, "{variant}: {:?}", result.untested);
+    nobody_is_accused(&result);
+}
+
 /// A session of another user that is in no earlier list would have to be announced.
 #[test]
 fn sessions_of_other_users_do_not_appear_after_an_empty_list() {
@@ -136,15 +146,28 @@ steps:
   - rest: 2s
   - request: { by: A, method: listSessions, params: { channel: "ahp-root://" }, result: {} }
 "#;
-    let file = ("lists/an-empty-list-first.yaml".to_owned(), text.to_owned());
-    let suite = ScenarioSuite::of([file], &CarriedFiles);
-    assert_eq!(suite.entries.len(), 1, "{:?}", suite.broken);
-    for name in ["other-peoples-sessions", "other-peoples-newest-session"] {
-        let rows = [VariantRow::named(name).expect(name)];
-        let result = play(&suite, Version::V1_0, &rows, |_| true);
-        assert_eq!(result.held, 1, "{name}: {:?}", result.untested);
-        nobody_is_accused(&result);
+    for variant in ["other-peoples-sessions", "other-peoples-newest-session"] {
+        play_text("lists/an-empty-list-first.yaml", text, variant);
     }
+}
+
+/// All subscribers receive the same actions, so a text is split in the same places for each.
+#[test]
+fn texts_in_small_pieces_are_the_same_for_every_subscriber() {
+    let text = r#"
+scenario: deliveries/divided-and-merged
+title: A subscriber that allows a delay receives the texts of the others
+agent:
+  - say "One" "!"
+clients: [A, B]
+steps:
+  - open: { by: [A, B] }
+  - subscribe: { by: B, channel: "${chat}", params: { delivery: { maxLatencyMs: 200 } } }
+  - turn: { by: A, id: t1 }
+  - expect: { at: [A, B], type: chat/turnComplete, where: { action: { turnId: t1 } } }
+  - mirror: { at: [A, B], of: "${chat}", state: { turns: { $length: 1 } }, proves: chat.stream.content-exact }
+"#;
+    play_text("deliveries/divided-and-merged.yaml", text, "text-in-small-pieces");
 }
 
 /// The number of parts of the suite for agents; each variant plays one part.
