@@ -121,13 +121,14 @@ fn earlier_false_findings_about_variants_do_not_return() {
     }
 }
 
-/// Plays a scenario of this file against a host with some variants.
-fn play_text(path: &str, text: &str, variant: &str) {
+/// Plays a scenario of this file against a host with some variants, whose names `+` separates.
+fn play_text(path: &str, text: &str, variants: &str) {
     let suite = ScenarioSuite::of([(path.to_owned(), text.to_owned())], &CarriedFiles);
     assert_eq!(suite.entries.len(), 1, "{:?}", suite.broken);
-    let rows = [VariantRow::named(variant).expect(variant)];
+    let rows = variants.split('+').map(|name| VariantRow::named(name).expect(name));
+    let rows: Vec<&VariantRow> = rows.collect();
     let result = play(&suite, Version::V1_0, &rows, |_| true);
-    assert_eq!(result.held, 1, "{variant}: {:?}", result.untested);
+    assert_eq!(result.held, 1, "{variants}: {:?}", result.untested);
     nobody_is_accused(&result);
 }
 
@@ -168,6 +169,24 @@ steps:
   - mirror: { at: [A, B], of: "${chat}", state: { turns: { $length: 1 } }, proves: chat.stream.content-exact }
 "#;
     play_text("deliveries/divided-and-merged.yaml", text, "text-in-small-pieces");
+}
+
+/// Messages may overtake a late response, but the response may not overtake messages that were sent before it.
+#[test]
+fn a_late_response_overtakes_no_earlier_message() {
+    let text = r#"
+scenario: deliveries/late-pongs
+title: What was sent before an unsubscription arrives before the answer to a later ping
+clients: [A, B]
+steps:
+  - open: { by: [A, B] }
+  - dispatch: { by: B, channel: "${session}", action: { type: session/titleChanged, title: late } }
+  - unsubscribe: { by: A, channel: "${session}" }
+  - request: { by: A, method: ping, result: true, proves: ping.response }
+  - rest: 1s
+  - barrier: { by: B, channel: "${session}" }
+"#;
+    play_text("deliveries/late-pongs.yaml", text, "late-pongs+slow-notifications");
 }
 
 /// The number of parts of the suite for agents; each variant plays one part.

@@ -496,7 +496,11 @@ impl MessageChain {
                 let frame = Frame::Text(spelled.unwrap_or_else(|| message.to_text()));
                 let output = HostOutput::Send { conn, frame };
                 match overtaken {
-                    Some(late) => self.waiting.push_back((self.now + delay + late, output)),
+                    Some(late) => {
+                        // Later messages may overtake this one, but this one overtakes no earlier message.
+                        let due = self.in_order(conn, delay);
+                        self.waiting.push_back((due + late, output));
+                    }
                     None => self.send(conn, delay, output),
                 }
             }
@@ -510,10 +514,16 @@ impl MessageChain {
         }
     }
 
+    /// Returns the time at which a message is due after all earlier messages of its connection.
+    fn in_order(&self, conn: ConnId, delay: Duration) -> Duration {
+        let last = self.last.get(&conn).copied().unwrap_or_default();
+        (self.now + delay).max(last)
+    }
+
     fn send(&mut self, conn: ConnId, delay: Duration, output: HostOutput) {
-        let last = self.last.entry(conn).or_default();
-        *last = (self.now + delay).max(*last);
-        self.waiting.push_back((*last, output));
+        let due = self.in_order(conn, delay);
+        self.last.insert(conn, due);
+        self.waiting.push_back((due, output));
     }
 }
 
