@@ -4,6 +4,7 @@
 use ahp_harness::agent::acp::AgentConfig;
 use ahp_harness::agent::acp::fault::{FAULTS, Fault};
 use ahp_harness::fault::FaultSet;
+use ahp_harness::host::lying_agent::{LyingAgent, LyingAgentBehaviour};
 use ahp_harness::host::null::{NullBehaviour, NullHost};
 use ahp_harness::host::subject::AgentSubject;
 use ahp_harness::ledger::RequirementLedger;
@@ -62,4 +63,70 @@ fn null_agents_pass_no_scenario() {
             );
         }
     }
+}
+
+/// The scenarios that an agent passes rightly if it only negotiates a version.
+const HANDSHAKES: &[&str] =
+    &["acp/handshake/version-that-is-spoken", "acp/handshake/version-that-nobody-speaks"];
+/// The scenarios that an agent passes rightly if it answers each prompt with a stop reason, and sends nothing
+/// before the answer to `session/resume`.
+const TURNS: &[&str] = &[
+    "acp/handshake/prompt-at-any-version",
+    "acp/handshake/sessions-differ",
+    "acp/load/resumed-without-its-conversation",
+    "acp/turn/images-are-taken",
+    "acp/turn/links-are-taken",
+    "acp/turn/prompt-is-answered",
+    "acp/turn/resources-are-taken",
+    "acp/turn/sounds-are-taken",
+    "acp/turn/two-turns",
+];
+/// The scenarios that an agent passes rightly if it reports a call with its kind and its end.
+const REPORTS: &[&str] = &["acp/kinds/execute", "acp/tools/failed-command"];
+/// The scenarios that an agent passes rightly if it asks for permission in the form of the protocol, waits for
+/// the answer, and runs nothing.
+const QUESTIONS: &[&str] = &[
+    "acp/cancel/of-a-request",
+    "acp/permission/any-agent-goes-on-after-a-rejection",
+    "acp/permission/asks-as-the-protocol-says",
+    "acp/reports/pending-then-in-progress-then-completed",
+    "acp/tools/mcp-rejected",
+];
+/// The scenarios that an agent passes rightly if it sends some text in each turn, and ignores a cancel between
+/// turns.
+const TEXTS: &[&str] = &["acp/cancel/idle", "acp/turn/says-what-the-model-says"];
+
+/// Returns the scenarios that a lying agent passes rightly: their rules are about what the agent does do.
+fn earned(liar: LyingAgentBehaviour) -> Vec<&'static str> {
+    let lists: &[&[&str]] = match liar {
+        LyingAgentBehaviour::MuteAfterSession | LyingAgentBehaviour::RefuseEverything => {
+            &[HANDSHAKES]
+        }
+        LyingAgentBehaviour::EndTurns => &[HANDSHAKES, TURNS, TEXTS],
+        LyingAgentBehaviour::CancelTurns => &[HANDSHAKES, TURNS],
+        LyingAgentBehaviour::InventCalls => &[HANDSHAKES, TURNS, TEXTS, REPORTS],
+        LyingAgentBehaviour::IgnoreAnswers => {
+            &[HANDSHAKES, TURNS, &["acp/cancel/idle"], REPORTS, QUESTIONS]
+        }
+    };
+    lists.concat()
+}
+
+#[test]
+fn lying_agents_pass_only_the_listed_scenarios() {
+    let entries = playable(&ScenarioSuite::carried());
+    let mut wrong = Vec::new();
+    for liar in LyingAgentBehaviour::ALL {
+        let (name, earned) = (liar.name(), earned(*liar));
+        for entry in &entries {
+            let id = entry.scenario.id.as_str();
+            let verdict = play_on(entry, &mut LyingAgent::new(*liar));
+            match (verdict.status == Status::Pass, earned.contains(&id)) {
+                (true, false) => wrong.push(format!("{name}: {id} passed")),
+                (false, true) => wrong.push(format!("{name}: {id} did not pass")),
+                _ => {}
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }

@@ -25,6 +25,7 @@ pub mod engine;
 pub mod fault;
 pub mod files;
 pub mod liar;
+pub mod lying_agent;
 pub mod null;
 pub mod shell;
 pub mod subject;
