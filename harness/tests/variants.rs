@@ -122,12 +122,12 @@ fn earlier_false_findings_about_variants_do_not_return() {
 }
 
 /// Plays a scenario of this file against a host with some variants, whose names `+` separates.
-fn play_text(path: &str, text: &str, variants: &str) {
+fn play_text(path: &str, text: &str, version: Version, variants: &str) {
     let suite = ScenarioSuite::of([(path.to_owned(), text.to_owned())], &CarriedFiles);
     assert_eq!(suite.entries.len(), 1, "{:?}", suite.broken);
     let rows = variants.split('+').map(|name| VariantRow::named(name).expect(name));
     let rows: Vec<&VariantRow> = rows.collect();
-    let result = play(&suite, Version::V1_0, &rows, |_| true);
+    let result = play(&suite, version, &rows, |_| true);
     assert_eq!(result.held, 1, "{variants}: {:?}", result.untested);
     nobody_is_accused(&result);
 }
@@ -148,8 +148,29 @@ steps:
   - request: { by: A, method: listSessions, params: { channel: "ahp-root://" }, result: {} }
 "#;
     for variant in ["other-peoples-sessions", "other-peoples-newest-session"] {
-        play_text("lists/an-empty-list-first.yaml", text, variant);
+        play_text("lists/an-empty-list-first.yaml", text, Version::V1_0, variant);
     }
+}
+
+/// A session that is announced and removed is the same one for every subscriber.
+#[test]
+fn brief_sessions_of_other_users_are_the_same_for_every_subscriber() {
+    let text = r#"
+scenario: lists/a-later-subscriber
+title: A client that subscribes later hears of the same sessions
+spec: "0.3.0"
+clients: [A, B, C]
+steps:
+  - connect: { by: [A, B] }
+  - initialize: { by: [A, B], subscribe: ["ahp-root://"], tokens: false }
+  - open: { by: [A, B], root: false }
+  - open: { by: C, root: true }
+  - dispatch: { by: B, channel: "${chat}", action: { duration: 7, turnId: host-echo, type: chat/turnCancelled }, refused: true, proves: dispatch.chat.turnCancelled.no-active }
+  - request: { by: C, method: createSession, params: { channel: "ahp-session:/${new made}" }, result: true }
+  - rest: 3s
+"#;
+    let variants = "a-slow-client+other-peoples-brief-sessions";
+    play_text("lists/a-later-subscriber.yaml", text, Version::V0_3, variants);
 }
 
 /// All subscribers receive the same actions, so a text is split in the same places for each.
@@ -168,7 +189,7 @@ steps:
   - expect: { at: [A, B], type: chat/turnComplete, where: { action: { turnId: t1 } } }
   - mirror: { at: [A, B], of: "${chat}", state: { turns: { $length: 1 } }, proves: chat.stream.content-exact }
 "#;
-    play_text("deliveries/divided-and-merged.yaml", text, "text-in-small-pieces");
+    play_text("deliveries/divided-and-merged.yaml", text, Version::V1_0, "text-in-small-pieces");
 }
 
 /// Messages may overtake a late response, but the response may not overtake messages that were sent before it.
@@ -186,7 +207,7 @@ steps:
   - rest: 1s
   - barrier: { by: B, channel: "${session}" }
 "#;
-    play_text("deliveries/late-pongs.yaml", text, "late-pongs+slow-notifications");
+    play_text("deliveries/late-pongs.yaml", text, Version::V1_0, "late-pongs+slow-notifications");
 }
 
 /// The number of parts of the suite for agents; each variant plays one part.

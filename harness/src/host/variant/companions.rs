@@ -94,26 +94,17 @@ fn somebody_elses(summary: &Value, newest: bool) -> Value {
 }
 
 /// Announces a session of another user after each new session, and removes it at once.
-#[derive(Default)]
-struct BriefSessions {
-    /// The number of sessions announced so far, for each connection.
-    count: HashMap<ConnId, u64>,
-}
+struct BriefSessions;
 
 impl MessageRewriter for BriefSessions {
-    fn on_host_message(
-        &mut self,
-        link: &MessageLink<'_>,
-        message: Value,
-        out: &mut RewriterOutput,
-    ) {
+    fn on_host_message(&mut self, _: &MessageLink<'_>, message: Value, out: &mut RewriterOutput) {
         let summary = message["params"].get("summary");
         let added = message["method"].as_str().filter(|name| name.ends_with("sessionAdded"));
         let pair = added.zip(summary).map(|(method, summary)| {
-            let count = self.count.entry(link.conn).or_default();
-            *count += 1;
             let mut other = somebody_elses(summary, true);
-            let resource = json!(format!("ahp-session:/somebody-elses-{count}"));
+            // Every subscriber hears of the same session, also one that has heard of fewer sessions.
+            let own = summary["resource"].as_str().and_then(|uri| uri.rsplit('/').next());
+            let resource = json!(format!("ahp-session:/after-{}", own.unwrap_or_default()));
             other["resource"] = resource.clone();
             let mut added = message.clone();
             added["params"]["summary"] = other;
@@ -156,7 +147,7 @@ pub(super) const ROWS: &[VariantRow] = &[
             "After each new session, a session of another user is announced and removed.",
             "A host serves many clients; every subscriber of the root channel is notified.",
             "docs/specification/root-channel.md",
-            || Box::new(BriefSessions::default()),
+            || Box::new(BriefSessions),
         ),
     ),
 ];
