@@ -92,22 +92,21 @@ const QUESTIONS: &[&str] = &[
     "acp/reports/pending-then-in-progress-then-completed",
     "acp/tools/mcp-rejected",
 ];
-/// The scenarios that an agent passes rightly if it sends some text in each turn, and ignores a cancel between
-/// turns.
-const TEXTS: &[&str] = &["acp/cancel/idle", "acp/turn/says-what-the-model-says"];
+/// The scenario that an agent passes rightly if it ends its turns, and ignores a cancel between turns.
+const IDLE: &[&str] = &["acp/cancel/idle"];
+/// The scenario that an agent passes rightly if it sends some text in each turn.
+const TEXTS: &[&str] = &["acp/turn/says-what-the-model-says"];
 
-/// Returns the scenarios that a lying agent passes rightly: their rules are about what the agent does do.
+/// Returns the scenarios that a lying agent may pass, because it really does what their rules require.
 fn earned(liar: LyingAgentBehaviour) -> Vec<&'static str> {
     let lists: &[&[&str]] = match liar {
         LyingAgentBehaviour::MuteAfterSession | LyingAgentBehaviour::RefuseEverything => {
             &[HANDSHAKES]
         }
-        LyingAgentBehaviour::EndTurns => &[HANDSHAKES, TURNS, TEXTS],
+        LyingAgentBehaviour::EndTurns => &[HANDSHAKES, TURNS, IDLE, TEXTS],
         LyingAgentBehaviour::CancelTurns => &[HANDSHAKES, TURNS],
-        LyingAgentBehaviour::InventCalls => &[HANDSHAKES, TURNS, TEXTS, REPORTS],
-        LyingAgentBehaviour::IgnoreAnswers => {
-            &[HANDSHAKES, TURNS, &["acp/cancel/idle"], REPORTS, QUESTIONS]
-        }
+        LyingAgentBehaviour::InventCalls => &[HANDSHAKES, TURNS, IDLE, TEXTS, REPORTS],
+        LyingAgentBehaviour::IgnoreAnswers => &[HANDSHAKES, TURNS, IDLE, REPORTS, QUESTIONS],
     };
     lists.concat()
 }
@@ -117,13 +116,13 @@ fn lying_agents_pass_only_the_listed_scenarios() {
     let entries = playable(&ScenarioSuite::carried());
     let mut wrong = Vec::new();
     for liar in LyingAgentBehaviour::ALL {
-        let (name, earned) = (liar.name(), earned(*liar));
+        let earned = earned(*liar);
         for entry in &entries {
             let id = entry.scenario.id.as_str();
             let verdict = play_on(entry, &mut LyingAgent::new(*liar));
             match (verdict.status == Status::Pass, earned.contains(&id)) {
-                (true, false) => wrong.push(format!("{name}: {id} passed")),
-                (false, true) => wrong.push(format!("{name}: {id} did not pass")),
+                (true, false) => wrong.push(format!("{liar:?}: {id} passed")),
+                (false, true) => wrong.push(format!("{liar:?}: {id} did not pass")),
                 _ => {}
             }
         }

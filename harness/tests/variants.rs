@@ -121,7 +121,8 @@ fn earlier_false_findings_about_variants_do_not_return() {
     }
 }
 
-/// Plays a scenario of this file against a host with some variants, whose names `+` separates.
+/// Plays a scenario, given as text, against a host with legal variants. `variants` lists their names, separated
+/// by `+`.
 fn play_text(path: &str, text: &str, version: Version, variants: &str) {
     let suite = ScenarioSuite::of([(path.to_owned(), text.to_owned())], &CarriedFiles);
     assert_eq!(suite.entries.len(), 1, "{:?}", suite.broken);

@@ -211,7 +211,7 @@ pub fn count(broken: &[LoadedFile]) -> usize {
     broken.iter().map(|loaded| loaded.errors.len()).sum()
 }
 
-/// Returns the error for a file or folder that could not be written.
+/// Returns the error message for a file or folder that cannot be written.
 pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> CommandStop {
     CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
 }

@@ -252,8 +252,7 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Ends a campaign whose time budget has run out, and records the findings that it could not examine any
-    /// more.
+    /// Ends a campaign when its time budget is used up, and records the findings that it had no time to examine.
     pub(super) fn cut_short(&mut self) -> CommandExit {
         let left = self.under_examination.take().into_iter().chain(self.waiting.drain(..));
         self.campaign

@@ -1,8 +1,8 @@
-//! Agents that answer like an agent and do nothing. A scenario that such an agent passes proves too little.
+//! Agents that answer requests but do no work, to find scenarios that pass too easily.
 //!
-//! Each agent negotiates version 1 and creates sessions. It has no files, runs no tools and asks no model.
+//! Each agent negotiates version 1 and creates sessions. It has no files, runs no tools and calls no model.
 //!
-//! Knows: messages of ACP. Never knows: scripts, files, the reference agent.
+//! Knows: the messages of ACP. Never knows: scripts, files, the reference agent.
 //!
 //! Start at [`LyingAgent`].
 
@@ -27,9 +27,10 @@ pub enum LyingAgentBehaviour {
     EndTurns,
     /// Answers each prompt with `cancelled` at once, and every other request with an empty result.
     CancelTurns,
-    /// Reports a tool call that never ran as completed in each turn.
+    /// In each turn, reports a completed tool call, although no tool ran.
     InventCalls,
-    /// Asks for permission in each turn, and reports the call as completed whatever the answer is.
+    /// In each turn, asks for permission for a tool call, and reports the call as completed even if permission is
+    /// denied.
     IgnoreAnswers,
 }
 
@@ -43,18 +44,6 @@ impl LyingAgentBehaviour {
         LyingAgentBehaviour::InventCalls,
         LyingAgentBehaviour::IgnoreAnswers,
     ];
-
-    /// Returns the name for messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            LyingAgentBehaviour::MuteAfterSession => "mute-after-session",
-            LyingAgentBehaviour::RefuseEverything => "refuse-everything",
-            LyingAgentBehaviour::EndTurns => "end-turns",
-            LyingAgentBehaviour::CancelTurns => "cancel-turns",
-            LyingAgentBehaviour::InventCalls => "invent-calls",
-            LyingAgentBehaviour::IgnoreAnswers => "ignore-answers",
-        }
-    }
 }
 
 /// An agent that only pretends to work.
@@ -102,7 +91,7 @@ impl LyingAgent {
         self.answer(conn, prompt, json!({"stopReason": "end_turn"}));
     }
 
-    /// Reports a call that never ran.
+    /// Reports a call as in progress and then as completed, although no tool ran.
     fn invent(&mut self, conn: ConnId, session: &Value, call: &str) {
         for status in ["in_progress", "completed"] {
             let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": (call), "status": (status)});

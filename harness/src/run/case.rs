@@ -143,7 +143,7 @@ pub struct ScenarioCase {
     pub(super) watches: Vec<AbsenceWatch>,
     pub(super) outputs: VecDeque<DriverOutput>,
     pub(super) observers: Option<ScenarioObservers>,
-    /// The message that came closest to what the current wait looks for.
+    /// The received message that is most similar to the message that the current wait expects.
     pub(super) near: Option<NearMiss>,
     pub(super) phase: CasePhase,
     pub(super) deadline: Duration,

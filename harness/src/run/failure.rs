@@ -42,14 +42,14 @@ pub enum FailureKind {
     Trouble,
 }
 
-/// The message that came closest to what a wait looks for.
+/// The received message that is most similar to the message that a wait expects.
 #[derive(Clone, Debug)]
 pub(super) struct NearMiss {
     /// The line of the message in the transcript.
     pub(super) line: u64,
-    /// The first difference from the pattern.
+    /// The first place where the message does not match the expected pattern.
     pub(super) miss: Box<PatternMismatch>,
-    /// Whether a later message was about another subject.
+    /// Whether a message about another subject, such as another tool call, arrived later.
     pub(super) passed: bool,
 }
 

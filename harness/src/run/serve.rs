@@ -293,7 +293,7 @@ impl ScenarioCase {
         let mut prompts = peers.iter().flat_map(|peer| {
             peer.served.prompts.keys().map(|id| peer.engine.awaits(*id).is_none())
         });
-        // Without any prompt, no turn has ended.
+        // If the client has sent no prompt, there is no turn that could be over.
         self.is_acp() && prompts.next().is_some_and(|over| over && prompts.all(|over| over))
     }
 

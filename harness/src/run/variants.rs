@@ -132,8 +132,8 @@ impl<'a> VariantTrial<'a> {
         &self.look.detected
     }
 
-    /// Plays a generated conversation. The claims of such a conversation hold for every host. Returns the
-    /// verdict, and whether it has a false finding.
+    /// Plays a generated conversation, which only makes claims that hold for every host. Returns the verdict,
+    /// and whether the verdict has a false finding.
     ///
     /// # Errors
     /// Returns an error if the host cannot be reached.

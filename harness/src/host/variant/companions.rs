@@ -102,7 +102,7 @@ impl MessageRewriter for BriefSessions {
         let added = message["method"].as_str().filter(|name| name.ends_with("sessionAdded"));
         let pair = added.zip(summary).map(|(method, summary)| {
             let mut other = somebody_elses(summary, true);
-            // Every subscriber hears of the same session, also one that has heard of fewer sessions.
+            // The URI must be the same for every subscriber, so it does not depend on earlier announcements.
             let own = summary["resource"].as_str().and_then(|uri| uri.rsplit('/').next());
             let resource = json!(format!("ahp-session:/after-{}", own.unwrap_or_default()));
             other["resource"] = resource.clone();

@@ -92,8 +92,8 @@ fn split(envelope: &Value) -> Option<[Value; 2]> {
 impl MessageRewriter for SplitText {
     fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         number_back(message, |seq| seq / 2);
-        // A host may ignore this wish. Merged texts would be split in other places than the texts that other
-        // subscribers receive one by one.
+        // A host may ignore the delivery options. If it merged deltas for one subscriber, they would be split
+        // differently for that subscriber than for the others.
         if message["method"] == "subscribe"
             && let Some(params) = message.get_mut("params").and_then(Value::as_object_mut)
         {
