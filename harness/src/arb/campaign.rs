@@ -20,8 +20,9 @@ use super::finding::FuzzFinding;
 use super::gauge::AnswerTally;
 use super::hold::StepExpectation;
 
-/// The number of conversations with a flaky finding up to which the finding is examined again.
-const DOUBTFUL: u64 = 3;
+/// The number of replays of a flaky finding up to which the finding is examined again. Each examination replays
+/// another conversation with the finding two or three times.
+const DOUBTFUL: u32 = 8;
 /// All weights of findings.
 const WEIGHTS: [Weight; 4] = [Weight::Note, Weight::Should, Weight::Essential, Weight::Must];
 /// The format of the file of known findings.
@@ -165,9 +166,10 @@ impl FuzzCampaign {
         causes.into_iter().map(|(_, group)| group).collect()
     }
 
-    /// Returns whether a finding is flaky and has been found in few enough conversations to be examined again.
+    /// Returns whether a finding is flaky and has been replayed so rarely that it is examined again. A conversation
+    /// may have shown the finding only because of another conversation, and a later one may show it alone.
     pub fn is_doubtful(&self, finding: &FuzzFinding) -> bool {
-        let doubtful = |bucket: &FindingBucket| bucket.flaky && bucket.times <= DOUBTFUL;
+        let doubtful = |bucket: &FindingBucket| bucket.flaky && bucket.again.1 <= DOUBTFUL;
         self.buckets.iter().any(|bucket| bucket.finding.key == finding.key && doubtful(bucket))
     }
 
@@ -438,9 +440,13 @@ mod tests {
         assert_eq!((campaign.buckets.len(), campaign.buckets[0].again), (1, (2, 6)));
         let finding = bucket().finding;
         assert!(campaign.is_doubtful(&finding) && campaign.is_known(&finding));
-        for _ in 0..DOUBTFUL {
+        // The number of conversations with the finding does not matter: many may have ended before the first
+        // examination.
+        for _ in 0..20 {
             assert!(campaign.is_known(&finding));
         }
+        assert!(campaign.is_doubtful(&finding));
+        campaign.add_flaky(flaky());
         assert!(!campaign.is_doubtful(&finding));
         campaign.forget_flaky(&finding);
         campaign.buckets.push(bucket());

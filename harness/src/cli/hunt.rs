@@ -31,6 +31,7 @@ use super::examine::{ExaminationResult, FindingCandidate, examine};
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::fuzz::FuzzArguments;
 use super::fuzz_target::{FuzzTarget, PlayedDraft};
+use super::hunt_time::HuntTime;
 use super::interrupt::interrupts;
 use super::lone_trial::{HostWatch, LonePlayer, RECENT, TrialResults, trials};
 
@@ -93,6 +94,8 @@ pub(super) struct FuzzHunt<'a> {
     missed: BTreeMap<StepExpectation, u32>,
     /// The slowest answer so far.
     slowest: Duration,
+    /// The time spent on new conversations and on examinations.
+    time: HuntTime,
     /// The time limit of a wait in `run`.
     timeout: Duration,
     warned: bool,
@@ -152,6 +155,7 @@ impl<'a> FuzzHunt<'a> {
             odd: Vec::new(),
             missed: BTreeMap::new(),
             slowest: Duration::ZERO,
+            time: HuntTime::default(),
             timeout,
             warned: false,
         }
@@ -161,7 +165,7 @@ impl<'a> FuzzHunt<'a> {
     pub(super) async fn go(&mut self, stop_at: Option<Instant>) -> CommandOutcome {
         let began = Instant::now();
         let before = self.campaign.took;
-        let (mut saved, mut said) = (began, began);
+        let (mut saved, mut said, mut counted) = (began, began, began);
         let mut playing: JoinSet<PlayedSequence> = JoinSet::new();
         let mut examining: JoinSet<(FindingCandidate, ExaminationResult)> = JoinSet::new();
         let mut interrupted = interrupts();
@@ -215,6 +219,11 @@ impl<'a> FuzzHunt<'a> {
                 () = tokio::time::sleep(IDLE) => {}
             }
             self.campaign.took = before + began.elapsed();
+            let passed = std::mem::replace(&mut counted, Instant::now()).elapsed();
+            match self.under_examination {
+                Some(_) => self.time.examined(passed),
+                None => self.time.played(passed),
+            }
             if let Some(reason) = self.watch.gone().map(str::to_owned) {
                 self.save()?;
                 return Err(CommandStop::unreachable(format!(
@@ -273,7 +282,7 @@ impl<'a> FuzzHunt<'a> {
         playing: &JoinSet<PlayedSequence>,
         examining: &JoinSet<(FindingCandidate, ExaminationResult)>,
     ) -> bool {
-        if !examining.is_empty() || !self.waiting.is_empty() {
+        if !examining.is_empty() || !self.waiting.is_empty() && self.may_examine() {
             return false;
         }
         let jobs = usize::from(self.fuzz.jobs);
@@ -411,7 +420,8 @@ impl<'a> FuzzHunt<'a> {
         // No conversation is played during an examination: other conversations may hide the finding, and slow
         // down the host.
         let quiet = self.under_way.is_empty() && examining.is_empty();
-        if stopping == Some(CommandExit::Interrupted) || !quiet {
+        let may_examine = stopping.is_some() || self.may_examine();
+        if stopping == Some(CommandExit::Interrupted) || !quiet || !may_examine {
             return;
         }
         if let Some(candidate) = self.next_candidate() {
@@ -423,6 +433,12 @@ impl<'a> FuzzHunt<'a> {
                 (candidate, examined)
             });
         }
+    }
+
+    /// Returns whether the next finding may be examined now. A host in this process is examined without delay, so
+    /// that a campaign is reproducible.
+    fn may_examine(&self) -> bool {
+        self.time.may_examine() || self.fuzz.stop_at_first || self.target.is_embedded()
     }
 
     /// Returns the time for minimising a finding. `left` is the time until the end of the campaign, of which
@@ -570,6 +586,7 @@ impl<'a> FuzzHunt<'a> {
         while let Some(examined) = examining.join_next().await {
             self.waiting.extend(examined.ok().map(|(candidate, _)| candidate));
         }
+        self.under_examination = None;
         struck.sort_by_key(|played| played.number);
         struck.iter().for_each(|played| self.landed(played));
         struck.into_iter().map(|played| played.sequence).collect()

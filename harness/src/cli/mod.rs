@@ -36,6 +36,7 @@ mod fuzz_target;
 mod hunt;
 mod hunt_draw;
 mod hunt_summary;
+mod hunt_time;
 mod interrupt;
 mod judge;
 mod kept_sessions;

@@ -1,0 +1,77 @@
+//! Divides the time of a campaign between new conversations and the examination of findings.
+//!
+//! Knows: two durations. Never knows: clocks, conversations, findings.
+//!
+//! Start at [`HuntTime`].
+
+use std::time::Duration;
+
+/// The time by which examinations may exceed new conversations. Longer turns would delay new conversations, and
+/// shorter turns would waste time, because every turn has to wait for the conversations that are being played.
+const LEAD: Duration = Duration::from_secs(30);
+
+/// The time that a campaign has spent on new conversations and on examinations.
+///
+/// Findings are examined at once at first. When examinations have taken `LEAD` more than new conversations, new
+/// conversations are played until both have taken the same time. Without this, a host with many defects would
+/// only be examined, and most of its defects would not be found.
+#[derive(Debug, Default)]
+pub(super) struct HuntTime {
+    playing: Duration,
+    examining: Duration,
+    repays: bool,
+}
+
+impl HuntTime {
+    /// Records that new conversations were played for this time.
+    pub(super) fn played(&mut self, time: Duration) {
+        self.playing += time;
+        self.repays &= self.examining > self.playing;
+    }
+
+    /// Records that a finding was examined for this time.
+    pub(super) fn examined(&mut self, time: Duration) {
+        self.examining += time;
+        self.repays |= self.examining > self.playing + LEAD;
+    }
+
+    /// Returns whether a finding may be examined now.
+    pub(super) fn may_examine(&self) -> bool {
+        !self.repays
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examinations_take_no_more_than_half_of_a_long_campaign() {
+        let mut time = HuntTime::default();
+        assert!(time.may_examine());
+        let second = Duration::from_secs(1);
+        let mut turns = 0;
+        for _ in 0..3600 {
+            let before = time.may_examine();
+            match before {
+                true => time.examined(second),
+                false => time.played(second),
+            }
+            turns += u32::from(time.may_examine() != before);
+        }
+        assert!(time.playing >= Duration::from_secs(1750), "{time:?}");
+        assert!((60..=130).contains(&turns), "{turns}");
+    }
+
+    #[test]
+    fn time_without_findings_is_no_credit_for_one_long_examination() {
+        let mut time = HuntTime::default();
+        time.played(Duration::from_secs(5));
+        time.examined(Duration::from_secs(36));
+        assert!(!time.may_examine());
+        time.played(Duration::from_secs(30));
+        assert!(!time.may_examine());
+        time.played(Duration::from_secs(1));
+        assert!(time.may_examine());
+    }
+}
