@@ -118,6 +118,23 @@ fn the_certificate_of_the_reference_host_has_no_failure() {
 }
 
 #[test]
+fn the_page_prints_each_source_and_each_shared_reason_once() {
+    let why = "it needs a host that has two agents";
+    let (run, page) = page(&run(&[("skip", why), ("skip", why), ("pass", "fine")], "h"));
+    let certificate = HostCertificate::of(&run);
+    let (_, list) = page.split_once("id=\"rules\"").unwrap();
+    for row in &certificate.requirements {
+        let source = row.source.replace('&', "&amp;").replace('"', "&quot;").replace('\'', "&#39;");
+        assert_eq!(list.matches(&format!(">{source}</")).count(), 1, "{source}");
+    }
+    let (requirements, scenarios) = list.split_once("id=\"scenarios\"").unwrap();
+    assert_eq!(requirements.matches("<li id=\"r-").count(), certificate.requirements.len());
+    // The reason is not part of the titles, which this run takes from the same text.
+    assert_eq!(scenarios.matches(&format!("2 scenarios: {why}</th>")).count(), 1, "{scenarios}");
+    assert_eq!(scenarios.matches(&format!("small\">{why}")).count(), 0, "{scenarios}");
+}
+
+#[test]
 fn a_file_that_is_no_run_is_refused() {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no-run.jsonl");
     std::fs::write(&path, "{\"t\":0,\"conn\":\"A\",\"dir\":\"open\"}\n").unwrap();

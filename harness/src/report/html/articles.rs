@@ -2,6 +2,8 @@
 //! received messages, the command that reproduces the failure, the conversation, and the other places where the
 //! cause was seen.
 
+use std::cell::RefCell;
+
 use similar::{ChangeTag, TextDiff};
 
 use super::super::cause::{BreachPlace, CauseFold, FailureCause, RuleBreach, SeenBy};
@@ -14,7 +16,8 @@ use super::super::rule_quotes::RuleQuotes;
 use super::super::spec_page;
 use super::super::summary::{self, word};
 use super::page::HtmlPage;
-use super::{picture, tag};
+use super::picture::{self, ShownFrames};
+use super::tag;
 use crate::verdict::Status;
 use crate::wire::foreign_text::ForeignText;
 
@@ -32,11 +35,12 @@ const LINES: usize = 8;
 pub(super) struct FailureArticles<'a> {
     run: &'a FinishedRun,
     causes: Vec<FailureCause<'a>>,
+    shown: RefCell<ShownFrames>,
 }
 
 impl<'a> FailureArticles<'a> {
     pub(super) fn of(run: &'a FinishedRun, causes: &'a CauseFold) -> FailureArticles<'a> {
-        FailureArticles { run, causes: causes.by_cause() }
+        FailureArticles { run, causes: causes.by_cause(), shown: RefCell::default() }
     }
 
     /// Returns the anchor of the cause that breaks a requirement or check.
@@ -204,7 +208,8 @@ impl<'a> FailureArticles<'a> {
                 row.what = format!("{}, shown above", row.what.line()).into();
             }
             let left_out = case.left_out + (case.frames.len() - rows.len()) as u64;
-            picture::conversation(page, &rows, left_out, &first::name(cause));
+            let of = first::name(cause);
+            picture::conversation(page, &rows, left_out, &of, &mut self.shown.borrow_mut());
         }
         elsewhere(page, cause);
     }
@@ -433,20 +438,33 @@ fn elsewhere(page: &mut HtmlPage, cause: &FailureCause<'_>) {
     page.element("summary", &[], &format!("{} more places", all - 1));
     page.open("ul", &[("class", "places")]);
     let mut first = true;
+    // Several breaches of one rule may have the same places.
+    let mut lines: Vec<(&str, String, usize)> = Vec::new();
     for breach in cause.breaches.iter().take(BREACHES) {
         let skipped = usize::from(std::mem::take(&mut first));
         let places = breach.places.get(skipped..).unwrap_or_default();
         if places.is_empty() {
             continue;
         }
-        page.open("li", &[]);
-        page.element("code", &[], &breach.id.rule);
         let mut names: Vec<&str> = places.iter().map(|place| place.scenario.as_str()).collect();
         names.dedup();
         let more = names.len().saturating_sub(PLACES);
         names.truncate(PLACES);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        page.text(&format!(" ({}) in {}{more}", breach.status.word(), names.join(", ")));
+        let text = format!(" ({}) in {}{more}", breach.status.word(), names.join(", "));
+        let rule = breach.id.rule.as_str();
+        match lines.iter_mut().find(|(known, line, _)| (*known, &*line) == (rule, &text)) {
+            Some((.., times)) => *times += 1,
+            None => lines.push((rule, text, 1)),
+        }
+    }
+    for (rule, text, times) in lines {
+        page.open("li", &[]);
+        page.element("code", &[], rule);
+        page.text(&text);
+        if times > 1 {
+            page.text(&format!(", {times} times"));
+        }
         page.close("li");
     }
     if cause.breaches.len() > BREACHES {

@@ -11,7 +11,8 @@ use super::certificate::{HostCertificate, RequirementOutcome, RequirementResult}
 use super::finished::{FinishedCase, FinishedRun};
 use super::profile_verdict::ProfileVerdict;
 use super::summary::word;
-use crate::verdict::{Status, Weight};
+use crate::run::detect::DetectedFeature;
+use crate::verdict::Status;
 use crate::wire::foreign_text::{ForeignText, LineBreaks, shown};
 use articles::FailureArticles;
 use page::HtmlPage;
@@ -20,6 +21,7 @@ mod articles;
 pub mod index;
 mod page;
 mod picture;
+mod requirements;
 pub mod viewer;
 
 const STYLE: &str = include_str!("style.css");
@@ -27,7 +29,7 @@ const SCRIPT: &str = include_str!("script.js");
 /// The content security policy. The page may run only its own script, which the policy identifies by its hash,
 /// and use only its own style.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src \
-                          'sha256-uHos0Q1IXcm7/g7NfblZm0cYOk0DQgx0uq88oN6J1Rc='; base-uri 'none'; form-action 'none'";
+                          'sha256-PBQxRxAZNF8693NWZdP2cPHEjPE29tiM6jyB+dFaws8='; base-uri 'none'; form-action 'none'";
 /// Returns the script that matches the hash in the policy.
 pub fn script() -> &'static str {
     SCRIPT
@@ -58,7 +60,7 @@ pub fn html(run: &FinishedRun, certificate: &HostCertificate) -> String {
     agents(&mut page, certificate);
     offered(&mut page, certificate);
     matrix(&mut page, certificate);
-    rules(&mut page, certificate, &articles);
+    requirements::requirements(&mut page, certificate, &articles);
     scenarios(&mut page, run);
     page.close("main");
     page.open("footer", &[]);
@@ -251,15 +253,28 @@ fn offered(page: &mut HtmlPage, certificate: &HostCertificate) {
         }
     }
     page.open("table", &[]);
-    for detected in &certificate.detected {
+    for ((offered, how), names) in by_evidence(&certificate.detected) {
         page.open("tr", &[]);
-        page.element("th", &[("scope", "row")], &detected.capability);
-        page.element("td", &[], if detected.offered { "offered" } else { "not offered" });
-        page.element("td", &[], &detected.how.lines());
+        page.element("th", &[("scope", "row")], &names.join(", "));
+        page.element("td", &[], if offered { "offered" } else { "not offered" });
+        page.element("td", &[], &how);
         page.close("tr");
     }
     page.close("table");
     page.close("details");
+}
+
+/// Groups detected capabilities by their evidence.
+fn by_evidence(detected: &[DetectedFeature]) -> Vec<((bool, String), Vec<&str>)> {
+    let mut groups: Vec<((bool, String), Vec<&str>)> = Vec::new();
+    for it in detected {
+        let evidence = (it.offered, it.how.lines());
+        match groups.iter_mut().find(|(known, _)| *known == evidence) {
+            Some((_, names)) => names.push(&it.capability),
+            None => groups.push((evidence, vec![&it.capability])),
+        }
+    }
+    groups
 }
 
 fn tag(page: &mut HtmlPage, word: &str) {
@@ -304,35 +319,6 @@ fn area(row: &RequirementResult) -> &str {
     row.id.split('.').next().unwrap_or_default()
 }
 
-fn rules(page: &mut HtmlPage, certificate: &HostCertificate, articles: &FailureArticles<'_>) {
-    page.element("h2", &[("id", "requirements")], "Requirements");
-    page.open("div", &[("class", "filters"), ("role", "search")]);
-    page.open(
-        "input",
-        &[
-            ("id", "words"),
-            ("type", "search"),
-            ("placeholder", "Filter by words"),
-            ("aria-label", "Filter by words"),
-        ],
-    );
-    let outcomes: Vec<&str> =
-        RequirementOutcome::ALL.iter().map(|outcome| outcome.word()).collect();
-    select(page, "outcome", "any outcome", &outcomes);
-    let weights = [Weight::Must, Weight::Essential, Weight::Should, Weight::Note].map(word);
-    select(page, "weight", "any weight", &weights);
-    let profiles: Vec<&str> =
-        certificate.profiles.iter().map(|profile| profile.name.as_str()).collect();
-    select(page, "profile", "any profile", &profiles);
-    page.element("output", &[("id", "count")], "");
-    page.close("div");
-    page.open("ul", &[("id", "rules"), ("class", "rows")]);
-    for row in &certificate.requirements {
-        requirement(page, row, articles);
-    }
-    page.close("ul");
-}
-
 fn select(page: &mut HtmlPage, id: &str, any: &str, values: &[&str]) {
     page.open("select", &[("id", id), ("aria-label", any)]);
     page.element("option", &[("value", "")], any);
@@ -342,63 +328,69 @@ fn select(page: &mut HtmlPage, id: &str, any: &str, values: &[&str]) {
     page.close("select");
 }
 
-fn requirement(page: &mut HtmlPage, row: &RequirementResult, articles: &FailureArticles<'_>) {
-    let (id, outcome, weight) = (format!("r-{}", row.id), row.outcome.word(), word(row.weight));
-    page.open(
-        "li",
-        &[
-            ("id", &id),
-            ("class", outcome),
-            ("data-outcome", outcome),
-            ("data-weight", weight),
-            ("data-profile", &row.profile),
-        ],
-    );
-    tag(page, outcome);
-    page.element("span", &[("class", "weight")], weight);
-    page.open("div", &[]);
-    page.element("code", &[], &row.id);
-    page.text(&format!(" {}", row.statement));
-    let mut small = vec![row.source.to_owned(), row.profile.clone()];
-    if row.observations > 0 {
-        small.push(format!("{} observations", row.observations));
-    }
-    small.extend(Some(row.reason.lines()).filter(|reason| !reason.is_empty()));
-    page.element("div", &[("class", "small")], &small.join(" · "));
-    // Only the article describes the breach; all other places link to the article.
-    let anchor = articles.anchor_of(&row.id).or_else(|| {
-        let checks = row.evidence.iter().filter_map(|evidence| evidence.check);
-        checks.into_iter().find_map(|check| articles.anchor_of(check))
-    });
-    if let Some(anchor) = anchor.filter(|_| !row.evidence.is_empty()) {
-        page.open("div", &[]);
-        page.element("a", &[("href", &format!("#{anchor}"))], "what is wrong");
-        page.close("div");
-    }
-    page.close("div");
-    page.close("li");
-}
-
+/// Writes the list of scenarios, grouped by how they ended. A reason that several scenarios share is written once.
 fn scenarios(page: &mut HtmlPage, run: &FinishedRun) {
     page.element("h2", &[("id", "scenarios")], &format!("{} scenarios", run.cases.len()));
     page.open("details", &[]);
     page.element("summary", &[], "All of them, with how each ended");
     page.open("table", &[]);
-    for FinishedCase { report, .. } in &run.cases {
-        page.open("tr", &[]);
-        page.open("td", &[]);
-        tag(page, report.status.word());
-        page.close("td");
-        page.open("td", &[]);
-        page.element("code", &[], &report.name());
-        page.text(&format!(" {}", report.title));
-        if !matches!(report.status, Status::Pass) {
-            page.element("div", &[("class", "small")], &report.reason.lines());
+    for (reason, cases) in by_reason(run) {
+        page.open("tbody", &[]);
+        let shared = !reason.is_empty() && cases.len() > 1;
+        if shared {
+            page.open("tr", &[]);
+            page.open("th", &[("colspan", "3"), ("scope", "rowgroup"), ("class", "shared")]);
+            page.text(&format!("{} scenarios: {reason}", cases.len()));
+            page.close("th");
+            page.close("tr");
         }
-        page.close("td");
-        page.element("td", &[], &format!("{} ms", report.took_ms));
-        page.close("tr");
+        for FinishedCase { report, .. } in cases {
+            page.open("tr", &[]);
+            page.open("td", &[]);
+            tag(page, report.status.word());
+            page.close("td");
+            page.open("td", &[]);
+            page.element("code", &[], &report.name());
+            page.text(&format!(" {}", report.title));
+            if !shared && !reason.is_empty() {
+                page.element("div", &[("class", "small")], &reason);
+            }
+            page.close("td");
+            page.element("td", &[], &format!("{} ms", report.took_ms));
+            page.close("tr");
+        }
+        page.close("tbody");
     }
     page.close("table");
     page.close("details");
+}
+
+/// The statuses in the order of the list of scenarios.
+const LISTED: [Status; 8] = [
+    Status::Fail,
+    Status::Warn,
+    Status::Note,
+    Status::Known,
+    Status::Untested,
+    Status::Error,
+    Status::Skip,
+    Status::Pass,
+];
+
+/// Groups scenarios by status and reason. Passed scenarios have no reason.
+fn by_reason(run: &FinishedRun) -> Vec<(String, Vec<&FinishedCase>)> {
+    let mut groups: Vec<(Status, String, Vec<&FinishedCase>)> = Vec::new();
+    for case in &run.cases {
+        let status = case.report.status;
+        let reason = match status {
+            Status::Pass => String::new(),
+            _ => case.report.reason.lines(),
+        };
+        match groups.iter_mut().find(|(known, why, _)| (*known, why) == (status, &reason)) {
+            Some((.., cases)) => cases.push(case),
+            None => groups.push((status, reason, vec![case])),
+        }
+    }
+    groups.sort_by_key(|(status, ..)| LISTED.iter().position(|it| it == status));
+    groups.into_iter().map(|(_, reason, cases)| (reason, cases)).collect()
 }

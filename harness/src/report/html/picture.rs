@@ -1,16 +1,33 @@
 //! Draws the conversation as a picture: a lane for each client, one for the host and one for its agent, with
 //! time running downwards. For a screen reader, the picture is a list of sentences.
 
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::super::conversation::{AGENT, ConversationLine, LineDirection, LineRole};
 use super::page::HtmlPage;
+use crate::wire::foreign_text::ForeignText;
+
+/// The frames that the page shows already.
+#[derive(Default)]
+pub(super) struct ShownFrames {
+    /// The text of each frame, with the line of `run.jsonl` at which the page shows it.
+    texts: BTreeMap<ForeignText, u64>,
+    /// The lines that have an anchor.
+    lines: BTreeSet<u64>,
+}
+/// The length from which a repeated frame is replaced by a link, in bytes. A shorter frame is easier to read in
+/// its place.
+const REPEATED: usize = 40;
 
 /// Draws rows and collapses consecutive rows without evidence. `of` distinguishes this picture from others on
-/// the page.
+/// the page, and `shown` contains the frames of the other pictures.
 pub(super) fn conversation(
     page: &mut HtmlPage,
     rows: &[ConversationLine],
     left_out: u64,
     of: &str,
+    shown: &mut ShownFrames,
 ) {
     if rows.is_empty() {
         return;
@@ -22,18 +39,24 @@ pub(super) fn conversation(
     };
     page.element("summary", &[], &format!("The conversation, {} lines{left}", rows.len()));
     let lanes = LaneOrder::of(rows);
-    drawn(page, rows, &lanes, of);
+    drawn(page, rows, &lanes, of, Some(shown));
     page.close("details");
 }
 
 /// Draws every row with an anchor and with the attributes for the filters.
 pub(super) fn all_lanes(page: &mut HtmlPage, rows: &[ConversationLine], of: &str) {
     let lanes = LaneOrder { tagged: true, ..LaneOrder::of(rows) };
-    drawn(page, rows, &lanes, of);
+    drawn(page, rows, &lanes, of, None);
 }
 
 /// Draws the picture.
-fn drawn(page: &mut HtmlPage, rows: &[ConversationLine], lanes: &LaneOrder<'_>, of: &str) {
+fn drawn(
+    page: &mut HtmlPage,
+    rows: &[ConversationLine],
+    lanes: &LaneOrder<'_>,
+    of: &str,
+    mut shown: Option<&mut ShownFrames>,
+) {
     let count = format!("--lanes:{}", lanes.count());
     page.open(
         "div",
@@ -61,7 +84,7 @@ fn drawn(page: &mut HtmlPage, rows: &[ConversationLine], lanes: &LaneOrder<'_>, 
             page.open("ol", &[]);
         }
         for row in group {
-            message(page, row, lanes);
+            message(page, row, lanes, shown.as_deref_mut());
         }
         if fold {
             page.close("ol");
@@ -106,7 +129,12 @@ impl<'a> LaneOrder<'a> {
     }
 }
 
-fn message(page: &mut HtmlPage, row: &ConversationLine, lanes: &LaneOrder<'_>) {
+fn message(
+    page: &mut HtmlPage,
+    row: &ConversationLine,
+    lanes: &LaneOrder<'_>,
+    shown: Option<&mut ShownFrames>,
+) {
     let host = lanes.clients.len() + 1;
     let own = lanes.lane(&row.client);
     let class = match (row.way, row.client == AGENT) {
@@ -146,11 +174,19 @@ fn message(page: &mut HtmlPage, row: &ConversationLine, lanes: &LaneOrder<'_>) {
         LineDirection::Across => format!("{client}: "),
     };
     let answers = row.answers.map(|line| format!(", answers line {line}")).unwrap_or_default();
+    let show = shown.map_or(FrameDisplay::Plain, |shown| display(shown, row));
     if row.text.is_empty() {
         page.element("span", &[("class", "hear")], &who);
         page.text(&format!("{}{answers}", row.what.line()));
+    } else if let FrameDisplay::Link(line) = show {
+        page.element("span", &[("class", "hear")], &who);
+        page.text(&format!("{}{answers} ", row.what.line()));
+        page.element("a", &[("href", &format!("#f-{line}"))], &format!("(same as line {line})"));
     } else {
-        page.open("details", &[]);
+        let id = format!("f-{}", row.line);
+        let anchor = [("id", id.as_str())];
+        let first = matches!(show, FrameDisplay::First);
+        page.open("details", if first { &anchor } else { &[] });
         page.open("summary", &[]);
         page.element("span", &[("class", "hear")], &who);
         page.text(&row.what.line());
@@ -165,4 +201,70 @@ fn message(page: &mut HtmlPage, row: &ConversationLine, lanes: &LaneOrder<'_>) {
     }
     page.close("div");
     page.close("li");
+}
+
+/// How a picture shows a frame.
+enum FrameDisplay {
+    /// The page does not show the text yet, and later frames may link to this one.
+    First,
+    /// The page shows the text already, or the page has only one picture.
+    Plain,
+    /// A link replaces the text, which the page shows at this line.
+    Link(u64),
+}
+
+/// Decides how to show a frame, and records its text.
+fn display(shown: &mut ShownFrames, row: &ConversationLine) -> FrameDisplay {
+    let is_long = row.text.lines().len() >= REPEATED;
+    match shown.texts.entry(row.text.clone()) {
+        Entry::Vacant(entry) => {
+            entry.insert(row.line);
+            // A frame may be shortened differently in another picture, and an anchor is unique.
+            match shown.lines.insert(row.line) {
+                true => FrameDisplay::First,
+                false => FrameDisplay::Plain,
+            }
+        }
+        Entry::Occupied(entry) if is_long => FrameDisplay::Link(*entry.get()),
+        Entry::Occupied(_) => FrameDisplay::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(number: u64, text: &str) -> ConversationLine {
+        ConversationLine {
+            line: number,
+            at_us: 0,
+            client: "A".to_owned(),
+            way: LineDirection::In,
+            what: "a frame".into(),
+            channel: ForeignText::default(),
+            text: text.into(),
+            answers: None,
+            role: LineRole::Beside,
+        }
+    }
+
+    #[test]
+    fn a_page_shows_a_long_frame_once_and_links_to_it() {
+        let (long, mut shown) = ("x".repeat(REPEATED), ShownFrames::default());
+        let mut page = HtmlPage::default();
+        conversation(&mut page, &[line(3, &long), line(4, "{}")], 0, "one", &mut shown);
+        conversation(
+            &mut page,
+            &[line(3, &long), line(9, &long), line(9, "{}")],
+            0,
+            "two",
+            &mut shown,
+        );
+        let out = page.finish();
+        assert_eq!(out.matches(&long).count(), 1, "{out}");
+        assert_eq!(out.matches("id=\"f-3\"").count(), 1, "{out}");
+        assert_eq!(out.matches("<a href=\"#f-3\">(same as line 3)</a>").count(), 2, "{out}");
+        // A short frame stays in its place.
+        assert_eq!(out.matches("{}</pre>").count(), 2, "{out}");
+    }
 }

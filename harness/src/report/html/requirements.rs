@@ -1,0 +1,153 @@
+//! Writes the list of requirements, grouped by the page of the specification that states them. A reason that
+//! several requirements share is written once, and the requirements link to it.
+
+use super::super::certificate::{HostCertificate, RequirementOutcome, RequirementResult};
+use super::super::spec_page;
+use super::super::summary::word;
+use super::articles::FailureArticles;
+use super::page::HtmlPage;
+use super::{select, tag};
+use crate::verdict::Weight;
+
+/// Writes the filters, the shared reasons and the list.
+pub(super) fn requirements(
+    page: &mut HtmlPage,
+    certificate: &HostCertificate,
+    articles: &FailureArticles<'_>,
+) {
+    page.element("h2", &[("id", "requirements")], "Requirements");
+    filters(page, certificate);
+    let reasons = shared_reasons(&certificate.requirements);
+    if !reasons.is_empty() {
+        page.open("div", &[("id", "reasons"), ("class", "small")]);
+        page.element("p", &[], "Reasons that several requirements share:");
+        page.open("ol", &[]);
+        for (number, reason) in (1..).zip(&reasons) {
+            page.element("li", &[("id", &format!("reason-{number}"))], reason);
+        }
+        page.close("ol");
+        page.close("div");
+    }
+    page.open("div", &[("id", "rules")]);
+    for (source, rows) in by_source(&certificate.requirements) {
+        page.open("section", &[]);
+        page.open("h3", &[]);
+        match spec_page::address(source) {
+            Some(address) => {
+                page.element("a", &[("href", &address), ("rel", "noreferrer")], source);
+            }
+            None => page.text(source),
+        }
+        page.close("h3");
+        page.open("ul", &[("class", "rows")]);
+        for row in rows {
+            requirement(page, row, &reasons, articles);
+        }
+        page.close("ul");
+        page.close("section");
+    }
+    page.close("div");
+}
+
+fn filters(page: &mut HtmlPage, certificate: &HostCertificate) {
+    page.open("div", &[("class", "filters"), ("role", "search")]);
+    page.open(
+        "input",
+        &[
+            ("id", "words"),
+            ("type", "search"),
+            ("placeholder", "Filter by words"),
+            ("aria-label", "Filter by words"),
+        ],
+    );
+    let outcomes: Vec<&str> =
+        RequirementOutcome::ALL.iter().map(|outcome| outcome.word()).collect();
+    select(page, "outcome", "any outcome", &outcomes);
+    let weights = [Weight::Must, Weight::Essential, Weight::Should, Weight::Note].map(word);
+    select(page, "weight", "any weight", &weights);
+    let profiles: Vec<&str> =
+        certificate.profiles.iter().map(|profile| profile.name.as_str()).collect();
+    select(page, "profile", "any profile", &profiles);
+    page.element("output", &[("id", "count")], "");
+    page.close("div");
+}
+
+/// Groups requirements by source. Sources and requirements keep their order.
+fn by_source(rows: &[RequirementResult]) -> Vec<(&str, Vec<&RequirementResult>)> {
+    let mut groups: Vec<(&str, Vec<&RequirementResult>)> = Vec::new();
+    for row in rows {
+        match groups.iter_mut().find(|(source, _)| *source == row.source) {
+            Some((_, group)) => group.push(row),
+            None => groups.push((&row.source, vec![row])),
+        }
+    }
+    groups
+}
+
+/// Returns the reasons of more than one requirement, in the order in which they occur first.
+fn shared_reasons(rows: &[RequirementResult]) -> Vec<String> {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for reason in rows.iter().map(|row| row.reason.lines()).filter(|reason| !reason.is_empty()) {
+        match counts.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((reason, 1)),
+        }
+    }
+    counts.into_iter().filter(|(_, count)| *count > 1).map(|(reason, _)| reason).collect()
+}
+
+fn requirement(
+    page: &mut HtmlPage,
+    row: &RequirementResult,
+    reasons: &[String],
+    articles: &FailureArticles<'_>,
+) {
+    let (id, outcome, weight) = (format!("r-{}", row.id), row.outcome.word(), word(row.weight));
+    page.open(
+        "li",
+        &[
+            ("id", &id),
+            ("class", outcome),
+            ("data-outcome", outcome),
+            ("data-weight", weight),
+            ("data-profile", &row.profile),
+        ],
+    );
+    tag(page, outcome);
+    page.element("span", &[("class", "weight")], weight);
+    page.open("div", &[]);
+    page.element("code", &[], &row.id);
+    page.text(&format!(" {}", row.statement));
+    page.open("div", &[("class", "small")]);
+    page.text(&row.profile);
+    if row.observations > 0 {
+        page.text(&format!(" · {} observations", row.observations));
+    }
+    let reason = row.reason.lines();
+    match reasons.iter().position(|it| *it == reason) {
+        Some(at) => {
+            page.text(" · ");
+            let link = format!("#reason-{}", at + 1);
+            page.element(
+                "a",
+                &[("href", &link), ("title", &reason)],
+                &format!("reason {}", at + 1),
+            );
+        }
+        None if !reason.is_empty() => page.text(&format!(" · {reason}")),
+        None => {}
+    }
+    page.close("div");
+    // Only the article describes the breach; all other places link to the article.
+    let anchor = articles.anchor_of(&row.id).or_else(|| {
+        let checks = row.evidence.iter().filter_map(|evidence| evidence.check);
+        checks.into_iter().find_map(|check| articles.anchor_of(check))
+    });
+    if let Some(anchor) = anchor.filter(|_| !row.evidence.is_empty()) {
+        page.open("div", &[]);
+        page.element("a", &[("href", &format!("#{anchor}"))], "what is wrong");
+        page.close("div");
+    }
+    page.close("div");
+    page.close("li");
+}
