@@ -7,6 +7,7 @@
 
 use std::path::PathBuf;
 
+use futures_util::future::try_join_all;
 use tokio::sync::watch;
 
 use crate::agent::mode::AgentMode;
@@ -86,11 +87,15 @@ impl RunArguments {
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
         detect::told(&mut header.detected, &self.aim.agent_can);
+        context.progress("first look: what the host offers without declaring it");
         header.detected.extend(self.probed(target, &header, &stop).await?);
+        context.progress("first look: the agents");
         header.agents = self.agents_of(target, &header, found.agents.clone(), &stop).await?;
+        context.progress("first look: the files that clients may use");
         // The folders are removed after the run, when this value is dropped.
         let (folders, disk) = self.folders(target, &header, &found, &stop).await?;
         header.detected.extend(folders);
+        context.progress("");
         let oddities = if self.dry_run { None } else { self.aim.oddities()? };
         let asks_for_options = !matches!(target, PlayTarget::Agents(_));
         if asks_for_options && !header.detected.is_empty() {
@@ -195,7 +200,8 @@ impl RunArguments {
     ) -> Result<Vec<AgentOfHost>, CommandStop> {
         let probed =
             |it: &&DetectedFeature| PROBES.iter().any(|probe| probe.capability == it.capability);
-        for agent in agents.iter_mut().filter(|agent| agent.untested.is_none()) {
+        // An agent that does not answer costs the whole wait of a probe, so the agents are probed at the same time.
+        let looks = agents.iter_mut().filter(|agent| agent.untested.is_none()).map(async |agent| {
             let own = match header.provider.as_ref().is_some_and(|it| *it == *agent.provider) {
                 true => header.detected.iter().filter(probed).cloned().collect(),
                 false => {
@@ -204,7 +210,9 @@ impl RunArguments {
                 }
             };
             agent.detected.extend(own);
-        }
+            Ok::<(), CommandStop>(())
+        });
+        try_join_all(looks).await?;
         Ok(agents)
     }
 

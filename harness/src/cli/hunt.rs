@@ -427,9 +427,11 @@ impl<'a> FuzzHunt<'a> {
         if let Some(candidate) = self.next_candidate() {
             let target = Arc::clone(&self.target);
             let small = (!self.fuzz.no_shrink).then(|| self.shrinks_for(&candidate, left));
+            let is_foreign = self.target.is_foreign;
+            let quick = is_foreign.then(|| candidate.without_waits(&self.campaign.unmet)).flatten();
             self.under_examination = Some(candidate.clone());
             examining.spawn(async move {
-                let examined = examine(target, &candidate, small).await;
+                let examined = examine(target, &candidate, quick, small).await;
                 (candidate, examined)
             });
         }

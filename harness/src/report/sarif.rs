@@ -116,10 +116,11 @@ impl SarifReport {
             "" => self.files.get(&place.scenario).map_or("", String::as_str),
             file => file,
         };
-        let mut physical = json!({"artifactLocation": {"uri": address(file)}});
-        if place.line > 0 {
-            physical["region"] = json!({"startLine": place.line});
-        }
+        // GitHub shows no result without a line. A finding of an always-on check concerns the whole file.
+        let physical = json!({
+            "artifactLocation": {"uri": address(file)},
+            "region": {"startLine": place.line.max(1)},
+        });
         let scenario = json!({"fullyQualifiedName": place.scenario, "kind": "scenario"});
         json!({
             "ruleId": breach.id.rule,
@@ -245,6 +246,8 @@ mod tests {
         let results = made["runs"][0]["results"].as_array().unwrap();
         let uri = &results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
         assert_eq!(uri, "scenarios/core/dispatch%20one.yaml");
+        let region = &results[0]["locations"][0]["physicalLocation"]["region"];
+        assert_eq!(region["startLine"], 1);
         assert_eq!(results[1]["ruleId"], STALE);
         assert_eq!(results[1]["ruleIndex"], 1);
     }

@@ -29,7 +29,7 @@ const SCRIPT: &str = include_str!("script.js");
 /// The content security policy. The page may run only its own script, which the policy identifies by its hash,
 /// and use only its own style.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src \
-                          'sha256-PBQxRxAZNF8693NWZdP2cPHEjPE29tiM6jyB+dFaws8='; base-uri 'none'; form-action 'none'";
+                          'sha256-01/66IaWbWotVpz/8TlCO6e2KcnjqqIaDExWpP/3pt0='; base-uri 'none'; form-action 'none'";
 /// Returns the script that matches the hash in the policy.
 pub fn script() -> &'static str {
     SCRIPT
@@ -255,7 +255,7 @@ fn offered(page: &mut HtmlPage, certificate: &HostCertificate) {
     page.open("table", &[]);
     for ((offered, how), names) in by_evidence(&certificate.detected) {
         page.open("tr", &[]);
-        page.element("th", &[("scope", "row")], &names.join(", "));
+        page.element("th", &[("scope", "row"), ("class", "names")], &names.join(", "));
         page.element("td", &[], if offered { "offered" } else { "not offered" });
         page.element("td", &[], &how);
         page.close("tr");
@@ -356,7 +356,7 @@ fn scenarios(page: &mut HtmlPage, run: &FinishedRun) {
                 page.element("div", &[("class", "small")], &reason);
             }
             page.close("td");
-            page.element("td", &[], &format!("{} ms", report.took_ms));
+            page.element("td", &[("class", "took")], &format!("{} ms", report.took_ms));
             page.close("tr");
         }
         page.close("tbody");

@@ -4,7 +4,7 @@
 use super::super::certificate::{HostCertificate, RequirementOutcome, RequirementResult};
 use super::super::spec_page;
 use super::super::summary::word;
-use super::articles::FailureArticles;
+use super::articles::{FailureArticles, with_code};
 use super::page::HtmlPage;
 use super::{select, tag};
 use crate::verdict::Weight;
@@ -19,14 +19,17 @@ pub(super) fn requirements(
     filters(page, certificate);
     let reasons = shared_reasons(&certificate.requirements);
     if !reasons.is_empty() {
-        page.open("div", &[("id", "reasons"), ("class", "small")]);
-        page.element("p", &[], "Reasons that several requirements share:");
+        page.open("details", &[("id", "reasons"), ("class", "small")]);
+        let title = format!("{} reasons that several requirements share", reasons.len());
+        page.element("summary", &[], &title);
         page.open("ol", &[]);
         for (number, reason) in (1..).zip(&reasons) {
-            page.element("li", &[("id", &format!("reason-{number}"))], reason);
+            page.open("li", &[("id", &format!("reason-{number}"))]);
+            with_code(page, reason);
+            page.close("li");
         }
         page.close("ol");
-        page.close("div");
+        page.close("details");
     }
     page.open("div", &[("id", "rules")]);
     for (source, rows) in by_source(&certificate.requirements) {

@@ -19,6 +19,7 @@
   for (const input of [words, outcome, weight, profile]) input.addEventListener("input", show);
   addEventListener("hashchange", () => {
     const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let fold = row; fold; fold = fold.parentElement) if (fold.tagName === "DETAILS" && !fold.open) { fold.open = true; row.scrollIntoView(); }
     if (row && row.hidden) { for (const input of [words, outcome, weight, profile]) input.value = ""; show(); row.scrollIntoView(); }
   });
   show();
