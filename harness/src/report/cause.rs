@@ -142,7 +142,7 @@ impl RuleBreach {
     }
 
     /// Returns the sort key: a worse breach has a smaller key.
-    fn rank(&self) -> impl Ord + use<> {
+    fn rank(&self) -> (u8, Reverse<RequirementSeverity>, Reverse<u64>, Reverse<Weight>) {
         let status = match self.status {
             Status::Fail => 0,
             Status::Error => 1,
@@ -152,6 +152,14 @@ impl RuleBreach {
             _ => 5,
         };
         (status, Reverse(self.severity()), Reverse(self.scenarios), Reverse(self.weight))
+    }
+
+    /// Returns the sort key within a cause. Of breaches with the same status and severity, one that a step found
+    /// comes first: its scenario tests the rule, so the command for that scenario reproduces the breach. A check
+    /// also finds what other scenarios caused at the same time.
+    fn rank_in_cause(&self) -> impl Ord + use<> {
+        let (status, severity, scenarios, weight) = self.rank();
+        (status, severity, self.id.seen_by != SeenBy::Step, scenarios, weight)
     }
 }
 
@@ -305,14 +313,14 @@ impl CauseFold {
         }
         let mut causes: Vec<FailureCause<'_>> = Vec::new();
         for ((name, _), mut breaches) in families {
-            breaches.sort_by_key(|breach| breach.rank());
+            breaches.sort_by_key(|breach| breach.rank_in_cause());
             let name = match &breaches[..] {
                 [only] => only.id.rule.clone(),
                 _ => name.to_owned(),
             };
             causes.push(FailureCause { family: name, breaches });
         }
-        causes.sort_by_key(|cause| cause.worst().map(|breach| breach.rank()));
+        causes.sort_by_key(|cause| cause.breaches.iter().map(|breach| breach.rank()).min());
         causes
     }
 
@@ -700,6 +708,22 @@ mod tests {
         let causes = CauseFold::of(&[warned, lost, case(3, &[(DELTA, "accepted", 1)], Vec::new())]);
         let order: Vec<Status> = causes.by_cause().iter().map(FailureCause::status).collect();
         assert_eq!(order, [Status::Fail, Status::Untested, Status::Warn]);
+    }
+
+    #[test]
+    fn a_cause_shows_the_scenario_that_tests_the_rule() {
+        // The check saw the breach in two scenarios about something else, perhaps because of a third one.
+        let seen = || {
+            let mut found = check("fanout.notifications-subscribed", "unasked", &[5], 90);
+            found.findings.iter_mut().for_each(|finding| finding.weight = Weight::Must);
+            found
+        };
+        let tested = case(3, &[("notify.only-to-subscribers", "one came", 7)], Vec::new());
+        let causes =
+            CauseFold::of(&[case(1, &[], vec![seen()]), case(2, &[], vec![seen()]), tested]);
+        let by_cause = causes.by_cause();
+        assert_eq!(by_cause.len(), 1, "{by_cause:?}");
+        assert_eq!(by_cause.first().unwrap().shown().unwrap().scenario, "area/3");
     }
 
     #[test]
