@@ -1,11 +1,14 @@
 //! Tests of invalid or incomplete captures: the harness judges the readable part, names the unreadable part,
 //! and uses bounded memory.
 
+use std::fs;
 use std::io::{self, BufReader, Read};
+use std::path::Path;
 
 use ahp_harness::report::replay::{JudgedFile, judge};
 use ahp_harness::transcript::reader::{CaptureUnreadable, MAX_LINE};
 use ahp_harness::verdict::FailOn;
+use serde_json::{Value, json};
 
 /// A conversation with a finding: two answers to the same request.
 const DIRTY: [&str; 5] = [
@@ -137,4 +140,47 @@ fn notes_a_recording_that_was_cut_off() {
     check(r#"{"run":"capture","format":1}"#, "", 1);
     // Captures of other recorders have neither a head line nor an end line.
     check("", "", 0);
+}
+
+/// Replaces every number in a value.
+fn extreme(value: &mut Value, number: &Value) {
+    match value {
+        Value::Number(_) => *value = number.clone(),
+        Value::Array(items) => items.iter_mut().for_each(|item| extreme(item, number)),
+        Value::Object(members) => members.values_mut().for_each(|item| extreme(item, number)),
+        _ => {}
+    }
+}
+
+#[test]
+fn extreme_numbers_overflow_nothing() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures");
+    let mut tried = 0;
+    for folder in [corpus.clone(), corpus.join("clients")] {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|it| it != "jsonl") {
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            for number in [json!(u64::MAX), json!(i64::MIN), json!(1e308), json!(-1)] {
+                for (place, party) in [("msg", "s2c"), ("msg", "c2s"), ("t", "s2c")] {
+                    let lines = text.lines().map(|line| {
+                        let Ok(mut line) = serde_json::from_str::<Value>(line) else {
+                            return line.to_owned();
+                        };
+                        if line["dir"] == party {
+                            extreme(&mut line[place], &number);
+                        }
+                        line.to_string()
+                    });
+                    let lines: Vec<String> = lines.collect();
+                    // A time that no capture can have is an error; an overflow would be a panic.
+                    let _ = judged(lines.join("\n"));
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 1_000, "{tried}");
 }

@@ -16,6 +16,9 @@ use super::members::{list, text};
 
 /// Upper bound for the channels that are followed. Traffic on further channels is not judged.
 const MAX_CHANNELS: usize = 65_536;
+/// Upper bound for the bytes of the URIs of these channels. A hostile host may name a channel of 1 MiB in every
+/// message.
+const MAX_URI_BYTES: usize = 8 << 20;
 /// Upper bound for the snapshots of a channel that are ahead of the fold and not yet compared. The oldest
 /// snapshots are dropped without comparison.
 pub(super) const MAX_WAITING: usize = 8;
@@ -133,24 +136,28 @@ impl SnapshotPlace {
 pub(super) struct ChannelRecords {
     by_uri: foldhash::HashMap<Arc<str>, ChannelId>,
     all: Vec<ChannelRecord>,
+    /// The bytes of all URIs.
+    bytes: usize,
 }
 
 impl ChannelRecords {
-    /// Returns the channel of a URI, and creates the channel if it is new; `None` if [`MAX_CHANNELS`] is
-    /// reached.
+    /// Returns the channel of a URI, and creates the channel if it is new; `None` if [`MAX_CHANNELS`] or
+    /// [`MAX_URI_BYTES`] is reached.
     #[inline]
     pub(super) fn intern(&mut self, uri: &str) -> Option<ChannelId> {
         let uri = canonical(uri);
         if let Some(id) = self.by_uri.get(uri) {
             return Some(*id);
         }
-        if self.all.len() >= MAX_CHANNELS {
+        let bytes = self.bytes.saturating_add(uri.len());
+        if self.all.len() >= MAX_CHANNELS || bytes > MAX_URI_BYTES {
             return None;
         }
         let id = ChannelId(u32::try_from(self.all.len()).ok()?);
         let uri: Arc<str> = uri.into();
         self.all.push(ChannelRecord::new(uri.clone()));
         self.by_uri.insert(uri, id);
+        self.bytes = bytes;
         Some(id)
     }
 
@@ -245,6 +252,14 @@ impl ChannelRecord {
     pub(super) fn between(&self, after: u64, before: u64) -> impl Iterator<Item = u64> {
         let newest_first = self.recent.iter().rev().copied();
         newest_first.skip_while(move |seq| *seq >= before).take_while(move |seq| *seq > after)
+    }
+
+    /// Returns the numbers in `(after, last]`, descending. The end is inclusive, because a hostile host may send the
+    /// highest number that there is.
+    #[inline]
+    pub(super) fn through(&self, after: u64, last: u64) -> impl Iterator<Item = u64> {
+        let newest_first = self.recent.iter().rev().copied();
+        newest_first.skip_while(move |seq| *seq > last).take_while(move |seq| *seq > after)
     }
 
     /// Removes everything except the kind, after a restart of the host.

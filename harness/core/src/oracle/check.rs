@@ -166,9 +166,9 @@ impl FindingSink {
             check: rule.row().id,
             subject: rule.subject(),
             weight: weight.min(rule.row().weight),
-            message,
+            message: bounded(message),
             lines,
-            diff,
+            diff: diff.map(|text| beginning(text, MAX_DIFF)),
             times: 1,
         };
         let place = rule.place();
@@ -188,5 +188,71 @@ impl FindingSink {
     pub(super) fn into_reports(mut self) -> Vec<CheckReport> {
         self.reports.iter_mut().for_each(count_breaches);
         self.reports
+    }
+}
+
+/// Upper bounds for the text of a finding, in bytes: the message, and the difference of states. The messages quote
+/// names from the host, which may have 1 MiB each.
+const MAX_MESSAGE: usize = 8 << 10;
+const MAX_DIFF: usize = 256 << 10;
+/// The length in bytes from which a quoted name in a long message is shortened, and the numbers of characters that
+/// are kept at its ends.
+const MAX_QUOTED: usize = 300;
+const QUOTED_START: usize = 200;
+const QUOTED_END: usize = 60;
+
+/// Returns a message of bounded length. Quoted names are shortened in the middle, so that the words around them,
+/// which identify the finding, stay.
+fn bounded(message: String) -> String {
+    if message.len() <= MAX_MESSAGE {
+        return message;
+    }
+    let mut short = String::new();
+    for (place, part) in message.split('`').enumerate() {
+        if place > 0 {
+            short.push('`');
+        }
+        if place % 2 == 0 || part.len() <= MAX_QUOTED {
+            short.push_str(part);
+            continue;
+        }
+        short.extend(part.chars().take(QUOTED_START));
+        short.push('…');
+        let count = part.chars().count();
+        short.extend(part.chars().skip(count.saturating_sub(QUOTED_END)));
+    }
+    beginning(short, MAX_MESSAGE)
+}
+
+/// Returns the beginning of a text, at most this number of bytes.
+fn beginning(mut text: String, limit: usize) -> String {
+    if text.len() > limit {
+        let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or_default());
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_shortened_and_the_words_around_them_stay() {
+        let name = "é\u{202e}".repeat(500_000);
+        let message =
+            format!("expected nothing on `{name}`, found `{name}`, after `a` of `{name}`");
+        let short = bounded(message);
+        assert!(short.len() < 4_000, "{}", short.len());
+        assert!(short.starts_with("expected nothing on `é") && short.contains("`, found `é"));
+        assert!(short.contains("`, after `a` of `é") && short.ends_with('`'), "{short}");
+        assert_eq!(bounded("expected `a`, found `b`".to_owned()), "expected `a`, found `b`");
+        let long = bounded("é".repeat(MAX_MESSAGE));
+        assert!(
+            long.len() <= MAX_MESSAGE + '…'.len_utf8() && long.ends_with('…'),
+            "{}",
+            long.len()
+        );
     }
 }

@@ -439,7 +439,7 @@ impl FanoutChecks {
             && channel.recent.back().is_some_and(|newest| *newest > last)
         {
             let before = who.conn.last.map_or(0, |(seq, _)| seq);
-            self.report(cx, who, channel.between(last, u64::MAX), before, out);
+            self.report(cx, who, channel.through(last, u64::MAX), before, out);
         }
     }
 

@@ -147,7 +147,7 @@ impl OracleContext {
             return;
         };
         // The log has an action that no connection has delivered to the fold.
-        let skipped = channel.between(fold.seq, waiting.from_seq + 1).next().is_some();
+        let skipped = channel.through(fold.seq, waiting.from_seq).next().is_some();
         if !skipped {
             let comparison = StateComparison {
                 channel: id,
@@ -197,7 +197,7 @@ impl OracleContext {
             return;
         }
         let mut snapshot = state.clone();
-        let mut numbers: Vec<u64> = channel.between(waiting.from_seq, fold.seq + 1).collect();
+        let mut numbers: Vec<u64> = channel.through(waiting.from_seq, fold.seq).collect();
         numbers.reverse();
         for seq in numbers {
             // An action in another version cannot be folded into a state of this version.
@@ -435,7 +435,7 @@ impl OracleContext {
             return;
         };
         let mut fold = ChannelFold::begin(fold.kind, fold.protocol, state, &waiting);
-        let numbers: Vec<u64> = channel.between(fold.seq, u64::MAX).collect();
+        let numbers: Vec<u64> = channel.through(fold.seq, u64::MAX).collect();
         for seq in numbers.into_iter().rev() {
             let Some(logged) = self.log.get(seq) else {
                 continue;

@@ -59,8 +59,7 @@ impl CheckFamily for SequenceChecks {
                 };
                 out.seen(Rule::RealTime);
                 let known = cx.channel(*channel);
-                let before =
-                    known.into_iter().flat_map(|known| known.between(*from_seq, floor + 1));
+                let before = known.into_iter().flat_map(|known| known.through(*from_seq, floor));
                 let own = before
                     .filter_map(|seq| cx.log.get(seq).map(|logged| (seq, logged)))
                     .find(|(_, logged)| logged.tick < request.tick);

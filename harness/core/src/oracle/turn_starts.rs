@@ -199,7 +199,8 @@ impl TurnStarts {
         };
         // The action that makes the session ready may still be in transit.
         let lifecycle = state.state.get("lifecycle").and_then(Value::as_str);
-        let Some(lifecycle) = lifecycle.filter(|_| cx.known_to(id) + 1 >= folding.envelope.seq)
+        let Some(lifecycle) =
+            lifecycle.filter(|_| folding.envelope.seq <= cx.known_to(id).saturating_add(1))
         else {
             return;
         };

@@ -163,7 +163,7 @@ impl ConnectionLogs {
                 self.notes.push(missing);
                 reading.gap();
             }
-            expected = number + 1;
+            expected = number.saturating_add(1);
             if !self.file(name, input, &mut reading)? {
                 // The log beyond an unreadable line is not read.
                 break;
