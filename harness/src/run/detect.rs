@@ -591,7 +591,7 @@ impl FeatureDetection {
 }
 
 /// Returns the beginning of a text, for a message.
-fn beginning(text: &str) -> String {
+pub(super) fn beginning(text: &str) -> String {
     let short: String = text.chars().take(SHOWN_LETTERS).collect();
     if short.len() < text.len() { format!("{short}...") } else { short }
 }

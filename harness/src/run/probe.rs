@@ -14,7 +14,7 @@ use crate::wire::version::Version;
 
 use super::agent_facts::AgentFacts;
 use super::agent_link::{AgentLink, RequestUnanswered, error_words};
-use super::detect::{DetectionResult, FeatureDetection, HandshakeResult, LookOptions};
+use super::detect::{DetectionResult, FeatureDetection, HandshakeResult, LookOptions, beginning};
 use super::settings::{HostSetting, SettingsDialogue};
 use super::side::AgentSide;
 
@@ -107,13 +107,13 @@ pub async fn probe(
         let answer = match &look.supported()[..] {
             [] => format!(
                 "it answered {} (hint: `--spec all` tries every version)",
-                answer.error().unwrap_or(&Value::Null)
+                beginning(&answer.error().unwrap_or(&Value::Null).to_string())
             ),
             // `^0.9.0` is a range; the option takes a version.
             versions => format!(
                 "it supports {} (hint: `--spec {}`, or `--spec all`)",
-                json!(versions),
-                versions[0].trim_start_matches('^')
+                beginning(&json!(versions).to_string()),
+                beginning(versions[0].trim_start_matches('^'))
             ),
         };
         let offered = options.offers.join(", ");
@@ -122,7 +122,7 @@ pub async fn probe(
     let shaken = *look.handshake() == HandshakeResult::Done;
     let refused = match look.handshake() {
         HandshakeResult::Refused(answer) => {
-            Some(answer.error().unwrap_or(&Value::Null).to_string())
+            Some(beginning(&answer.error().unwrap_or(&Value::Null).to_string()))
         }
         _ => None,
     };

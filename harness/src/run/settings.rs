@@ -18,6 +18,8 @@ use crate::wire::json::{Map, Value, json};
 use crate::wire::message::{DecodedFrame, Message, decode};
 use crate::wire::version::Version;
 
+use super::detect::beginning;
+
 /// The client identifier of the dialogue.
 const CLIENT: &str = "ahp-harness-settings";
 /// The identifier of the `initialize` request.
@@ -124,7 +126,10 @@ impl SettingsDialogue {
                 }
                 self.send_next();
             }
-            false => self.refused = Some(format!("the host rejected it: {reason}")),
+            false => {
+                self.refused =
+                    Some(format!("the host rejected it: {}", beginning(&reason.to_string())))
+            }
         }
     }
 
@@ -146,6 +151,7 @@ impl SettingsDialogue {
     fn shaken(&mut self, answer: &Message) {
         let Some(result) = answer.result() else {
             let error = answer.error().unwrap_or(&Value::Null);
+            let error = beginning(&error.to_string());
             self.refused = Some(format!("the host answered `initialize` with {error}"));
             return;
         };

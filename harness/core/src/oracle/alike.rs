@@ -17,6 +17,10 @@ pub fn alike(message: &str) -> String {
     let mut quoted = false;
     let mut word = String::new();
     for c in message.chars() {
+        // A message may quote 1 MiB of a host, and the result is cut anyway.
+        if result.len() > LONG * char::MAX.len_utf8() {
+            break;
+        }
         if c == '`' {
             if quoted {
                 // Names of the protocol distinguish causes. Other quoted words are values.

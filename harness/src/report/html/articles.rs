@@ -453,7 +453,7 @@ fn elsewhere(page: &mut HtmlPage, cause: &FailureCause<'_>) {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let text = format!(" ({}) in {}{more}", breach.status.word(), names.join(", "));
         let rule = breach.id.rule.as_str();
-        match lines.iter_mut().find(|(known, line, _)| (*known, &*line) == (rule, &text)) {
+        match lines.iter_mut().find(|(known, line, _)| *known == rule && *line == text) {
             Some((.., times)) => *times += 1,
             None => lines.push((rule, text, 1)),
         }
