@@ -79,9 +79,9 @@ impl FindingCandidate {
     }
 }
 
-/// Examines a finding in fresh sessions on the target. `quick` is the conversation without waits in vain, which is
-/// preferred if it shows the finding. `small` is the time limit for minimising the case on a target outside of
-/// this process; `None` to leave the case as it is.
+/// Examines a finding in fresh sessions on the target. `quick` is the conversation without the waits that the host
+/// does not answer; it is used instead of the conversation if it shows the finding. `small` is the time limit for
+/// minimising the case on a target outside of this process; `None` to leave the case as it is.
 pub(super) async fn examine(
     target: Arc<FuzzTarget>,
     candidate: &FindingCandidate,
