@@ -170,7 +170,12 @@ fn extreme_numbers_overflow_nothing() {
                             return line.to_owned();
                         };
                         if line["dir"] == party {
+                            // Without its id, a response would answer no request, and few checks would look at it.
+                            let id = line["msg"].get("id").cloned();
                             extreme(&mut line[place], &number);
+                            if let Some(id) = id {
+                                line["msg"]["id"] = id;
+                            }
                         }
                         line.to_string()
                     });
