@@ -40,6 +40,10 @@ const BEYOND: Duration = Duration::from_secs(8);
 const STREAM_KIB: u64 = 64 << 10;
 /// The maximum time of a command after SIGINT.
 const LEAVING: Duration = Duration::from_secs(4);
+/// The numbers of rows per core that a test plays in parallel: of a command that mostly waits, and of a command that
+/// writes a report about every scenario or plays many conversations.
+const WAITING: usize = 6;
+const WORKING: usize = 3;
 /// The environment variable with a part of the names of the rows to play.
 const ROW_VARIABLE: &str = "AHP_HARNESS_ROW";
 
@@ -49,9 +53,6 @@ struct GalleryCommand {
     budget: &'static str,
     /// The permitted exit codes.
     codes: &'static [i32],
-    /// The number of rows per core that are played in parallel. Most rows only wait, but `certify` writes a report
-    /// about every scenario.
-    per_core: usize,
 }
 
 const RUN: GalleryCommand = GalleryCommand {
@@ -67,26 +68,22 @@ const RUN: GalleryCommand = GalleryCommand {
     ],
     budget: "10s",
     codes: &[0, 1, 3],
-    per_core: 6,
 };
 const CERTIFY: GalleryCommand = GalleryCommand {
     arguments: &["certify", "--timeout", "200ms", "--budget"],
     budget: "8s",
     codes: &[0, 1, 3],
-    per_core: 3,
 };
 /// The campaign takes 6 s, and ends after 21 s at the latest, as it says.
 const FUZZ: GalleryCommand = GalleryCommand {
     arguments: &["fuzz", "--timeout", "200ms", "--time"],
     budget: "6s",
     codes: &[0, 1, 3],
-    per_core: 3,
 };
 const AGENT_CHECK: GalleryCommand = GalleryCommand {
     arguments: &["agent", "check", "--timeout", "200ms", "--budget"],
     budget: "8s",
     codes: &[0, 1, 3],
-    per_core: 6,
 };
 
 /// The result of a process.
@@ -196,7 +193,7 @@ fn recorded(row: &GalleryRow, folder: &Path) -> Vec<String> {
     assert!(interrupted.unwrap().success());
     let played = ended(recorder, folder, LEAVING);
     copying.join().unwrap().unwrap();
-    let codes = GalleryCommand { arguments: &[], budget: "", codes: &[0, 1, 130], per_core: 1 };
+    let codes = GalleryCommand { arguments: &[], budget: "", codes: &[0, 1, 130] };
     let mut wrong = mistakes(&codes, &played, folder);
     let inside = folder.join("judge");
     fs::create_dir_all(&inside).unwrap();
@@ -336,8 +333,8 @@ fn is_selected(row: &GalleryRow) -> bool {
     std::env::var(ROW_VARIABLE).map_or(true, |part| row.name.contains(&part))
 }
 
-/// Plays rows with a command, several in parallel.
-fn check(name: &str, command: &GalleryCommand, rows: &[GalleryRow]) {
+/// Plays rows with a command, `per_core` in parallel on each core.
+fn check(name: &str, command: &GalleryCommand, per_core: usize, rows: &[GalleryRow]) {
     let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gallery-{name}"));
     let _ = fs::remove_dir_all(&base);
     let rows: Vec<&GalleryRow> = rows.iter().filter(|row| is_selected(row)).collect();
@@ -371,8 +368,7 @@ fn check(name: &str, command: &GalleryCommand, rows: &[GalleryRow]) {
             }
             wrong
         };
-        let at_once =
-            command.per_core * std::thread::available_parallelism().map_or(2, usize::from);
+        let at_once = per_core * std::thread::available_parallelism().map_or(2, usize::from);
         let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(worker)).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
@@ -427,31 +423,31 @@ fn the_gallery_has_enough_rows_with_unique_names() {
 
 #[test]
 fn runs_survive_the_quick_rows() {
-    check("quick", &RUN, &quick());
+    check("quick", &RUN, WAITING, &quick());
 }
 
 #[test]
 #[ignore = "takes minutes; CI plays the quick rows"]
 fn runs_survive_every_row() {
-    check("run", &RUN, &rows::rows());
+    check("run", &RUN, WAITING, &rows::rows());
 }
 
 #[test]
 #[ignore = "takes minutes; CI plays the quick rows"]
 fn certificates_survive_every_row() {
-    check("certify", &CERTIFY, &rows::rows());
+    check("certify", &CERTIFY, WORKING, &rows::rows());
 }
 
 #[test]
 #[ignore = "takes minutes; CI plays the quick rows"]
 fn campaigns_survive_every_row() {
-    check("fuzz", &FUZZ, &rows::rows());
+    check("fuzz", &FUZZ, WORKING, &rows::rows());
 }
 
 #[test]
 #[ignore = "takes minutes; CI plays the quick rows"]
 fn agent_checks_survive_every_row() {
-    check("agent-check", &AGENT_CHECK, &rows::rows());
+    check("agent-check", &AGENT_CHECK, WAITING, &rows::rows());
 }
 
 #[test]
@@ -476,10 +472,7 @@ const ENDED: &[i32] = &[0, 1, 2, 3, 130, 137];
 #[ignore = "takes minutes"]
 fn hosts_that_are_started_end_with_their_run() {
     let arguments = &["run", "--command", "{process}", "--timeout", "300ms", "--budget", "12s"];
-    check_processes(
-        "command",
-        &GalleryCommand { arguments, budget: "12s", codes: ENDED, per_core: 1 },
-    );
+    check_processes("command", &GalleryCommand { arguments, budget: "12s", codes: ENDED });
 }
 
 #[test]
@@ -487,7 +480,7 @@ fn hosts_that_are_started_end_with_their_run() {
 fn agents_that_are_started_end_with_their_run() {
     let arguments =
         &["run", "--acp", "agent.yaml", "--timeout", "300ms", "--budget", "12s", "--quiet"];
-    check_processes("acp", &GalleryCommand { arguments, budget: "12s", codes: ENDED, per_core: 1 });
+    check_processes("acp", &GalleryCommand { arguments, budget: "12s", codes: ENDED });
 }
 
 #[test]
@@ -495,10 +488,7 @@ fn agents_that_are_started_end_with_their_run() {
 fn agents_that_are_inspected_end_with_the_command() {
     let arguments =
         &["agent", "profile", "--command", "{process}", "--timeout", "1s", "--budget", "12s"];
-    check_processes(
-        "profile",
-        &GalleryCommand { arguments, budget: "12s", codes: ENDED, per_core: 1 },
-    );
+    check_processes("profile", &GalleryCommand { arguments, budget: "12s", codes: ENDED });
 }
 
 #[test]
@@ -515,10 +505,7 @@ fn subjects_end_with_their_comparison() {
         "--budget",
         "12s",
     ];
-    check_processes(
-        "reducers",
-        &GalleryCommand { arguments, budget: "12s", codes: ENDED, per_core: 1 },
-    );
+    check_processes("reducers", &GalleryCommand { arguments, budget: "12s", codes: ENDED });
 }
 
 #[test]

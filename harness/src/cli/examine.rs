@@ -66,9 +66,9 @@ pub(super) struct FindingCandidate {
 }
 
 impl FindingCandidate {
-    /// Returns the conversation without the expectations that the host does not meet: each of them costs a whole
-    /// wait in every replay. A claim of a step may depend on earlier waits, so only a finding of an always-on
-    /// check has such a conversation. Returns `None` if nothing would change.
+    /// Returns the conversation without the expectations in `unmet`, which the host is known not to meet. In a
+    /// replay, the harness would wait for each of them until its time limit. Returns `None` if the conversation has
+    /// none of them, or if a step reported the finding: the claim of a step may depend on earlier waits.
     pub(super) fn without_waits(&self, unmet: &BTreeSet<StepExpectation>) -> Option<ScenarioDraft> {
         if !self.finding.is_of_check() || self.draft.is_about_agents() {
             return None;

@@ -252,8 +252,8 @@ fn fuzz_table<F: SoughtFault>(table: &PlantedTable<F>) -> String {
         };
         let _ = writeln!(
             out,
-            "The shrunk reproducer has, in the median, {more} the smallest hand-written scenario that detects \
-             the fault."
+            "The median shrunk reproducer has {more} the smallest hand-written scenario that detects the \
+             fault."
         );
     }
     let all = F::ALL.len();

@@ -1,6 +1,7 @@
 //! Agents that answer requests but do no work, to find scenarios that pass too easily.
 //!
-//! Each agent negotiates version 1 and creates sessions. It has no files, runs no tools and calls no model.
+//! Each agent negotiates version 1 and creates sessions. It reads and writes no files, runs no tools and calls no
+//! model.
 //!
 //! Knows: the messages of ACP. Never knows: scripts, files, the reference agent.
 //!

@@ -148,8 +148,9 @@ pub fn out_of_reach(certificate: &HostCertificate) -> Option<String> {
     let essential: usize = rows.iter().map(|it| it.essential.len()).sum();
     let all = certificate.requirements.iter().filter(|row| row.weight == Weight::Must).count();
     (!rows.is_empty()).then(|| {
+        let plural = if essential == 1 { "" } else { "s" };
         format!(
-            "Out of reach of this run: {must} of {all} MUST requirements, and {essential} essential ones."
+            "Out of reach of this run: {must} of {all} MUST requirements and {essential} essential requirement{plural}."
         )
     })
 }

@@ -154,9 +154,9 @@ impl RuleBreach {
         (status, Reverse(self.severity()), Reverse(self.scenarios), Reverse(self.weight))
     }
 
-    /// Returns the sort key within a cause. Of breaches with the same status and severity, one that a step found
-    /// comes first: its scenario tests the rule, so the command for that scenario reproduces the breach. A check
-    /// also finds what other scenarios caused at the same time.
+    /// Returns the sort key within a cause. Among breaches of the same status and severity, a breach that a step
+    /// found comes first: the scenario of the step tests the rule, so playing that scenario alone reproduces the
+    /// breach. An always-on check may have found the breach in frames that other scenarios caused.
     fn rank_in_cause(&self) -> impl Ord + use<> {
         let (status, severity, scenarios, weight) = self.rank();
         (status, severity, self.id.seen_by != SeenBy::Step, scenarios, weight)
@@ -320,7 +320,7 @@ impl CauseFold {
             };
             causes.push(FailureCause { family: name, breaches });
         }
-        causes.sort_by_key(|cause| cause.breaches.iter().map(|breach| breach.rank()).min());
+        causes.sort_by_cached_key(|cause| cause.breaches.iter().map(|breach| breach.rank()).min());
         causes
     }
 

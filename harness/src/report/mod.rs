@@ -37,6 +37,7 @@ pub mod first;
 mod foreign_capture;
 pub mod github;
 pub mod glossary;
+mod grouped;
 pub mod html;
 pub mod jsonl;
 pub mod judge_logs;

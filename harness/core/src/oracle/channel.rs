@@ -250,8 +250,7 @@ impl ChannelRecord {
     /// Returns the numbers in `(after, before)`, descending.
     #[inline]
     pub(super) fn between(&self, after: u64, before: u64) -> impl Iterator<Item = u64> {
-        let newest_first = self.recent.iter().rev().copied();
-        newest_first.skip_while(move |seq| *seq >= before).take_while(move |seq| *seq > after)
+        self.through(after, before.saturating_sub(1))
     }
 
     /// Returns the numbers in `(after, last]`, descending. The end is inclusive, because a hostile host may send the

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use crate::verdict::{CheckReport, Finding, FindingSubject, Weight};
+use crate::wire::foreign_text::beginning;
 
 use super::alike::alike;
 use super::context::OracleContext;
@@ -168,7 +169,7 @@ impl FindingSink {
             weight: weight.min(rule.row().weight),
             message: bounded(message),
             lines,
-            diff: diff.map(|text| beginning(text, MAX_DIFF)),
+            diff: diff.map(|text| beginning(&text, MAX_DIFF).into_owned()),
             times: 1,
         };
         let place = rule.place();
@@ -191,7 +192,7 @@ impl FindingSink {
     }
 }
 
-/// Upper bounds for the text of a finding, in bytes: the message, and the difference of states. The messages quote
+/// Upper bounds for the text of a finding, in characters: the message, and the difference of states. The messages quote
 /// names from the host, which may have 1 MiB each.
 const MAX_MESSAGE: usize = 8 << 10;
 const MAX_DIFF: usize = 256 << 10;
@@ -221,17 +222,7 @@ fn bounded(message: String) -> String {
         let count = part.chars().count();
         short.extend(part.chars().skip(count.saturating_sub(QUOTED_END)));
     }
-    beginning(short, MAX_MESSAGE)
-}
-
-/// Returns the beginning of a text, at most this number of bytes.
-fn beginning(mut text: String, limit: usize) -> String {
-    if text.len() > limit {
-        let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end));
-        text.truncate(end.unwrap_or_default());
-        text.push('…');
-    }
-    text
+    beginning(&short, MAX_MESSAGE).into_owned()
 }
 
 #[cfg(test)]
@@ -248,11 +239,9 @@ mod tests {
         assert!(short.starts_with("expected nothing on `é") && short.contains("`, found `é"));
         assert!(short.contains("`, after `a` of `é") && short.ends_with('`'), "{short}");
         assert_eq!(bounded("expected `a`, found `b`".to_owned()), "expected `a`, found `b`");
-        let long = bounded("é".repeat(MAX_MESSAGE));
-        assert!(
-            long.len() <= MAX_MESSAGE + '…'.len_utf8() && long.ends_with('…'),
-            "{}",
-            long.len()
-        );
+        let long = bounded("é".repeat(3 * MAX_MESSAGE));
+        let (kept, rest) = long.split_once('…').unwrap();
+        assert_eq!(kept.trim_end(), "é".repeat(MAX_MESSAGE));
+        assert!(rest.len() < 40, "{rest}");
     }
 }

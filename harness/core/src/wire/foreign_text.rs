@@ -238,7 +238,7 @@ fn without_commands(text: &str) -> String {
 }
 
 /// Returns the first `most` characters of a text, with the number of omitted characters.
-fn beginning(text: &str, most: usize) -> Cow<'_, str> {
+pub(crate) fn beginning(text: &str, most: usize) -> Cow<'_, str> {
     // A text never has more characters than bytes.
     if text.len() <= most {
         return Cow::Borrowed(text);

@@ -12,6 +12,7 @@ use super::super::conversation::{ConversationLine, LineDirection, LineRole, abou
 use super::super::excerpt::{cut, members_of, path_in};
 use super::super::finished::{FinishedCase, FinishedRun};
 use super::super::first;
+use super::super::grouped::grouped;
 use super::super::rule_quotes::RuleQuotes;
 use super::super::spec_page;
 use super::super::summary::{self, word};
@@ -438,32 +439,24 @@ fn elsewhere(page: &mut HtmlPage, cause: &FailureCause<'_>) {
     page.element("summary", &[], &format!("{} more places", all - 1));
     page.open("ul", &[("class", "places")]);
     let mut first = true;
-    // Several breaches of one rule may have the same places.
-    let mut lines: Vec<(&str, String, usize)> = Vec::new();
-    for breach in cause.breaches.iter().take(BREACHES) {
+    let lines = cause.breaches.iter().take(BREACHES).filter_map(|breach| {
         let skipped = usize::from(std::mem::take(&mut first));
-        let places = breach.places.get(skipped..).unwrap_or_default();
-        if places.is_empty() {
-            continue;
-        }
+        let places = breach.places.get(skipped..).filter(|places| !places.is_empty())?;
         let mut names: Vec<&str> = places.iter().map(|place| place.scenario.as_str()).collect();
         names.dedup();
         let more = names.len().saturating_sub(PLACES);
         names.truncate(PLACES);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let text = format!(" ({}) in {}{more}", breach.status.word(), names.join(", "));
-        let rule = breach.id.rule.as_str();
-        match lines.iter_mut().find(|(known, line, _)| *known == rule && *line == text) {
-            Some((.., times)) => *times += 1,
-            None => lines.push((rule, text, 1)),
-        }
-    }
-    for (rule, text, times) in lines {
+        Some(((breach.id.rule.as_str(), text), ()))
+    });
+    // Several breaches of one rule may have the same places.
+    for ((rule, text), all) in grouped(lines) {
         page.open("li", &[]);
         page.element("code", &[], rule);
         page.text(&text);
-        if times > 1 {
-            page.text(&format!(", {times} times"));
+        if all.len() > 1 {
+            page.text(&format!(", {} times", all.len()));
         }
         page.close("li");
     }

@@ -9,9 +9,9 @@ use super::brief;
 use super::cause::CauseFold;
 use super::certificate::{HostCertificate, RequirementOutcome, RequirementResult};
 use super::finished::{FinishedCase, FinishedRun};
+use super::grouped::grouped;
 use super::profile_verdict::ProfileVerdict;
 use super::summary::word;
-use crate::run::detect::DetectedFeature;
 use crate::verdict::Status;
 use crate::wire::foreign_text::{ForeignText, LineBreaks, shown};
 use articles::FailureArticles;
@@ -253,7 +253,9 @@ fn offered(page: &mut HtmlPage, certificate: &HostCertificate) {
         }
     }
     page.open("table", &[]);
-    for ((offered, how), names) in by_evidence(&certificate.detected) {
+    let evidence =
+        certificate.detected.iter().map(|it| ((it.offered, it.how.lines()), &*it.capability));
+    for ((offered, how), names) in grouped(evidence) {
         page.open("tr", &[]);
         page.element("th", &[("scope", "row"), ("class", "names")], &names.join(", "));
         page.element("td", &[], if offered { "offered" } else { "not offered" });
@@ -262,19 +264,6 @@ fn offered(page: &mut HtmlPage, certificate: &HostCertificate) {
     }
     page.close("table");
     page.close("details");
-}
-
-/// Groups detected capabilities by their evidence.
-fn by_evidence(detected: &[DetectedFeature]) -> Vec<((bool, String), Vec<&str>)> {
-    let mut groups: Vec<((bool, String), Vec<&str>)> = Vec::new();
-    for it in detected {
-        let evidence = (it.offered, it.how.lines());
-        match groups.iter_mut().find(|(known, _)| *known == evidence) {
-            Some((_, names)) => names.push(&it.capability),
-            None => groups.push((evidence, vec![&it.capability])),
-        }
-    }
-    groups
 }
 
 fn tag(page: &mut HtmlPage, word: &str) {
@@ -379,18 +368,14 @@ const LISTED: [Status; 8] = [
 
 /// Groups scenarios by status and reason. Passed scenarios have no reason.
 fn by_reason(run: &FinishedRun) -> Vec<(String, Vec<&FinishedCase>)> {
-    let mut groups: Vec<(Status, String, Vec<&FinishedCase>)> = Vec::new();
-    for case in &run.cases {
-        let status = case.report.status;
-        let reason = match status {
+    let cases = run.cases.iter().map(|case| {
+        let reason = match case.report.status {
             Status::Pass => String::new(),
             _ => case.report.reason.lines(),
         };
-        match groups.iter_mut().find(|(known, why, _)| (*known, why) == (status, &reason)) {
-            Some((.., cases)) => cases.push(case),
-            None => groups.push((status, reason, vec![case])),
-        }
-    }
-    groups.sort_by_key(|(status, ..)| LISTED.iter().position(|it| it == status));
-    groups.into_iter().map(|(_, reason, cases)| (reason, cases)).collect()
+        ((case.report.status, reason), case)
+    });
+    let mut groups = grouped(cases);
+    groups.sort_by_key(|((status, _), _)| LISTED.iter().position(|it| it == status));
+    groups.into_iter().map(|((_, reason), cases)| (reason, cases)).collect()
 }

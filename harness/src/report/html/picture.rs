@@ -215,7 +215,6 @@ enum FrameDisplay {
 
 /// Decides how to show a frame, and records its text.
 fn display(shown: &mut ShownFrames, row: &ConversationLine) -> FrameDisplay {
-    let is_long = row.text.lines().len() >= REPEATED;
     match shown.texts.entry(row.text.clone()) {
         Entry::Vacant(entry) => {
             entry.insert(row.line);
@@ -225,7 +224,9 @@ fn display(shown: &mut ShownFrames, row: &ConversationLine) -> FrameDisplay {
                 false => FrameDisplay::Plain,
             }
         }
-        Entry::Occupied(entry) if is_long => FrameDisplay::Link(*entry.get()),
+        Entry::Occupied(entry) if row.text.lines().len() >= REPEATED => {
+            FrameDisplay::Link(*entry.get())
+        }
         Entry::Occupied(_) => FrameDisplay::Plain,
     }
 }

@@ -2,6 +2,7 @@
 //! several requirements share is written once, and the requirements link to it.
 
 use super::super::certificate::{HostCertificate, RequirementOutcome, RequirementResult};
+use super::super::grouped::grouped;
 use super::super::spec_page;
 use super::super::summary::word;
 use super::articles::{FailureArticles, with_code};
@@ -32,7 +33,7 @@ pub(super) fn requirements(
         page.close("details");
     }
     page.open("div", &[("id", "rules")]);
-    for (source, rows) in by_source(&certificate.requirements) {
+    for (source, rows) in grouped(certificate.requirements.iter().map(|row| (&*row.source, row))) {
         page.open("section", &[]);
         page.open("h3", &[]);
         match spec_page::address(source) {
@@ -75,28 +76,12 @@ fn filters(page: &mut HtmlPage, certificate: &HostCertificate) {
     page.close("div");
 }
 
-/// Groups requirements by source. Sources and requirements keep their order.
-fn by_source(rows: &[RequirementResult]) -> Vec<(&str, Vec<&RequirementResult>)> {
-    let mut groups: Vec<(&str, Vec<&RequirementResult>)> = Vec::new();
-    for row in rows {
-        match groups.iter_mut().find(|(source, _)| *source == row.source) {
-            Some((_, group)) => group.push(row),
-            None => groups.push((&row.source, vec![row])),
-        }
-    }
-    groups
-}
-
 /// Returns the reasons of more than one requirement, in the order in which they occur first.
 fn shared_reasons(rows: &[RequirementResult]) -> Vec<String> {
-    let mut counts: Vec<(String, usize)> = Vec::new();
-    for reason in rows.iter().map(|row| row.reason.lines()).filter(|reason| !reason.is_empty()) {
-        match counts.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((reason, 1)),
-        }
-    }
-    counts.into_iter().filter(|(_, count)| *count > 1).map(|(reason, _)| reason).collect()
+    let reasons = rows.iter().map(|row| (row.reason.lines(), ()));
+    let shared =
+        grouped(reasons).into_iter().filter(|(reason, all)| !reason.is_empty() && all.len() > 1);
+    shared.map(|(reason, _)| reason).collect()
 }
 
 fn requirement(
