@@ -362,12 +362,14 @@ fn send(
     method: &str,
     broken: bool,
 ) -> Option<ClientStepResult> {
+    let params = step["request"]["params"].clone();
     let came = draw.act(step, |came, draw| {
         let rule = match came {
             ClientStepResult::Error(_) if broken => Some("jsonrpc.invalid-params.missing"),
             // Only the reference host certainly has these files.
             _ if !draw.taste.reference && FILED.iter().any(|it| method.starts_with(it)) => None,
-            ClientStepResult::Error(code) => rules::of_request(method, Some(*code)),
+            ClientStepResult::Error(code) => rules::of_request(method, Some(*code))
+                .filter(|rule| draw.taste.reference || is_reason(rule, &params)),
             // Other hosts may refuse the remaining requests that the reference host answers with a result.
             ClientStepResult::Result(_) => {
                 rules::of_request(method, None).or(draw.taste.reference.then_some(SERVED))
@@ -380,6 +382,19 @@ fn send(
         result_of(draw, method, result);
     }
     Some(came)
+}
+
+/// Returns whether a request without existing objects is the reason for an error, so that every host has to refuse
+/// it. The reference host may have had another reason, such as the directories of a new chat.
+fn is_reason(rule: &str, params: &Value) -> bool {
+    let place = match rule {
+        "chat.create.source.unknown-chat" => "/source/chat",
+        "automation.run.unknown" => "/automation",
+        _ => return true,
+    };
+    // What exists, or did exist, has a name in the conversation.
+    let named = |text: &str| text.starts_with("${");
+    params.pointer(place).and_then(Value::as_str).is_some_and(|text| !named(text))
 }
 
 /// Adds the expected content of a result, and names for the identifiers that the result introduces.

@@ -19,7 +19,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::version::{ProtocolStandard, Version};
 
 use super::draw::rule_of;
-use super::offered::needs;
+use super::offered::with_needs;
 
 /// A scenario whose steps are JSON values: objects with one member, as in a scenario file.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,11 +32,11 @@ pub struct ScenarioDraft {
     pub since: Version,
     /// The names of the scenario's clients.
     pub clients: Vec<String>,
-    /// The client that allows every request for permission, in a conversation with an agent; `None` if steps
-    /// answer the requests.
+    /// The client that approves every tool call that waits for a confirmation, or allows every request of an
+    /// agent for permission; `None` if steps answer.
     pub approves: Option<String>,
-    /// The abilities that the draft needs of an agent. The capabilities that it needs of a host follow from the
-    /// steps.
+    /// The abilities that the draft needs of an agent, or the capabilities that its base needs of a host.
+    /// Further capabilities of a host follow from the steps.
     pub needs: Vec<&'static str>,
     /// The steps.
     pub steps: Vec<Value>,
@@ -76,7 +76,7 @@ impl ScenarioDraft {
         }
         let needed = match self.is_about_agents() {
             true => self.needs.clone(),
-            false => needs(&self.steps),
+            false => with_needs(&self.needs, &self.steps),
         };
         if !needed.is_empty() {
             head.push(("needs", json!(needed)));

@@ -24,10 +24,10 @@ use crate::wire::protocol::Protocol;
 use crate::wire::sample::{SamplingOptions, ValueSampler};
 use crate::wire::version::Version;
 
-use super::draft::{ScenarioDraft, members_mut};
+use super::draft::{ScenarioDraft, clients_of, members_mut};
 use super::generate::DrawTaste;
 use super::names::BoundNames;
-use super::offered::{HostOffers, needs};
+use super::offered::{HostOffers, with_needs};
 use super::rules;
 use super::stage::{FuzzStage, PassedFrames};
 use super::step_result::{ClientStepResult, came};
@@ -44,6 +44,16 @@ const NOT_FOUND: i64 = -32008;
 /// The time without any work after which the host counts as idle.
 const REST: Duration = Duration::from_millis(250);
 
+/// The members of a scenario's header that affect how its steps are played; empty for a conversation without a
+/// base.
+#[derive(Clone, Debug, Default)]
+pub struct DrawHead {
+    /// The client that approves every tool call that waits for a confirmation.
+    pub approves: Option<String>,
+    /// The capabilities that the steps of the base need.
+    pub needs: Vec<&'static str>,
+}
+
 /// A conversation that is being generated.
 pub struct ConversationDraw {
     /// The random generator of all choices.
@@ -54,6 +64,7 @@ pub struct ConversationDraw {
     pub steps: Vec<Value>,
     /// The clients of the scenario.
     pub clients: Vec<String>,
+    head: DrawHead,
     stage: FuzzStage,
     fresh: usize,
     /// The capabilities that conversations may use, considering the target and the version.
@@ -79,15 +90,17 @@ impl ConversationDraw {
         seed: u64,
         (taste, offers): (DrawTaste, HostOffers),
         clients: &[&str],
+        head: DrawHead,
     ) -> Option<ConversationDraw> {
         let clients: Vec<String> = clients.iter().map(|name| (*name).to_owned()).collect();
-        let empty = scenario(&clients, &[])?;
+        let empty = scenario(&clients, &head, &[])?;
         Some(ConversationDraw {
             dice: Dice::seeded(seed),
             protocol: words_of(version)?,
             steps: Vec::new(),
             stage: FuzzStage::new(empty, version, seed),
             clients,
+            head,
             fresh: 0,
             offers,
             broken: false,
@@ -201,7 +214,7 @@ impl ConversationDraw {
     /// Plays a step that cannot fail and appends it. Returns `None` if the target or the version lacks what the
     /// step needs, or if the step failed on the stage.
     pub fn put(&mut self, step: Value) -> Option<Vec<PassedFrames>> {
-        let playable = scenario(&self.clients, std::slice::from_ref(&step));
+        let playable = scenario(&self.clients, &self.head, std::slice::from_ref(&step));
         if playable.as_ref().is_some_and(|it| self.lacks(it)) {
             return None;
         }
@@ -254,7 +267,12 @@ impl ConversationDraw {
         step: Value,
         rule: impl FnOnce(&ClientStepResult, &ConversationDraw) -> Option<String>,
     ) -> Option<ClientStepResult> {
-        let certain = self.is_quiet();
+        // The rules of the conversation's version say nothing about a client that negotiated another one.
+        let speaks = |name: &String| {
+            let version = self.stage.client(name).and_then(|(client, _)| client.version());
+            version.is_none_or(|version| version == self.stage.version())
+        };
+        let certain = self.is_quiet() && clients_of(&step).iter().all(speaks);
         let passed = self.put(step)?;
         let came = came(&passed);
         if certain && let Some(rule) = rule(&came, self) {
@@ -494,8 +512,8 @@ impl ConversationDraw {
             title: title.to_owned(),
             since: self.stage.version(),
             clients: self.clients,
-            approves: None,
-            needs: Vec::new(),
+            approves: self.head.approves,
+            needs: self.head.needs,
             steps: self.steps,
         }
     }
@@ -614,14 +632,17 @@ pub fn prune(steps: &mut Vec<Value>) {
 }
 
 /// Returns a scenario of single steps, for the stage.
-fn scenario(clients: &[String], steps: &[Value]) -> Option<ParsedScenario> {
+fn scenario(clients: &[String], head: &DrawHead, steps: &[Value]) -> Option<ParsedScenario> {
     let mut root = json!({
         "scenario": "fuzz/stage", "title": "A stage", "proves": ["security.no-crash-fuzz"],
         "clients": clients, "steps": steps,
     });
-    let needed = needs(steps);
+    let needed = with_needs(&head.needs, steps);
     if !needed.is_empty() {
         root["needs"] = json!(needed);
+    }
+    if let Some(client) = &head.approves {
+        root["approves"] = json!((client.as_str()));
     }
     // An unbound name is no error here: an earlier step of the conversation binds it.
     tree(&root).0.filter(|scenario| scenario.steps.len() == steps.len())

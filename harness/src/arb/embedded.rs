@@ -141,8 +141,12 @@ impl EmbeddedGround {
             EmbeddedSubject::Host { agent, .. } => (*agent, LIMIT),
             EmbeddedSubject::Agent { .. } => (AgentMode::default(), AGENT_LIMIT),
         };
+        let facts = match &self.subject {
+            EmbeddedSubject::Host { .. } => sim::facts(&scenario, self.version),
+            EmbeddedSubject::Agent { .. } => Vec::new(),
+        };
         let setup = CaseSetup::of(&Arc::new(scenario), self.version, SEED, epoch, limit);
-        let setup = CaseSetup { agent, side: sim::side(Some(self.version)), ..setup };
+        let setup = CaseSetup { agent, facts, side: sim::side(Some(self.version)), ..setup };
         sim::play(ScenarioPlay::new(setup, false, recorder), host)
     }
 

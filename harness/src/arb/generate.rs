@@ -9,6 +9,8 @@
 //!
 //! Start at [`ConversationGenerator::sequence`].
 
+use std::sync::{Arc, OnceLock};
+
 use crate::agent::mode::AgentMode;
 use crate::dice::Dice;
 use crate::run::detect::DetectedFeature;
@@ -19,12 +21,14 @@ use crate::wire::version::Version;
 
 use super::act::{self, ActionLogEntry};
 use super::ask;
+use super::bases::BaseScenario;
 use super::draft::ScenarioDraft;
-use super::draw::{ConversationDraw, is_plain};
+use super::draw::{ConversationDraw, DrawHead, is_plain};
 use super::files;
 use super::offered::HostOffers;
 use super::step_result::ClientStepResult;
-use super::{lines, observe, restarts, subscribe, talk};
+use super::themes::{ConversationOpening, ConversationTheme, OWN, RESTARTS, THEMES};
+use super::{lines, observe, restarts, subscribe, suite, talk};
 
 /// A generator of conversations for one version.
 #[derive(Clone, Debug)]
@@ -35,6 +39,8 @@ pub struct ConversationGenerator {
     offers: HostOffers,
     /// The theme of every conversation; `None` for any theme.
     theme: Option<&'static str>,
+    /// The scenarios with which a conversation can begin.
+    bases: Arc<OnceLock<Vec<&'static BaseScenario>>>,
 }
 
 /// The properties of a target that decide which moves are possible.
@@ -172,206 +178,12 @@ const MOVES: &[(&str, usize, ConversationMove)] = &[
     ("dawdle", 1, lines::dawdle),
 ];
 
-/// The theme of a conversation: its opening, and the moves that are more frequent in it.
-struct ConversationTheme {
-    name: &'static str,
-    opening: ConversationOpening,
-    focus: &'static str,
-    more: &'static [(&'static str, usize)],
-}
-
-#[derive(Clone, Copy)]
-enum ConversationOpening {
-    Session,
-    Folders,
-    Changes,
-    Plugins,
-    Automations,
-    Files,
-    Terminals,
-    Turns,
-    Handshake,
-}
-
-const fn theme(
-    name: &'static str,
-    opening: ConversationOpening,
-    more: &'static [(&'static str, usize)],
-) -> ConversationTheme {
-    ConversationTheme { name, opening, focus: "", more }
-}
-
-const fn focused(
-    name: &'static str,
-    focus: &'static str,
-    more: &'static [(&'static str, usize)],
-) -> ConversationTheme {
-    ConversationTheme { name, opening: ConversationOpening::Session, focus, more }
-}
-
-const THEMES: &[ConversationTheme] = &[
-    theme(
-        "turns",
-        ConversationOpening::Session,
-        &[("turn", 20), ("decide", 20), ("chat", 20), ("release", 8)],
-    ),
-    focused("tools", "tool", &[("turn", 20), ("decide", 50), ("join-in", 6), ("line", 4)]),
-    focused(
-        "client tools",
-        "client",
-        &[
-            ("turn", 20),
-            ("decide", 40),
-            ("join-in", 14),
-            ("line", 8),
-            ("subscribe", 14),
-            ("look", 8),
-        ],
-    ),
-    focused("questions", "ask", &[("turn", 20), ("decide", 60), ("line", 4)]),
-    focused(
-        "queues",
-        "hold",
-        &[("queue", 50), ("pile", 10), ("turn", 25), ("release", 14), ("decide", 6)],
-    ),
-    focused("grants", "asked", &[("files", 90)]),
-    theme("folders", ConversationOpening::Folders, &[("folders", 60), ("chats", 6)]),
-    theme(
-        "sessions",
-        ConversationOpening::Session,
-        &[("sessions", 30), ("session", 10), ("subscribe", 10)],
-    ),
-    theme(
-        "chats",
-        ConversationOpening::Session,
-        &[("chats", 40), ("turn", 25), ("chat", 10), ("subscribe", 6), ("window", 14)],
-    ),
-    focused(
-        "moves",
-        "worker",
-        &[
-            ("new-chat", 25),
-            ("new-session", 14),
-            ("turn", 25),
-            ("move", 50),
-            ("look", 10),
-            ("subscribe", 10),
-        ],
-    ),
-    focused(
-        "workers",
-        "worker",
-        &[("turn", 30), ("decide", 20), ("release", 8), ("look", 14), ("move", 8)],
-    ),
-    focused(
-        "canvases",
-        "canvas",
-        &[("turn", 40), ("look", 30), ("subscribe", 14), ("decide", 6), ("restart", 12)],
-    ),
-    focused("background", "background", &[("turn", 40), ("look", 20), ("decide", 10)]),
-    focused("activity", "activity", &[("turn", 40), ("look", 20), ("release", 10)]),
-    ConversationTheme {
-        name: "recall",
-        opening: ConversationOpening::Turns,
-        focus: "WORD",
-        more: &[("turn", 60), ("new-chat", 20), ("look", 6), ("queue", 4), ("release", 14)],
-    },
-    focused(
-        "input by reference",
-        "by-reference",
-        &[("turn", 30), ("decide", 40), ("read", 40), ("look", 8)],
-    ),
-    theme("windows", ConversationOpening::Turns, &[("window", 60), ("turn", 10), ("line", 8)]),
-    focused("approvals", "confirm", &[("turn", 30), ("decide", 60), ("look", 20)]),
-    ConversationTheme {
-        name: "providers",
-        opening: ConversationOpening::Handshake,
-        focus: "provider",
-        more: &[("new-session", 50), ("new-chat", 50), ("turn", 10), ("subscribe", 8)],
-    },
-    ConversationTheme {
-        name: "watches",
-        opening: ConversationOpening::Files,
-        focus: "harness/w",
-        more: &[("watches", 30), ("files", 70), ("subscribe", 30)],
-    },
-    ConversationTheme {
-        name: "telemetry",
-        opening: ConversationOpening::Session,
-        focus: "say",
-        more: &[("listen", 50), ("turn", 40), ("line", 10)],
-    },
-    ConversationTheme {
-        name: "tokens",
-        opening: ConversationOpening::Handshake,
-        focus: "token",
-        more: &[("tokens", 50), ("new-session", 50), ("line", 8), ("join", 8)],
-    },
-    theme("metadata", ConversationOpening::Session, &[("session", 40), ("root", 12), ("look", 10)]),
-    theme("lines", ConversationOpening::Session, &[("line", 40), ("turn", 12), ("session", 10)]),
-    focused(
-        RESTARTS,
-        "hold",
-        &[("restart", 40), ("turn", 30), ("session", 10), ("new-session", 4), ("line", 4)],
-    ),
-    theme(
-        "wire",
-        ConversationOpening::Handshake,
-        &[("raw", 40), ("offer", 35), ("join", 10), ("again", 10), ("tokens", 12)],
-    ),
-    theme(
-        "files",
-        ConversationOpening::Files,
-        &[("files", 80), ("watches", 20), ("subscribe", 20)],
-    ),
-    theme(
-        "terminals",
-        ConversationOpening::Terminals,
-        &[("make-terminal", 8), ("terminal", 60), ("subscribe", 14), ("line", 8), ("look", 10)],
-    ),
-    theme("annotations", ConversationOpening::Session, &[("annotations", 60), ("subscribe", 20)]),
-    theme(
-        "automations",
-        ConversationOpening::Automations,
-        &[
-            ("automations", 30),
-            ("run", 50),
-            ("runs", 12),
-            ("subscribe", 16),
-            ("look", 20),
-            ("restart", 8),
-        ],
-    ),
-    ConversationTheme {
-        name: "changes",
-        opening: ConversationOpening::Changes,
-        focus: "one.txt",
-        more: &[
-            ("turn", 14),
-            ("operations", 40),
-            ("subscribe", 20),
-            ("files", 6),
-            ("changesets", 24),
-            ("review", 14),
-            ("dispose", 3),
-            ("look", 14),
-            ("list", 14),
-        ],
-    },
-    ConversationTheme {
-        name: "plugins",
-        opening: ConversationOpening::Plugins,
-        focus: "plugin",
-        more: &[("join-in", 25), ("servers", 50), ("ask-server", 20), ("look", 14)],
-    },
-];
-
-/// The theme that needs a host that can be restarted.
-pub const RESTARTS: &str = "restarts";
-/// The themes whose details differ between hosts: file locations, shell output, valid tokens.
-const OWN: &[&str] =
-    &["files", "watches", "grants", "changes", "folders", "telemetry", "tokens", "providers"];
-
+/// Of each `ROUND` conversations, those at these places begin with the steps of a scenario of the suite.
+const OF_SUITE: &[u64] = &[1, 3];
+const ROUND: u64 = 5;
+/// The distance of two scenarios that take turns, so that they are about different subjects. A prime number
+/// greater than the number of scenarios.
+const STRIDE: u64 = 7_919;
 /// The factor by which a theme increases the weight of its moves.
 const THEMED: usize = 3;
 /// The minimum number of moves of a conversation.
@@ -399,7 +211,7 @@ impl ConversationGenerator {
         // In a version with another vocabulary, no capability is assumed.
         let detected = if is_plain(version) { &[] } else { sim::detected(version) };
         let offers = HostOffers::of(detected);
-        ConversationGenerator { version, seed, taste, offers, theme: None }
+        ConversationGenerator { version, seed, taste, offers, theme: None, bases: Arc::default() }
     }
 
     /// Returns the generator of conversations with one theme.
@@ -410,12 +222,43 @@ impl ConversationGenerator {
     /// Returns the generator for a host with these capabilities.
     pub fn offering(self, detected: &[DetectedFeature]) -> ConversationGenerator {
         let all = [self.offers.detected(), detected].concat();
-        ConversationGenerator { offers: HostOffers::of(&all), ..self }
+        ConversationGenerator { offers: HostOffers::of(&all), bases: Arc::default(), ..self }
     }
 
-    /// Returns the seed of the conversation with this number.
+    /// Returns the version, the properties of the target and its capabilities.
+    pub(super) fn target(&self) -> (Version, DrawTaste, HostOffers) {
+        (self.version, self.taste, self.offers.clone())
+    }
+
+    /// Returns the scenarios with which a conversation can begin.
+    pub fn bases(&self) -> &[&'static BaseScenario] {
+        self.bases.get_or_init(|| suite::fitting(self.version, self.taste, &self.offers))
+    }
+
+    /// Returns the seed of the conversation with this number. The parity of a seed tells whether the conversation
+    /// begins with the steps of a scenario, and the seed also selects the scenario. The scenarios take turns, so
+    /// that a campaign uses all of them before it uses one again.
     pub fn seed_of(&self, number: u64) -> u64 {
-        Dice::new(self.seed, number).roll()
+        let rolled = Dice::new(self.seed, number).roll();
+        let scenarios = self.bases().len() as u64;
+        let place = OF_SUITE.iter().position(|place| number % ROUND == *place);
+        match place {
+            Some(place) if scenarios > 0 && self.theme.is_none() => {
+                let turn = number / ROUND * OF_SUITE.len() as u64 + place as u64;
+                let base = (self.seed % scenarios + turn % scenarios * STRIDE) % scenarios;
+                // The greatest number that is not above the rolled one and selects this scenario.
+                let round = 2 * scenarios;
+                (rolled / round).saturating_sub(1) * round + 2 * base
+            }
+            _ => rolled | 1,
+        }
+    }
+
+    /// Returns the scenario with which the conversation of a seed begins; `None` if it begins with none.
+    pub(super) fn base_of(&self, seed: u64) -> Option<&'static BaseScenario> {
+        let bases = self.bases();
+        let place = usize::try_from(seed / 2 % (bases.len().max(1) as u64)).ok()?;
+        bases.get(place).copied().filter(|_| seed.is_multiple_of(2))
     }
 
     /// Generates the conversation with this number. The generator's seed and the number determine it.
@@ -432,7 +275,11 @@ impl ConversationGenerator {
 /// Generates the conversation of a seed.
 fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<DrawnSequence> {
     let ConversationGenerator { version, taste, offers, theme: only, .. } = generator.clone();
-    let mut draw = ConversationDraw::new(version, seed, (taste, offers), &["A", "B", "C"])?;
+    if let Some(base) = generator.base_of(seed) {
+        return suite::sequence(generator, base, seed);
+    }
+    let head = DrawHead::default();
+    let mut draw = ConversationDraw::new(version, seed, (taste, offers), &["A", "B", "C"], head)?;
     let fits = |theme: &&ConversationTheme| {
         (taste.reference || !OWN.contains(&theme.name))
             && (taste.restarts != HostRestarts::Never || theme.name != RESTARTS)
@@ -442,12 +289,38 @@ fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<DrawnSequenc
     let theme = *draw.dice.pick(&themes)?;
     draw.focus = theme.focus;
     open(&mut draw, theme.opening)?;
-    let mut told = Vec::new();
     let moves = SHORTEST + draw.dice.below(LONGER + 1);
+    let told = go_on(&mut draw, theme.more, moves);
+    close(&mut draw);
+    let title = format!("What is drawn about {} holds", theme.name);
+    finished(draw, seed, &title, told)
+}
+
+/// Returns the finished conversation; `None` if its steps are no valid scenario, for example because no client
+/// is connected at the end and nothing is expected.
+pub(super) fn finished(
+    draw: ConversationDraw,
+    seed: u64,
+    title: &str,
+    told: Vec<ActionLogEntry>,
+) -> Option<DrawnSequence> {
+    let whole = !draw.broken;
+    let draft = draw.draft(&format!("fuzz/{seed:016x}"), title);
+    draft.scenario().ok()?;
+    Some(DrawnSequence { seed, draft, told, whole })
+}
+
+/// Makes up to this many moves, some of them more frequently than usual, and returns their log.
+pub(super) fn go_on(
+    draw: &mut ConversationDraw,
+    more: &[(&'static str, usize)],
+    moves: usize,
+) -> Vec<ActionLogEntry> {
+    let mut told = Vec::new();
     let mut idle = 0;
     while told.len() < moves && idle < IDLE && !draw.broken {
-        let Some((_, one)) = pick(&mut draw.dice, theme) else { break };
-        match one(&mut draw) {
+        let Some(one) = pick(&mut draw.dice, more) else { break };
+        match one(draw) {
             Some(done) => told.push(done),
             None => idle += 1,
         }
@@ -455,26 +328,25 @@ fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<DrawnSequenc
             draw.pause();
         }
     }
-    close(&mut draw);
-    let title = format!("What is drawn about {} holds", theme.name);
-    let whole = !draw.broken;
-    let draft = draw.draft(&format!("fuzz/{seed:016x}"), &title);
-    // If no client is connected at the end, the draft may contain no expectation and not be a valid scenario.
-    draft.scenario().ok()?;
-    Some(DrawnSequence { seed, draft, told, whole })
+    told
 }
 
-/// Picks a move at random, according to the weights.
-fn pick(dice: &mut Dice, theme: &ConversationTheme) -> Option<(&'static str, ConversationMove)> {
+/// Makes the move with this name, if it is possible.
+pub(super) fn named_move(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
+    MOVES.iter().find(|row| row.0 == name).and_then(|(.., one)| one(draw))
+}
+
+/// Picks a move at random, according to the weights. `more` replaces the usual weights of some moves.
+fn pick(dice: &mut Dice, more: &[(&'static str, usize)]) -> Option<ConversationMove> {
     let weight = |name: &str, usual: usize| {
-        theme.more.iter().find(|(more, _)| *more == name).map_or(usual, |(_, more)| *more * THEMED)
+        more.iter().find(|(more, _)| *more == name).map_or(usual, |(_, more)| *more * THEMED)
     };
     let all: usize = MOVES.iter().map(|(name, usual, _)| weight(name, *usual)).sum();
     let mut place = dice.below(all);
     for (name, usual, one) in MOVES {
         let share = weight(name, *usual);
         if place < share {
-            return Some((name, *one));
+            return Some(*one);
         }
         place -= share;
     }
@@ -563,7 +435,7 @@ fn changes(draw: &mut ConversationDraw) -> Option<()> {
 }
 
 /// Plays the end of a conversation: the host becomes idle, and a new observer takes snapshots of the channels.
-fn close(draw: &mut ConversationDraw) {
+pub(super) fn close(draw: &mut ConversationDraw) {
     if draw.broken {
         return;
     }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::run::play::ScenarioVerdict;
 use crate::scenario::verbs::VERBS;
+use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 
 use super::draft::{ScenarioDraft, bound, clients_of, members_mut, verb_of};
@@ -422,6 +423,9 @@ impl ClaimFit<'_> {
         }
         let claim = claim_of(&step);
         let on_itself = claim.is_some_and(|claim| claim.rests == OnItself);
+        if claim.is_none() && is_about_everybody(&step) {
+            return self.open(step);
+        }
         let names = names_in(&step);
         let apart = !on_itself && !names.is_disjoint(&self.apart);
         // The host may have lost what the claim is about, whatever it did before.
@@ -488,6 +492,12 @@ impl ClaimFit<'_> {
         }
         Some(step)
     }
+}
+
+/// Returns whether a step changes the state that all clients of a host share. Another conversation, or an earlier
+/// play, may have made the same change before, and a host need not announce a change that changes nothing.
+fn is_about_everybody(step: &Value) -> bool {
+    step.pointer("/dispatch/channel").and_then(Value::as_str) == Some(ROOT)
 }
 
 /// Returns whether a step sends a malformed frame.
@@ -568,6 +578,16 @@ mod tests {
         assert!(fitted[1]["dispatch"]["refused"].is_null(), "the host may be elsewhere by now");
         assert_eq!(fitted[2], on("${other}"));
         assert_eq!(fitted[3], always, "nothing before could allow it");
+    }
+
+    #[test]
+    fn nothing_is_expected_of_a_change_that_others_may_have_made_before() {
+        let change = json!({"type": "root/configChanged", "config": {"telemetry": true}});
+        let step =
+            json!({"dispatch": {"by": "A", "channel": ROOT, "action": change, "accept": true}});
+        let fitted = fitted(std::slice::from_ref(&step), &[]);
+        assert!(fitted[0]["dispatch"]["accept"].is_null(), "{}", fitted[0]);
+        assert_eq!(fitted[0]["dispatch"]["action"], step["dispatch"]["action"]);
     }
 
     #[test]

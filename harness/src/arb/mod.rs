@@ -1,8 +1,9 @@
 //! The generators of fuzzers and property tests, and the judges of their results.
 //!
-//! Conversations: [`generate`] chooses moves. [`talk`] starts turns, [`act`] dispatches actions, [`ask`] sends
+//! Conversations: [`generate`] chooses moves by one of the [`themes`]. [`talk`] starts turns, [`act`] dispatches actions, [`ask`] sends
 //! requests, and [`lines`] opens and drops connections and sends malformed frames. [`agents`] generates
-//! conversations with an agent under test. A [`stage`] plays each step at once, [`draw`] adds the expected
+//! conversations with an agent under test. [`suite`] begins conversations with the steps of a scenario, one of
+//! the [`bases`]. A [`stage`] plays each step at once, [`draw`] adds the expected
 //! outcome by the tables of [`rules`], and [`names`] keeps ids symbolic. A [`draft`] becomes a scenario.
 //! For another host, [`hold`] decides which expectations are claims, and [`races`] plays the conversation with
 //! another interleaving of its clients. [`finding`] lists the findings of a play, [`gauge`] counts what was tested, [`shrink`] shrinks a draft, and
@@ -18,6 +19,7 @@
 pub mod act;
 pub mod agents;
 pub mod ask;
+pub mod bases;
 pub mod campaign;
 pub mod deviate;
 pub mod draft;
@@ -42,7 +44,9 @@ pub mod source;
 pub mod stage;
 pub mod step_result;
 pub mod subscribe;
+pub mod suite;
 pub mod talk;
+pub mod themes;
 
 pub mod choices;
 pub mod laws;

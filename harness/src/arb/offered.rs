@@ -80,6 +80,14 @@ pub fn needs(steps: &[Value]) -> Vec<&'static str> {
     found
 }
 
+/// Returns the capabilities that a base and the steps after it need, without duplicates.
+pub fn with_needs(base: &[&'static str], steps: &[Value]) -> Vec<&'static str> {
+    let mut found = [base, &needs(steps)].concat();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 fn of_step(step: &Value) -> impl Iterator<Item = &'static str> {
     let members = verb_of(step).map(|(_, members)| members);
     let text = step.to_string();

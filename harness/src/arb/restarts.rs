@@ -215,7 +215,8 @@ fn runs_once(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arb::generate::{ConversationGenerator, DrawTaste, RESTARTS};
+    use crate::arb::generate::{ConversationGenerator, DrawTaste};
+    use crate::arb::themes::RESTARTS;
     use crate::wire::version::Version;
 
     fn texts(restarts: HostRestarts) -> Vec<String> {

@@ -84,7 +84,8 @@ impl FuzzStage {
         let scenario = Arc::new(scenario);
         // Generating a conversation must not run into the time limit of a scenario.
         let limit = LIMIT * 1_000;
-        let setup = CaseSetup::of(&scenario, version, seed, epoch, limit);
+        let facts = sim::facts(&scenario, version);
+        let setup = CaseSetup { facts, ..CaseSetup::of(&scenario, version, seed, epoch, limit) };
         let tape = StageTape::default();
         let play = ScenarioPlay::new(setup, false, Box::new(tape.clone()));
         let mut stage = FuzzStage {

@@ -1,5 +1,6 @@
 //! Loads scenario files and the fragments that they include, and reports all mistakes in them.
 
+use super::given;
 use super::node::{self, SourceNode};
 use super::own::{self, OwnRequirement};
 use super::parse::{IncludeSource, ParsedFile, ParsedScenario, scenario};
@@ -60,6 +61,19 @@ pub fn tree(root: &Value) -> (Option<ParsedScenario>, Vec<ScenarioError>) {
     }
 }
 
+/// Returns the tree of a scenario file in which the steps of a fragment replace each step that includes it.
+/// Returns `None` if the file or one of its fragments has mistakes.
+pub fn expanded(path: &str, text: &str, files: &dyn FileSource) -> Option<Value> {
+    let source = SourceFile::new(path, text);
+    let (root, mut errors) = node::read(&source, 0);
+    let root = root?;
+    let mut loader = FileLoader { files, sources: vec![source], open: vec![0], own: None };
+    let steps = loader.expanded(root.get("steps")?, &mut errors)?;
+    let mut tree = root.to_value();
+    tree["steps"] = Value::Array(steps);
+    errors.is_empty().then_some(tree)
+}
+
 /// A [`FileSource`] without files, for texts that include no file.
 struct NoFiles;
 
@@ -97,6 +111,33 @@ struct FileLoader<'a> {
 const OWN: [&str; 2] = ["", "../"];
 
 impl FileLoader<'_> {
+    /// Returns a list of steps in which the steps of a fragment replace each step that includes it. A version
+    /// range of the `include` also applies to each step of the fragment.
+    fn expanded(
+        &mut self,
+        steps: &SourceNode,
+        errors: &mut Vec<ScenarioError>,
+    ) -> Option<Vec<Value>> {
+        let mut expanded = Vec::new();
+        for step in steps.as_list()? {
+            let Some(include) = step.get("include") else {
+                expanded.push(step.to_value());
+                continue;
+            };
+            let file = include.get("file").unwrap_or(include).as_str()?;
+            let tree = self.enter(file, step.span, errors)?;
+            let with = include.get("with").and_then(SourceNode::as_map).unwrap_or_default();
+            let tree = given::fill(tree, with, errors);
+            let mut inner = self.expanded(tree.get("steps")?, errors)?;
+            self.leave();
+            if let Some(range) = include.get("spec").and_then(SourceNode::as_str) {
+                inner.iter_mut().for_each(|step| narrow(step, range));
+            }
+            expanded.extend(inner);
+        }
+        Some(expanded)
+    }
+
     fn read_own(&mut self, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequirement> {
         let from = self.sources.first().map(|source| source.name.clone()).unwrap_or_default();
         let mut found = Vec::new();
@@ -162,6 +203,15 @@ impl IncludeSource for FileLoader<'_> {
         }
         self.own.as_deref().unwrap_or_default()
     }
+}
+
+/// Restricts a step to a range of versions.
+fn narrow(step: &mut Value, range: &str) {
+    let members = step.as_object_mut().and_then(|step| step.iter_mut().next());
+    let Some(members) = members.and_then(|(_, members)| members.as_object_mut()) else { return };
+    let own = members.get("spec").and_then(Value::as_str).map(str::to_owned);
+    let both = own.map_or_else(|| range.to_owned(), |own| format!("{own} {range}"));
+    members.insert("spec", Value::from(both));
 }
 
 /// Resolves a path relative to the file `from`. `../x` and `./x` are normalised, so each file has one name.

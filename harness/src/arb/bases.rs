@@ -1,0 +1,77 @@
+//! The scenarios of the suite as bases of generated conversations, with their steps in the form of a draft.
+//!
+//! Knows: the embedded scenarios, the members of a scenario file. Never knows: what becomes of a base.
+//!
+//! Start at [`bases`].
+
+use std::sync::OnceLock;
+
+use crate::run::suite::{CARRIED, CarriedFiles, SuiteEntry};
+use crate::scenario::load::{expanded, load};
+use crate::scenario::verbs::VERBS;
+use crate::wire::json::{Value, json};
+
+use super::draft::verb_of;
+
+/// A scenario of the suite as the base of a conversation.
+#[derive(Debug)]
+pub struct BaseScenario {
+    /// The scenario.
+    pub entry: SuiteEntry,
+    /// The steps, each with the names of all its members, and with its own copy of the scenario's script.
+    pub steps: Vec<Value>,
+}
+
+/// Returns all scenarios of the suite, about hosts and about agents.
+pub fn bases() -> &'static [BaseScenario] {
+    static ALL: OnceLock<Vec<BaseScenario>> = OnceLock::new();
+    ALL.get_or_init(|| CARRIED.iter().filter_map(|(path, text)| base(path, text)).collect())
+}
+
+fn base(path: &str, text: &str) -> Option<BaseScenario> {
+    let loaded = load(path, text, &CarriedFiles);
+    let scenario = loaded.scenario.filter(|_| loaded.errors.is_empty())?;
+    let root = expanded(path, text, &CarriedFiles)?;
+    let agent = scenario.agent.as_str();
+    let steps = root["steps"].as_array()?.iter();
+    let steps = steps.map(|step| spelled_out(step, agent)).collect::<Option<_>>()?;
+    let entry = SuiteEntry { scenario: scenario.into(), sources: loaded.sources.into() };
+    Some(BaseScenario { entry, steps })
+}
+
+/// Returns a step with the names of all its members, and with its own copy of the scenario's script.
+fn spelled_out(step: &Value, agent: &str) -> Option<Value> {
+    let (verb, members) = verb_of(step)?;
+    let mut members = match VERBS.iter().find(|row| row.name == verb)?.short {
+        Some(short) if !members.is_object() && !members.is_null() => {
+            let mut long = json!({});
+            long[short] = members.clone();
+            long
+        }
+        _ => members.clone(),
+    };
+    let prompts = verb == "prompt" || verb == "turn";
+    if prompts && members.get("script").is_none() && !agent.is_empty() {
+        members["script"] = json!(agent);
+    }
+    let mut step = json!({});
+    step[verb] = members;
+    Some(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every scenario can be used as a base, in whatever form its file is written.
+    #[test]
+    fn every_scenario_is_read() {
+        let files = CARRIED
+            .iter()
+            .filter(|(_, text)| text.lines().any(|line| line.starts_with("scenario: ")));
+        assert_eq!(bases().len(), files.count());
+        for BaseScenario { entry, steps } in bases() {
+            assert_eq!(steps.len(), entry.scenario.steps.len(), "{}", entry.scenario.id);
+        }
+    }
+}

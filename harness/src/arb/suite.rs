@@ -1,0 +1,199 @@
+//! Generates conversations from the scenarios of the suite: with harmless moves between the steps, or cut
+//! short, and followed by random moves in the state that the scenario led to.
+//!
+//! The scenarios reach states that random moves seldom reach. A step keeps the expectations of its scenario, so
+//! a conversation is used only if the reference host still meets them.
+//!
+//! Knows: the scenarios that fit the target, the stage. Never knows: the subject of a scenario.
+//!
+//! Start at [`sequence`].
+
+use crate::run::plan::{TargetAbilities, plan, plays_alone};
+use crate::scenario::capability::{self, ABILITIES};
+use crate::wire::version::Version;
+
+use super::act::ActionLogEntry;
+use super::bases::{BaseScenario, bases};
+use super::draw::{ConversationDraw, DrawHead};
+use super::embedded::EmbeddedGround;
+use super::generate::{
+    ConversationGenerator, DrawTaste, DrawnSequence, HostRestarts, close, finished, go_on,
+    named_move,
+};
+use super::offered::HostOffers;
+use super::step_result::ClientStepResult;
+
+/// The moves that seldom change the outcome of other steps.
+const DISTURBANCES: &[&str] = &["look", "list", "join", "subscribe", "sessions", "line"];
+/// The percentage of steps that a disturbance follows.
+const DISTURBED: usize = 8;
+/// The percentage of conversations that leave the scenario before its last step.
+const CUT: usize = 30;
+/// The maximum number of random moves after the steps of the scenario.
+const LONGEST: usize = 8;
+/// The client that no scenario needs to have connected.
+const FURTHER: &str = "Z";
+/// The number from which names and identifiers of random moves count, so that they differ from those of the
+/// scenario.
+const NUMBERS: usize = 100;
+
+/// How a conversation departs from its scenario.
+#[derive(Clone, Copy)]
+enum SuiteDeparture {
+    /// Moves between the steps, and possibly fewer steps.
+    Early,
+    /// Moves after the last step only.
+    Late,
+}
+
+/// Returns the scenarios that `run` would play on the target, with the information of its first look.
+pub fn fitting(
+    version: Version,
+    taste: DrawTaste,
+    offers: &HostOffers,
+) -> Vec<&'static BaseScenario> {
+    let embedded = taste.reference && taste.aggressive;
+    let abilities = TargetAbilities {
+        version,
+        profiles: vec![if taste.agent.is_some() { "all" } else { "core" }.to_owned()],
+        embedded,
+        restarts: taste.restarts == HostRestarts::Crashes,
+        detected: offers.detected().to_vec(),
+        agent: taste.agent.unwrap_or_default(),
+        aggressive: taste.aggressive,
+    };
+    // Several conversations are played at the same time, on a host with its own settings.
+    let shared = |base: &BaseScenario| embedded || !plays_alone(&base.entry.scenario);
+    let entries = bases().iter().filter(|base| base.entry.scenario.host.is_empty() && shared(base));
+    let fits = |base: &&BaseScenario| {
+        plan(&[&base.entry], &abilities).iter().all(|planned| planned.skip.is_none())
+    };
+    entries.filter(fits).collect()
+}
+
+/// Generates the conversation of a seed. Returns `None` if the reference host does not play it as expected.
+pub fn sequence(
+    generator: &ConversationGenerator,
+    base: &BaseScenario,
+    seed: u64,
+) -> Option<DrawnSequence> {
+    let departures = [SuiteDeparture::Early, SuiteDeparture::Late];
+    departures.into_iter().find_map(|departure| departed(generator, base, seed, departure))
+}
+
+fn departed(
+    generator: &ConversationGenerator,
+    base: &BaseScenario,
+    seed: u64,
+    departure: SuiteDeparture,
+) -> Option<DrawnSequence> {
+    let (version, taste, offers) = generator.target();
+    let scenario = &base.entry.scenario;
+    let mut clients: Vec<&str> = scenario.clients.iter().map(String::as_str).collect();
+    clients.push(FURTHER);
+    let head = DrawHead { approves: scenario.approves.clone(), needs: needs(base) };
+    let mut draw = ConversationDraw::new(version, seed, (taste, offers), &clients, head)?;
+    draw.skip_to(NUMBERS);
+    let mut told = match departure {
+        SuiteDeparture::Early => disturbed(&mut draw, base),
+        SuiteDeparture::Late => {
+            base.steps.iter().for_each(|step| drop(draw.put(step.clone())));
+            vec![(scenario.id.clone(), "whole", ClientStepResult::Nothing)]
+        }
+    };
+    if draw.broken {
+        return None;
+    }
+    let moves = draw.dice.below(LONGEST + 1);
+    told.extend(go_on(&mut draw, &[], moves));
+    close(&mut draw);
+    let title = format!("What `{}` is about holds in a drawn conversation", scenario.id);
+    let sequence = finished(draw, seed, &title, told)?;
+    let honest = EmbeddedGround::of(version, taste.agent.unwrap_or_default(), &[]);
+    honest.found(&sequence.draft).is_empty().then_some(sequence)
+}
+
+/// Plays the steps of a scenario, some of them followed by a disturbance, possibly without the last steps.
+fn disturbed(draw: &mut ConversationDraw, base: &BaseScenario) -> Vec<ActionLogEntry> {
+    let cut = draw.dice.chance(CUT);
+    let end = if cut { 1 + draw.dice.below(base.steps.len()) } else { base.steps.len() };
+    let steps = &base.steps[..end];
+    // A `never` needs a later barrier.
+    let barrier = steps.iter().rposition(|step| step.get("barrier").is_some());
+    let ended = |at: usize| barrier.is_some_and(|barrier| at < barrier);
+    let how = if cut { "cut short" } else { "disturbed" };
+    let mut told = vec![(base.entry.scenario.id.clone(), how, ClientStepResult::Nothing)];
+    for (at, step) in steps.iter().enumerate() {
+        if step.get("never").is_some() && !ended(at) {
+            continue;
+        }
+        draw.put(step.clone());
+        if draw.broken {
+            break;
+        }
+        if draw.dice.chance(DISTURBED)
+            && let Some(name) = draw.dice.pick(DISTURBANCES)
+        {
+            told.extend(named_move(draw, name));
+        }
+    }
+    told
+}
+
+/// Returns the capabilities that a scenario lists.
+fn needs(base: &BaseScenario) -> Vec<&'static str> {
+    let known = |need: &String| {
+        let ability = || ABILITIES.iter().find(|name| *name == need).copied();
+        capability::named(need).map(|row| row.name).or_else(ability)
+    };
+    base.entry.scenario.needs.iter().filter_map(known).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn generator(taste: DrawTaste) -> ConversationGenerator {
+        ConversationGenerator::new(Version::V1_0, 1, taste)
+    }
+
+    #[test]
+    fn scenarios_take_turns_and_a_seed_tells_its_scenario() {
+        let generator = generator(DrawTaste::ALL);
+        let scenarios = generator.bases().len() as u64;
+        let mut used: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut without = 0;
+        for number in 0..scenarios * 5 {
+            match generator.base_of(generator.seed_of(number)) {
+                Some(base) => *used.entry(&base.entry.scenario.id).or_default() += 1,
+                None => without += 1,
+            }
+        }
+        assert_eq!((used.len() as u64, without), (scenarios, scenarios * 3));
+        assert!(used.values().all(|times| *times == 2), "{used:?}");
+    }
+
+    #[test]
+    fn most_scenarios_can_begin_a_conversation() {
+        let generator = generator(DrawTaste::ALL);
+        let all = generator.bases().iter().step_by(4);
+        let useless: Vec<&str> = all
+            .clone()
+            .filter(|base| sequence(&generator, base, 2).is_none())
+            .map(|base| base.entry.scenario.id.as_str())
+            .collect();
+        assert!(useless.len() * 8 < all.count(), "{useless:?}");
+    }
+
+    #[test]
+    fn a_foreign_host_gets_no_scenario_that_needs_the_host_for_itself() {
+        let (own, foreign) = (generator(DrawTaste::ALL), generator(DrawTaste::FOREIGN));
+        let alone = |it: &&&BaseScenario| plays_alone(&it.entry.scenario);
+        assert!(own.bases().iter().any(|it| alone(&it)));
+        assert!(!foreign.bases().iter().any(|it| alone(&it)));
+        let embedded = |it: &&BaseScenario| it.entry.scenario.embedded_only.is_some();
+        assert!(!foreign.bases().iter().any(embedded));
+    }
+}
