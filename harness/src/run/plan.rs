@@ -15,7 +15,7 @@ use crate::scenario::capability::{self, CapabilitySource, HostCapability};
 use crate::scenario::parse::{ParsedScenario, ScenarioStep};
 use crate::scenario::source::closest;
 use crate::scenario::verbs::StepVerb;
-use crate::wire::version::Version;
+use crate::wire::version::{ProtocolStandard, Version};
 
 use super::detect::DetectedFeature;
 use super::suite::{ScenarioSuite, SuiteEntry};
@@ -386,9 +386,16 @@ fn needs(scenario: &ParsedScenario, capability: &str, agent: AgentMode) -> bool 
 }
 
 /// Returns whether no other scenario may use the host at the same time, because the scenario demands exclusive
-/// use or restarts the host.
+/// use, restarts the host, or pushes tokens of its own: a host may keep one token for all clients, and take it
+/// from the sessions of other scenarios.
 pub fn plays_alone(scenario: &ParsedScenario) -> bool {
-    scenario.alone || restarts(scenario)
+    scenario.alone || restarts(scenario) || authenticates(scenario)
+}
+
+/// Returns whether a client of the scenario pushes a token to a host.
+fn authenticates(scenario: &ParsedScenario) -> bool {
+    let about_hosts = scenario.spec.standard() == ProtocolStandard::Ahp;
+    about_hosts && scenario.steps.iter().any(|step| step.text("method") == Some("authenticate"))
 }
 
 /// Returns whether a step of the scenario restarts the host.

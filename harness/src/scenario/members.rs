@@ -55,7 +55,7 @@ pub const SCENARIO: &[FormField] = &[
     field(
         "alone",
         MemberForm::Flag,
-        "no other scenario may run at the same time, because it checks state that all clients share, restarts the host or floods it; such scenarios are played last, one at a time",
+        "no other scenario may run at the same time, because it checks state that all clients share, restarts the host or floods it; such scenarios are played last, one at a time, as are those that send `authenticate` or restart the host",
     ),
     field("within", MemberForm::Duration, "the timeout of each wait, instead of the run's timeout"),
     needed("steps", MemberForm::Steps, "what happens"),
