@@ -7,6 +7,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,6 +27,10 @@ const SPOILT: usize = 8;
 /// The number of the host's bytes that the gate passes on before it tampers: the WebSocket handshake and some
 /// more.
 const PASSES: usize = 900;
+/// The number of connections before a host hangs, enough for the first look and some conversations.
+const AWAKE: usize = 40;
+/// More bytes than those of the WebSocket handshake, and fewer than with the response to `initialize`.
+const GREETING: usize = 300;
 
 /// The kind of tampering with a connection.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +74,14 @@ fn host() -> HostileHost {
     HostileHost { child, address: address.parse().unwrap() }
 }
 
-/// Starts a gate in front of a host and returns its address.
-fn gate(host: SocketAddr, spoil: ConnectionSpoil) -> SocketAddr {
+/// Starts a gate in front of a host and returns its address. The gate tampers with the connections with these
+/// numbers, after `passes` of the host's bytes.
+fn gate(
+    host: SocketAddr,
+    spoil: ConnectionSpoil,
+    tampered: Range<usize>,
+    passes: usize,
+) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     // The gate ends with the process of the test.
@@ -78,16 +89,16 @@ fn gate(host: SocketAddr, spoil: ConnectionSpoil) -> SocketAddr {
         let connections = AtomicUsize::new(0);
         for client in listener.incoming().map_while(Result::ok) {
             let number = connections.fetch_add(1, Ordering::Relaxed);
-            let spoilt = (HONEST..HONEST + SPOILT).contains(&number);
+            let spoilt = tampered.contains(&number);
             let Ok(server) = TcpStream::connect(host) else { continue };
             pass(&client, &server, None);
-            pass(&server, &client, spoilt.then_some(spoil));
+            pass(&server, &client, spoilt.then_some((spoil, passes)));
         }
     });
     address
 }
 
-fn pass(from: &TcpStream, to: &TcpStream, spoil: Option<ConnectionSpoil>) {
+fn pass(from: &TcpStream, to: &TcpStream, spoil: Option<(ConnectionSpoil, usize)>) {
     let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
     thread::spawn(move || {
         let (mut bytes, mut passed) = ([0; 4096], 0);
@@ -96,7 +107,7 @@ fn pass(from: &TcpStream, to: &TcpStream, spoil: Option<ConnectionSpoil>) {
                 break;
             }
             passed += count;
-            if let Some(spoil) = spoil.filter(|_| passed > PASSES) {
+            if let Some((spoil, _)) = spoil.filter(|(_, passes)| passed > *passes) {
                 spoils(spoil, &mut to);
                 return;
             }
@@ -178,7 +189,7 @@ fn campaign(out: &Path) -> FuzzCampaign {
 /// Checks that a campaign continues to its end although the host turns hostile, and keeps its findings.
 fn goes_on(spoil: ConnectionSpoil, name: &str) {
     let host = host();
-    let url = format!("ws://{}", gate(host.address, spoil));
+    let url = format!("ws://{}", gate(host.address, spoil, HONEST..HONEST + SPOILT, PASSES));
     let out = folder(name);
     let sequences = SEQUENCES.to_string();
     let (code, said) = fuzz(&out, &["--url", &url, "--sequences", &sequences]);
@@ -212,6 +223,18 @@ fn a_campaign_survives_a_host_that_sends_garbage() {
 #[test]
 fn a_campaign_survives_a_host_that_sends_nonsense() {
     goes_on(ConnectionSpoil::Nonsense, "nonsense");
+}
+
+/// Checks that a host that still completes handshakes, but answers nothing else any more, ends the campaign.
+#[test]
+fn a_host_that_answers_only_handshakes_is_hung() {
+    let host = host();
+    let gate = gate(host.address, ConnectionSpoil::Silence, AWAKE..usize::MAX, GREETING);
+    let out = folder("hung");
+    let (code, said) = fuzz(&out, &["--url", &format!("ws://{gate}"), "--time", "60s"]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("does not answer `listSessions`"), "{said}");
+    assert!(campaign(&out).sequences < 30, "{said}");
 }
 
 /// Checks that a host that ends by itself is not a finding. Without a restart command the campaign ends; with a

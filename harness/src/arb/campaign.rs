@@ -23,6 +23,8 @@ use super::hold::StepExpectation;
 /// The number of replays of a flaky finding up to which the finding is examined again. Each examination replays
 /// another conversation with the finding two or three times.
 const DOUBTFUL: u32 = 8;
+/// The number of findings with one cause that are examined on a target outside of this process.
+const EXAMINED: usize = 2;
 /// All weights of findings.
 const WEIGHTS: [Weight; 4] = [Weight::Note, Weight::Should, Weight::Essential, Weight::Must];
 /// The format of the file of known findings.
@@ -64,6 +66,18 @@ pub struct UnexaminedFinding {
     pub seed: u64,
 }
 
+/// A finding that is not examined, because enough findings with the same cause were. It does not count as a
+/// failure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FurtherForm {
+    /// The finding.
+    pub finding: FuzzFinding,
+    /// The seed of the first conversation with the finding.
+    pub seed: u64,
+    /// The number of conversations with the finding.
+    pub times: u64,
+}
+
 /// A campaign against one target.
 #[derive(Clone, Debug, Default)]
 pub struct FuzzCampaign {
@@ -86,6 +100,8 @@ pub struct FuzzCampaign {
     pub buckets: Vec<FindingBucket>,
     /// The findings that the campaign had no time to examine. If it continues, it begins with these.
     pub unexamined: Vec<UnexaminedFinding>,
+    /// The findings that most likely have the cause of several others.
+    pub forms: Vec<FurtherForm>,
     /// The number of times that each combination of action or method, deviation and result on the stage was
     /// tried.
     pub tried: BTreeMap<String, u64>,
@@ -152,18 +168,31 @@ impl FuzzCampaign {
         self.failures().any(|bucket| bucket.finding.cause() == cause)
     }
 
+    /// Returns whether enough findings with the same cause did reproduce, so that a further one is not examined.
+    /// A host that accepts what only hosts may dispatch would otherwise cost one examination per action.
+    pub fn is_familiar(&self, finding: &FuzzFinding) -> bool {
+        let cause = finding.cause();
+        let same = self.failures().filter(|bucket| bucket.finding.cause() == cause);
+        same.count() >= EXAMINED
+    }
+
+    /// Records a finding that is not examined, because its cause is familiar.
+    pub fn add_form(&mut self, finding: FuzzFinding, seed: u64) {
+        match self.forms.iter_mut().find(|form| form.finding.key == finding.key) {
+            Some(form) => form.times += 1,
+            None => self.forms.push(FurtherForm { finding, seed, times: 1 }),
+        }
+    }
+
     /// Returns the findings that are not flaky, grouped by cause, in the order in which the first finding of
     /// each cause was found.
     pub fn causes(&self) -> Vec<Vec<&FindingBucket>> {
-        let mut causes: Vec<(String, Vec<&FindingBucket>)> = Vec::new();
-        for bucket in self.failures() {
-            let cause = bucket.finding.cause();
-            match causes.iter_mut().find(|(known, _)| *known == cause) {
-                Some((_, group)) => group.push(bucket),
-                None => causes.push((cause, vec![bucket])),
-            }
-        }
-        causes.into_iter().map(|(_, group)| group).collect()
+        by_cause(self.failures())
+    }
+
+    /// Returns the flaky findings, grouped by cause.
+    pub fn flaky_causes(&self) -> Vec<Vec<&FindingBucket>> {
+        by_cause(self.buckets.iter().filter(|bucket| bucket.flaky))
     }
 
     /// Returns whether a finding is flaky and has been replayed so rarely that it is examined again. A conversation
@@ -173,8 +202,13 @@ impl FuzzCampaign {
         self.buckets.iter().any(|bucket| bucket.finding.key == finding.key && doubtful(bucket))
     }
 
-    /// Records a flaky finding. If the finding is known already, adds the number of its replays to the record.
+    /// Records a flaky finding. If the finding is known already, adds the number of its replays to the record. If
+    /// its cause did reproduce with another finding, it is only a further form of that cause.
     pub fn add_flaky(&mut self, bucket: FindingBucket) {
+        if self.has_cause_of(&bucket.finding) {
+            self.buckets.retain(|known| known.finding.key != bucket.finding.key);
+            return self.add_form(bucket.finding, bucket.seed);
+        }
         let mut known = self.buckets.iter_mut();
         match known.find(|known| known.flaky && known.finding.key == bucket.finding.key) {
             Some(known) => {
@@ -184,9 +218,19 @@ impl FuzzCampaign {
         }
     }
 
-    /// Removes the flaky record of a finding that every replay has now shown.
+    /// Removes the flaky record of a finding that did reproduce now. Other flaky findings with its cause become
+    /// further forms of the cause.
     pub fn forget_flaky(&mut self, finding: &FuzzFinding) {
-        self.buckets.retain(|bucket| !bucket.flaky || bucket.finding.key != finding.key);
+        let cause = finding.cause();
+        let same = |bucket: &FindingBucket| bucket.flaky && bucket.finding.cause() == cause;
+        let (forms, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.buckets).into_iter().partition(same);
+        self.buckets = others;
+        for FindingBucket { finding: form, seed, times, .. } in forms {
+            if form.key != finding.key {
+                self.forms.push(FurtherForm { finding: form, seed, times });
+            }
+        }
     }
 
     /// Returns whether a finding is already known. Counts a known finding.
@@ -194,14 +238,17 @@ impl FuzzCampaign {
         let is_same = |bucket: &&mut FindingBucket| {
             bucket.finding.key == finding.key || bucket.also.contains(&finding.key)
         };
-        let same = self.buckets.iter_mut().find(is_same);
-        same.map(|bucket| bucket.times += 1).is_some()
+        let same = self.buckets.iter_mut().find(is_same).map(|bucket| &mut bucket.times);
+        let form = self.forms.iter_mut().find(|form| form.finding.key == finding.key);
+        let times = same.or(form.map(|form| &mut form.times));
+        times.map(|times| *times += 1).is_some()
     }
 
     /// Returns the state as text.
     pub fn to_text(&self) -> String {
         let buckets: Vec<Value> = self.buckets.iter().map(FindingBucket::value).collect();
         let unexamined: Vec<Value> = self.unexamined.iter().map(UnexaminedFinding::value).collect();
+        let forms: Vec<Value> = self.forms.iter().map(FurtherForm::value).collect();
         let tried: Vec<Value> =
             self.tried.iter().map(|(what, times)| json!([what, times])).collect();
         let seen: Vec<Value> = self.seen.iter().map(|(what, times)| json!([what, times])).collect();
@@ -218,6 +265,7 @@ impl FuzzCampaign {
         let lists = [
             ("finding", buckets),
             ("unexamined", unexamined),
+            ("form", forms),
             ("tried", tried),
             ("seen", seen),
             ("unmet", unmet),
@@ -256,6 +304,8 @@ impl FuzzCampaign {
                 campaign.buckets.push(bucket);
             } else if let Some(left) = line.get("unexamined").and_then(UnexaminedFinding::of) {
                 campaign.unexamined.push(left);
+            } else if let Some(form) = line.get("form").and_then(FurtherForm::of) {
+                campaign.forms.push(form);
             } else if let Some(tried) = line.get("tried") {
                 count(&mut campaign.tried, tried);
             } else if let Some(seen) = line.get("seen") {
@@ -268,6 +318,19 @@ impl FuzzCampaign {
         }
         Some(campaign)
     }
+}
+
+/// Groups findings by cause, in the order of the first finding of each cause.
+fn by_cause<'a>(buckets: impl Iterator<Item = &'a FindingBucket>) -> Vec<Vec<&'a FindingBucket>> {
+    let mut causes: Vec<(String, Vec<&FindingBucket>)> = Vec::new();
+    for bucket in buckets {
+        let cause = bucket.finding.cause();
+        match causes.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, group)) => group.push(bucket),
+            None => causes.push((cause, vec![bucket])),
+        }
+    }
+    causes.into_iter().map(|(_, group)| group).collect()
 }
 
 fn count(counts: &mut BTreeMap<String, u64>, line: &Value) {
@@ -317,6 +380,19 @@ impl UnexaminedFinding {
     }
 }
 
+impl FurtherForm {
+    fn value(&self) -> Value {
+        let mut value = told(&self.finding, self.seed);
+        value["times"] = json!(self.times);
+        value
+    }
+
+    fn of(value: &Value) -> Option<FurtherForm> {
+        let (finding, seed) = read(value)?;
+        Some(FurtherForm { finding, seed, times: value["times"].as_u64()? })
+    }
+}
+
 /// Returns a finding and its seed as a JSON value.
 fn told(finding: &FuzzFinding, seed: u64) -> Value {
     json!({
@@ -334,6 +410,7 @@ fn read(value: &Value) -> Option<(FuzzFinding, u64)> {
         weight: *WEIGHTS.iter().find(|it| word(**it) == weight)?,
         message: text("message")?,
         key: text("key")?,
+        step: None,
     };
     Some((finding, u64::from_str_radix(value["seed"].as_str()?, 16).ok()?))
 }
@@ -392,6 +469,7 @@ mod tests {
             weight: Weight::Essential,
             message: "expected more, found `3`".to_owned(),
             key: "sequence.grows | expected more, found _".to_owned(),
+            step: None,
         };
         FindingBucket {
             finding,
@@ -415,6 +493,7 @@ mod tests {
         };
         campaign.buckets.push(bucket());
         campaign.unexamined.push(UnexaminedFinding { finding: bucket().finding, seed: 8 });
+        campaign.add_form(bucket().finding, 9);
         campaign.tried(
             5,
             &[("ping".to_owned(), "legal", super::super::step_result::ClientStepResult::Nothing)],
@@ -424,6 +503,7 @@ mod tests {
         assert_eq!((back.seed, back.next, back.corpus.clone()), (3, 9, vec![5]));
         assert_eq!(back.buckets, campaign.buckets);
         assert_eq!(back.unexamined, campaign.unexamined);
+        assert_eq!(back.forms, campaign.forms);
         assert_eq!(back.tried, campaign.tried);
         let cut = FuzzCampaign::of_text(&text[..text.len() - 5]).unwrap();
         assert_eq!(cut.buckets, campaign.buckets);
@@ -437,6 +517,7 @@ mod tests {
         campaign.add_flaky(flaky());
         campaign.add_flaky(flaky());
         assert_eq!(campaign.failures().count(), 0);
+        assert_eq!((campaign.causes().len(), campaign.flaky_causes().len()), (0, 1));
         assert_eq!((campaign.buckets.len(), campaign.buckets[0].again), (1, (2, 6)));
         let finding = bucket().finding;
         assert!(campaign.is_doubtful(&finding) && campaign.is_known(&finding));
@@ -451,6 +532,53 @@ mod tests {
         campaign.forget_flaky(&finding);
         campaign.buckets.push(bucket());
         assert_eq!(campaign.failures().count(), 1);
+    }
+
+    #[test]
+    fn enough_findings_of_one_cause_make_it_familiar() {
+        let mut campaign = FuzzCampaign::default();
+        let found = |rule: &str, name: &str, flaky: bool| {
+            let message = format!("expected a client's `{name}` to be rejected, found it accepted");
+            let finding = FuzzFinding::of(rule, Weight::Must, "", &message);
+            FindingBucket { finding, flaky, ..bucket() }
+        };
+        let third = found("dispatch.table.x", "chat/delta", false).finding;
+        campaign.buckets.push(found("dispatch.table.x", "chat/usage", false));
+        campaign.buckets.push(found("dispatch.table.x", "chat/error", true));
+        assert!(!campaign.is_familiar(&third), "a flaky finding shows no cause");
+        campaign.buckets.push(found("dispatch.table.x", "session/ready", false));
+        assert!(campaign.is_familiar(&third));
+        assert!(!campaign.is_familiar(&found("turns.one-end", "chat/delta", false).finding));
+        campaign.add_form(third.clone(), 3);
+        campaign.add_form(third.clone(), 4);
+        assert_eq!(campaign.forms, [FurtherForm { finding: third, seed: 3, times: 2 }]);
+        assert_eq!(campaign.failures().count(), 2, "a further form is no failure");
+    }
+
+    #[test]
+    fn a_flaky_finding_of_a_reproducible_cause_is_a_form_of_it() {
+        let found = |name: &str, flaky: bool| {
+            let message = format!("expected nothing on `ahp-root://`, found `{name}`");
+            let finding = FuzzFinding::of("fanout.x", Weight::Must, "", &message);
+            FindingBucket { finding, flaky, again: (1, 3), ..bucket() }
+        };
+        let mut campaign = FuzzCampaign::default();
+        campaign.add_flaky(found("root/progress", true));
+        campaign.add_flaky(found("root/sessionAdded", true));
+        campaign.forget_flaky(&found("root/sessionAdded", false).finding);
+        campaign.buckets.push(found("root/sessionAdded", false));
+        assert!(campaign.buckets.iter().all(|bucket| !bucket.flaky));
+        campaign.add_flaky(found("root/sessionRemoved", true));
+        let forms: Vec<&str> =
+            campaign.forms.iter().map(|it| it.finding.message.as_str()).collect();
+        let expected = ["root/progress", "root/sessionRemoved"]
+            .map(|name| format!("expected nothing on `ahp-root://`, found `{name}`"));
+        assert_eq!(forms, expected);
+        assert!(
+            campaign.is_known(&found("root/sessionRemoved", true).finding),
+            "it is not examined again"
+        );
+        assert_eq!((campaign.buckets.len(), campaign.forms[1].times), (1, 2));
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct FuzzFinding {
     pub message: String,
     /// The identity of the finding, as text.
     pub key: String,
+    /// The index of the step whose claim was broken; `None` for an always-on check. Not a part of the identity.
+    pub step: Option<usize>,
 }
 
 impl FuzzFinding {
@@ -43,7 +45,7 @@ impl FuzzFinding {
             "" => format!("{rule} | {shape}"),
             place => format!("{rule} | {place} | {shape}"),
         };
-        FuzzFinding { rule: rule.to_owned(), weight, message: message.to_owned(), key }
+        FuzzFinding { rule: rule.to_owned(), weight, message: message.to_owned(), key, step: None }
     }
 
     /// Returns the probable common cause of the findings of one defect: the first parts of the rule, and the
@@ -94,7 +96,8 @@ pub fn findings(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> 
     for claim in &verdict.claims {
         if let Some(failure) = &claim.outcome.failure {
             let place = place(failure.step.and_then(|step| steps.get(step)));
-            all.push(FuzzFinding::of(&claim.rule, claim.weight, &place, &failure.message));
+            let found = FuzzFinding::of(&claim.rule, claim.weight, &place, &failure.message);
+            all.push(FuzzFinding { step: failure.step, ..found });
         }
     }
     for check in verdict.checks.iter().filter(|check| !OWN.contains(&check.check)) {

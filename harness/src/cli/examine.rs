@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
+
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::embedded::EmbeddedGround;
 use crate::arb::finding::FuzzFinding;
@@ -18,13 +20,18 @@ use crate::arb::liberty::permitting;
 use crate::arb::races::{open_orders, ordered};
 use crate::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
 
-use super::fuzz_target::FuzzTarget;
+use super::fuzz_target::{FuzzTarget, PlayedDraft};
 
 /// The maximum number of times that a finding is played again, and the number of times that it has to
 /// reproduce.
 const AGAIN: u32 = 3;
 const NEEDED: u32 = 2;
 
+/// The limit of a wait while a finding on a host outside of this process is minimised. A case that only fails
+/// with this limit is not used: `run` has to fail on it with its own limit.
+const TRIAL_LIMIT: Duration = Duration::from_secs(3);
+/// The number of plays at the same time for a finding that no play alone shows.
+const COMPANY: usize = 4;
 /// The number of plays of each order of two frames, and the number of pairs of frames that are tried.
 const ORDERED: u32 = 2;
 const MOST_ORDERS: usize = 2;
@@ -66,21 +73,24 @@ pub(super) struct FindingCandidate {
 }
 
 impl FindingCandidate {
-    /// Returns the conversation without the expectations in `unmet`, which the host is known not to meet. In a
-    /// replay, the harness would wait for each of them until its time limit. Returns `None` if the conversation has
-    /// none of them, or if a step reported the finding: the claim of a step may depend on earlier waits.
-    pub(super) fn without_waits(&self, unmet: &BTreeSet<StepExpectation>) -> Option<ScenarioDraft> {
-        if !self.finding.is_of_check() || self.draft.is_about_agents() {
+    /// Returns a shorter conversation that is likely to show the finding, too. A claim needs no step after its own.
+    /// A check needs none of the expectations in `unmet`, which the host is known not to meet: in a replay, the
+    /// harness would wait for each of them until its time limit. Returns `None` if nothing can be left out.
+    pub(super) fn shorter(&self, unmet: &BTreeSet<StepExpectation>) -> Option<ScenarioDraft> {
+        if self.draft.is_about_agents() {
             return None;
         }
         let mut draft = self.draft.clone();
-        loosen(&mut draft, unmet);
+        match self.finding.step {
+            Some(step) => draft.steps.truncate(step + 1),
+            None => loosen(&mut draft, unmet),
+        }
         (draft != self.draft && draft.scenario().is_ok()).then_some(draft)
     }
 }
 
-/// Examines a finding in fresh sessions on the target. `quick` is the conversation without the waits that the host
-/// does not answer; it is used instead of the conversation if it shows the finding. `small` is the time limit for
+/// Examines a finding in fresh sessions on the target. `quick` is a shorter conversation; it is used instead of the
+/// conversation if it shows the finding. `small` is the time limit for
 /// minimising the case on a target outside of this process; `None` to leave the case as it is.
 pub(super) async fn examine(
     target: Arc<FuzzTarget>,
@@ -92,7 +102,8 @@ pub(super) async fn examine(
     if let Some(variant) = permitted(&target, draft, finding).await {
         return ExaminationResult::Permitted(variant);
     }
-    let mut shows = OnTarget { target: &target, finding, played: 0, until: None };
+    let mut shows =
+        OnTarget { target: &target, finding, played: 0, until: None, limit: None, company: false };
     let (mut again, mut played) = (0, 0);
     let quick = match quick {
         Some(quick) if shows.plays(&quick).await => Some(quick),
@@ -106,7 +117,17 @@ pub(super) async fn examine(
         played += 1;
         again += u32::from(shows.plays(draft).await);
     }
-    let again = (again, played);
+    let mut again = (again, played);
+    if again.0 < NEEDED && is_shared(&target, draft) {
+        shows.company = true;
+        let mut together = 0;
+        while together < NEEDED && shows.plays(draft).await {
+            together += 1;
+        }
+        if together == NEEDED {
+            again = (together, together);
+        }
+    }
     if again.0 < NEEDED {
         return match *hurried && again.0 == 0 {
             true => ExaminationResult::TooEarly,
@@ -115,16 +136,19 @@ pub(super) async fn examine(
     }
     if let Some(limit) = small {
         shows.until = (!target.is_embedded()).then(|| Instant::now() + limit);
+        // An agent may need longer than any host for a single answer.
+        let is_host = target.is_foreign && !draft.is_about_agents();
+        shows.limit = is_host.then(|| TRIAL_LIMIT.min(target.limit()));
         let mut case = shrink(draft.clone(), &mut shows, MAX_TRIES).await;
         case.title = finding.statement();
         let free = permitted(&target, &case, finding).await.is_some();
-        if !free && replays(&target, &case, finding).await {
+        if !free && shows.replays(&case).await {
             let order = shows.order_of(&case).await;
             return ExaminationResult::Steady { draft: case, again, order };
         }
     }
     let case = ScenarioDraft { title: finding.statement(), ..draft.clone() };
-    match replays(&target, &case, finding).await {
+    match shows.replays(&case).await {
         true => {
             let order = shows.order_of(&case).await;
             ExaminationResult::Steady { draft: case, again, order }
@@ -133,15 +157,11 @@ pub(super) async fn examine(
     }
 }
 
-/// Returns whether `run` reports the finding for the file of a case. A finding that depends on timing counts if
-/// two of three replays show it, so one replay that does not show it is no proof.
-async fn replays(target: &FuzzTarget, case: &ScenarioDraft, finding: &FuzzFinding) -> bool {
-    for _ in 0..NEEDED {
-        if target.replays(case, finding).await.is_ok() {
-            return true;
-        }
-    }
-    false
+/// Returns whether a conversation can be played several times at once on the target, as other conversations were
+/// in the campaign.
+fn is_shared(target: &FuzzTarget, draft: &ScenarioDraft) -> bool {
+    let restarts = draft.steps.iter().any(|step| step.get("restart").is_some());
+    target.is_foreign && !target.is_embedded() && !draft.is_about_agents() && !restarts
 }
 
 /// Returns the legal variant under which the reference host breaks the same claim of a scenario. Findings of
@@ -166,20 +186,50 @@ struct OnTarget<'a> {
     played: u64,
     /// The time after which the shrinker tries no further candidate.
     until: Option<Instant>,
+    /// The limit of a wait; `None` for the limit of `run`.
+    limit: Option<Duration>,
+    /// Whether a trial plays the conversation several times at once. Some defects show only while the host serves
+    /// others.
+    company: bool,
 }
 
 impl OnTarget<'_> {
     async fn plays(&mut self, draft: &ScenarioDraft) -> bool {
         self.played += 1;
-        let name = format!("{}#again-{}", draft.id, self.played);
-        let played = self.target.play(draft, name, None, &AnswerGauge::default()).await;
-        played.is_some_and(|it| it.found.iter().any(|found| found.key == self.finding.key))
+        let play = |number: usize| {
+            let name = format!("{}#again-{}-{number}", draft.id, self.played);
+            let (target, limit) = (self.target, self.limit);
+            async move { target.play(draft, name, limit, &AnswerGauge::default()).await }
+        };
+        let shows = |played: Option<PlayedDraft>| {
+            played.is_some_and(|it| it.found.iter().any(|found| found.key == self.finding.key))
+        };
+        let copies = if self.company { COMPANY } else { 1 };
+        join_all((0..copies).map(play)).await.into_iter().any(shows)
     }
 
-    /// Returns which order of its clients' frames a case needs, as a sentence; an empty text if the finding
-    /// occurs in every order. The host decides the order of frames that are on their way at the same time, so
+    /// Returns whether `run` reports the finding for the file of a case. A finding that depends on timing counts
+    /// if two of three replays show it, so one replay that does not show it is no proof.
+    async fn replays(&self, case: &ScenarioDraft) -> bool {
+        for _ in 0..NEEDED {
+            let copies = if self.company { COMPANY } else { 1 };
+            let replays = (0..copies).map(|copy| self.target.replays(case, self.finding, copy));
+            if join_all(replays).await.iter().any(Result::is_ok) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Returns which order of its clients' frames a case needs, or that it needs several plays at once, as a
+    /// sentence; an empty text if the finding occurs in every order. The host decides the order of frames that are on their way at the same time, so
     /// each order is tried with a pause between the frames.
     async fn order_of(&mut self, case: &ScenarioDraft) -> String {
+        if self.company {
+            return format!(
+                "it needs several plays at the same time, as with `--repeat {COMPANY} --jobs {COMPANY}`"
+            );
+        }
         let mut needs = Vec::new();
         for order in open_orders(case).into_iter().take(MOST_ORDERS) {
             let mut came = [false; 2];

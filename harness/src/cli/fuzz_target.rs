@@ -64,6 +64,11 @@ impl FuzzTarget {
         matches!(self.target, PlayTarget::Embedded)
     }
 
+    /// Returns the wait limit of `run`.
+    pub(super) fn limit(&self) -> Duration {
+        Duration::from_millis(self.look.header.limit_ms)
+    }
+
     /// Plays a draft in fresh sessions. `limit` is the wait limit; `None` stands for the wait limit of `run`.
     pub(super) async fn play(
         &self,
@@ -91,7 +96,8 @@ impl FuzzTarget {
         PlayedDraft { verdict, found }
     }
 
-    /// Checks that `run` fails on the file of a draft with the same finding.
+    /// Checks that `run` fails on the file of a draft with the same finding. `copy` numbers the plays at the same
+    /// time.
     ///
     /// # Errors
     /// Returns why `run` does not report this finding.
@@ -99,6 +105,7 @@ impl FuzzTarget {
         &self,
         draft: &ScenarioDraft,
         finding: &FuzzFinding,
+        copy: usize,
     ) -> Result<(), String> {
         let entry = draft.entry()?;
         let abilities = self.run.abilities(&self.target, self.version, &self.look.header);
@@ -106,7 +113,7 @@ impl FuzzTarget {
         if let Some(reason) = planned.first().and_then(|planned| planned.skip.clone()) {
             return Err(format!("`run` would not play it: {reason}"));
         }
-        let name = format!("{}#replay", draft.id);
+        let name = format!("{}#replay-{copy}", draft.id);
         let verdict = self.play_entry(&entry, name, None, &AnswerGauge::default()).await;
         let verdict = verdict.ok_or("it could not be played")?;
         let report = CaseReport::of(0, &entry, &verdict);

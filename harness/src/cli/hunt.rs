@@ -18,10 +18,7 @@ use crate::arb::gauge::AnswerGauge;
 use crate::arb::generate::DrawnSequence;
 use crate::arb::hold::{self, StepExpectation};
 use crate::arb::source::ConversationSource;
-use crate::ledger::RequirementLedger;
-use crate::report::outage::OUTLIVES;
 use crate::report::summary::word;
-use crate::verdict::Weight;
 use crate::wire::foreign_text::ForeignText;
 
 use super::aim::PlayTarget;
@@ -33,7 +30,7 @@ use super::fuzz::FuzzArguments;
 use super::fuzz_target::{FuzzTarget, PlayedDraft};
 use super::hunt_time::HuntTime;
 use super::interrupt::interrupts;
-use super::lone_trial::{HostWatch, LonePlayer, RECENT, TrialResults, trials};
+use super::lone_trial::{HostWatch, RECENT};
 
 /// The number of misses after which an expectation that is not a wait is no longer generated.
 const ENOUGH: u32 = 2;
@@ -50,7 +47,7 @@ const IDLE: Duration = Duration::from_millis(20);
 const WAITING: usize = 8;
 /// The wait limit is `PATIENCE` times the slowest answer so far, but at least `LEAST`, because a fast host
 /// needs only short waits.
-const PATIENCE: u32 = 10;
+const PATIENCE: u32 = 5;
 const LEAST: Duration = Duration::from_millis(300);
 /// The time for minimising a finding on a target outside of this process, because other findings wait to be
 /// examined; and the time for a finding whose cause already has a small case.
@@ -62,22 +59,22 @@ const MAX_RECENT: usize = 16;
 /// A running campaign.
 pub(super) struct FuzzHunt<'a> {
     pub(super) fuzz: &'a FuzzArguments,
-    context: &'a CliContext,
+    pub(super) context: &'a CliContext,
     pub(super) target: Arc<FuzzTarget>,
     pub(super) source: ConversationSource,
-    known: KnownFindings,
+    pub(super) known: KnownFindings,
     pub(super) campaign: FuzzCampaign,
     folder: CampaignFolder,
-    watch: HostWatch,
+    pub(super) watch: HostWatch,
     /// The conversations that are being played.
     under_way: Vec<UnderWay>,
     /// The generated conversation that restarts the host, and waits until the others have ended.
     alone: Option<DrawnSequence>,
     /// The number of the next play.
-    plays: u64,
+    pub(super) plays: u64,
     /// The findings that wait to be examined, and the one that is being examined.
-    waiting: VecDeque<FindingCandidate>,
-    under_examination: Option<FindingCandidate>,
+    pub(super) waiting: VecDeque<FindingCandidate>,
+    pub(super) under_examination: Option<FindingCandidate>,
     /// The identities of the findings that wait or are being examined. The value is the number of further times
     /// that the finding occurred.
     pending: BTreeMap<String, u64>,
@@ -86,7 +83,7 @@ pub(super) struct FuzzHunt<'a> {
     /// The findings that the text permits, each with the legal variant that shows the behaviour.
     pub(super) permitted: BTreeMap<String, &'static str>,
     /// The conversations that ended last, each with the time of its end.
-    recent: VecDeque<(Instant, DrawnSequence)>,
+    pub(super) recent: VecDeque<(Instant, DrawnSequence)>,
     /// The first conversations whose expectations the reference host without faults does not meet, and the
     /// reasons.
     pub(super) odd: Vec<String>,
@@ -111,11 +108,11 @@ struct UnderWay {
 
 /// A conversation that was played.
 pub(super) struct PlayedSequence {
-    number: u64,
-    sequence: DrawnSequence,
-    played: Option<PlayedDraft>,
-    gauge: AnswerGauge,
-    hurried: bool,
+    pub(super) number: u64,
+    pub(super) sequence: DrawnSequence,
+    pub(super) played: Option<PlayedDraft>,
+    pub(super) gauge: AnswerGauge,
+    pub(super) hurried: bool,
 }
 
 impl<'a> FuzzHunt<'a> {
@@ -132,7 +129,7 @@ impl<'a> FuzzHunt<'a> {
             _ => None,
         };
         let offers = &target.look.header.offers;
-        let timeout = Duration::from_millis(target.look.header.limit_ms);
+        let timeout = target.limit();
         let watch = HostWatch::new(remote, offers, timeout, true, interrupts());
         FuzzHunt {
             fuzz,
@@ -171,6 +168,7 @@ impl<'a> FuzzHunt<'a> {
         let mut interrupted = interrupts();
         let mut stopping = None;
         self.watch.ready().await;
+        self.watch.probe_sessions().await;
         loop {
             let left = stopping.and(stop_at).map(|at| at.saturating_duration_since(Instant::now()));
             self.examine_next(&mut examining, stopping, left);
@@ -226,10 +224,12 @@ impl<'a> FuzzHunt<'a> {
             }
             if let Some(reason) = self.watch.gone().map(str::to_owned) {
                 self.save()?;
-                return Err(CommandStop::unreachable(format!(
-                    "{} (hint: `--restart-command` lets a campaign go on)",
-                    reason.trim_start_matches("not played: ")
-                )));
+                let reason = reason.trim_start_matches("not played: ");
+                let hint = match reason.contains("(hint: ") {
+                    true => "",
+                    false => " (hint: `--restart-command` lets a campaign go on)",
+                };
+                return Err(CommandStop::unreachable(format!("{reason}{hint}")));
             }
             if self.fuzz.stop_at_first && self.campaign.failures().next().is_some() {
                 stopping = stopping.or(Some(CommandExit::Ok));
@@ -263,6 +263,7 @@ impl<'a> FuzzHunt<'a> {
 
     /// Ends a campaign when its time budget is used up, and records the findings that it had no time to examine.
     pub(super) fn cut_short(&mut self) -> CommandExit {
+        self.set_aside();
         let left = self.under_examination.take().into_iter().chain(self.waiting.drain(..));
         self.campaign
             .unexamined
@@ -340,12 +341,12 @@ impl<'a> FuzzHunt<'a> {
         (hurries && limit < self.timeout).then_some(limit)
     }
 
-    fn landed(&mut self, played: &PlayedSequence) {
+    pub(super) fn landed(&mut self, played: &PlayedSequence) {
         self.under_way.retain(|it| it.number != played.number);
     }
 
     /// Records the result of a conversation.
-    fn played(&mut self, played: PlayedSequence) {
+    pub(super) fn played(&mut self, played: PlayedSequence) {
         self.landed(&played);
         let PlayedSequence { sequence, played, gauge, hurried, .. } = played;
         self.campaign.sequences += 1;
@@ -409,6 +410,22 @@ impl<'a> FuzzHunt<'a> {
         }
         self.pending.insert(finding.key.clone(), 1);
         self.waiting.push_back(candidate);
+        self.set_aside();
+    }
+
+    /// Takes the findings out of the queue whose cause is familiar. A host in this process is examined quickly, so
+    /// each of its findings is examined.
+    fn set_aside(&mut self) {
+        if self.target.is_embedded() {
+            return;
+        }
+        let familiar = |it: &FindingCandidate| self.campaign.is_familiar(&it.finding);
+        let (aside, waiting): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(familiar);
+        self.waiting = waiting.into();
+        for FindingCandidate { finding, seed, .. } in aside {
+            self.pending.remove(&finding.key);
+            self.campaign.add_form(finding, seed);
+        }
     }
 
     fn examine_next(
@@ -428,7 +445,7 @@ impl<'a> FuzzHunt<'a> {
             let target = Arc::clone(&self.target);
             let small = (!self.fuzz.no_shrink).then(|| self.shrinks_for(&candidate, left));
             let is_foreign = self.target.is_foreign;
-            let quick = is_foreign.then(|| candidate.without_waits(&self.campaign.unmet)).flatten();
+            let quick = is_foreign.then(|| candidate.shorter(&self.campaign.unmet)).flatten();
             self.under_examination = Some(candidate.clone());
             examining.spawn(async move {
                 let examined = examine(target, &candidate, quick, small).await;
@@ -471,6 +488,16 @@ impl<'a> FuzzHunt<'a> {
         examined: ExaminationResult,
     ) -> Result<(), CommandStop> {
         self.under_examination = None;
+        let kept = self.keep_examined(candidate, examined);
+        self.set_aside();
+        kept
+    }
+
+    fn keep_examined(
+        &mut self,
+        candidate: FindingCandidate,
+        examined: ExaminationResult,
+    ) -> Result<(), CommandStop> {
         let FindingCandidate { draft, seed, finding, .. } = candidate;
         let times = self.pending.remove(&finding.key).unwrap_or(1);
         match examined {
@@ -516,7 +543,11 @@ impl<'a> FuzzHunt<'a> {
     }
 
     /// Keeps a finding with its scenario.
-    fn keep(&mut self, mut draft: ScenarioDraft, found: FindingBucket) -> Result<(), CommandStop> {
+    pub(super) fn keep(
+        &mut self,
+        mut draft: ScenarioDraft,
+        found: FindingBucket,
+    ) -> Result<(), CommandStop> {
         let FindingBucket { finding, seed, times, again, order, .. } = &found;
         self.campaign.forget_flaky(finding);
         let number = self.campaign.buckets.len() + 1;
@@ -556,126 +587,12 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Describes the outage of the host after a conversation, if there was one. Checks the host only if a
-    /// connection was closed or the conversation has findings.
-    async fn outage(&mut self, played: &PlayedSequence) -> Option<String> {
-        let verdict = played.played.as_ref().map(|played| &played.verdict);
-        let shook = verdict.is_some_and(|verdict| verdict.shook_hands);
-        let cut = verdict.is_some_and(|verdict| verdict.cut);
-        let found = played.played.as_ref().is_some_and(|played| !played.found.is_empty());
-        self.watch.saw(shook);
-        let restarts = Self::restarted(played);
-        if self.watch.is_cut() && restarts {
-            self.watch.open_sentinel();
-            self.watch.ready().await;
-        }
-        let well = shook && !cut && !found && (restarts || !self.watch.is_cut());
-        if well { None } else { self.watch.trouble(cut && !restarts).await }
-    }
-
-    /// Waits for all conversations that are being played. Findings under examination are examined again later.
-    async fn drained(
-        &mut self,
-        first: PlayedSequence,
-        playing: &mut JoinSet<PlayedSequence>,
-        examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>,
-    ) -> Vec<DrawnSequence> {
-        let mut struck = vec![first];
-        while let Some(played) = playing.join_next().await {
-            struck.extend(played.ok());
-        }
-        // Examinations replay findings on the host that ended, so their results are not used.
-        while let Some(examined) = examining.join_next().await {
-            self.waiting.extend(examined.ok().map(|(candidate, _)| candidate));
-        }
-        self.under_examination = None;
-        struck.sort_by_key(|played| played.number);
-        struck.iter().for_each(|played| self.landed(played));
-        struck.into_iter().map(|played| played.sequence).collect()
-    }
-
-    /// Restarts the host after an outage, and determines which of these conversations causes the outage.
-    async fn after_outage(
-        &mut self,
-        what: &str,
-        struck: Vec<DrawnSequence>,
-    ) -> Result<(), CommandStop> {
-        self.context.error(&format!(
-            "{what}; the conversations that were being played are played again, each alone\n"
-        ));
-        if !self.watch.recovered(what).await {
-            return Ok(());
-        }
-        let recent = std::mem::take(&mut self.recent).into_iter().map(|(_, sequence)| sequence);
-        let recent: Vec<DrawnSequence> =
-            recent.filter(|it| struck.iter().all(|other| other.seed != it.seed)).collect();
-        let TrialResults { held, ended } = trials(self, &struck, &recent).await;
-        if ended.is_empty() && self.watch.gone().is_none() {
-            self.context.error(&format!(
-                "note: {what} when {} conversations were played, and outlived each of them when it \
-                 was played again alone\n",
-                struck.len()
-            ));
-        }
-        for (played, what) in ended {
-            let weight =
-                RequirementLedger::look_up(OUTLIVES).map_or(Weight::Essential, |rule| rule.weight);
-            let message = format!("{what} when this was played alone on a fresh host, twice");
-            let finding = FuzzFinding::of(OUTLIVES, weight, "", &message);
-            let PlayedSequence { sequence, .. } = played;
-            self.campaign.sequences += 1;
-            if !self.known.has(&finding) && !self.campaign.is_known(&finding) {
-                let draft = ScenarioDraft { title: finding.statement(), ..sequence.draft };
-                let found = FindingBucket {
-                    scenario: draft.id.clone(),
-                    finding,
-                    seed: sequence.seed,
-                    times: 1,
-                    again: (2, 2),
-                    flaky: false,
-                    also: Vec::new(),
-                    order: String::new(),
-                };
-                self.keep(draft, found)?;
-            }
-        }
-        held.into_iter().for_each(|played| self.played(played));
-        Ok(())
-    }
-
     pub(super) fn save(&self) -> Result<(), CommandStop> {
         self.folder.save(&self.campaign)
     }
 }
 
 /// Returns whether a conversation restarts the host.
-fn restarts(draft: &ScenarioDraft) -> bool {
+pub(super) fn restarts(draft: &ScenarioDraft) -> bool {
     draft.steps.iter().any(|step| step.get("restart").is_some())
-}
-
-impl LonePlayer for FuzzHunt<'_> {
-    type Suspect = DrawnSequence;
-    type Played = PlayedSequence;
-
-    fn watch(&mut self) -> &mut HostWatch {
-        &mut self.watch
-    }
-
-    async fn play_alone(&mut self, suspect: &DrawnSequence) -> Option<PlayedSequence> {
-        let (number, gauge) = (self.plays, AnswerGauge::default());
-        self.plays += 1;
-        let name = format!("{}#{number}", suspect.draft.id);
-        let played = self.target.play(&suspect.draft, name, None, &gauge).await;
-        Some(PlayedSequence { number, sequence: suspect.clone(), played, gauge, hurried: false })
-    }
-
-    fn restarted(played: &PlayedSequence) -> bool {
-        restarts(&played.sequence.draft)
-    }
-
-    fn took(played: &PlayedSequence) -> Duration {
-        played.played.as_ref().map(|played| played.verdict.took).unwrap_or_default()
-    }
-
-    fn void(&mut self, _: &PlayedSequence, _: &str) {}
 }

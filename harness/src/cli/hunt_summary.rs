@@ -6,9 +6,12 @@
 
 use std::fmt::Write as _;
 
-use crate::arb::campaign::{FindingBucket, FuzzCampaign, UnexaminedFinding};
+use crate::arb::campaign::{FindingBucket, FurtherForm, FuzzCampaign, UnexaminedFinding};
 
 use super::hunt::{FuzzHunt, STALE};
+
+/// The number of further forms of a cause that are listed.
+const SHOWN_FORMS: usize = 5;
 
 impl FuzzHunt<'_> {
     pub(super) fn progress(&self) -> String {
@@ -49,6 +52,7 @@ impl FuzzHunt<'_> {
             let _ = writeln!(out, "    permitted, as the legal variant `{variant}` shows: {key}");
         }
         for cause in self.campaign.causes() {
+            let first = cause.first().map(|bucket| bucket.finding.cause());
             for (place, bucket) in cause.into_iter().enumerate() {
                 let FindingBucket { finding, scenario, times, order, .. } = bucket;
                 // Findings with the same cause are indented below the first one.
@@ -67,18 +71,34 @@ impl FuzzHunt<'_> {
                     let _ = writeln!(out, "{indent}    {order}");
                 }
             }
+            let same = |form: &&FurtherForm| Some(form.finding.cause()) == first;
+            let forms: Vec<&FurtherForm> = self.campaign.forms.iter().filter(same).collect();
+            for FurtherForm { finding, seed, times } in forms.iter().take(SHOWN_FORMS) {
+                let _ = writeln!(
+                    out,
+                    "        most likely the same defect, not examined: {}: {}\n            --sequence-seed {seed:016x}, found {times} times",
+                    finding.rule, finding.message
+                );
+            }
+            if forms.len() > SHOWN_FORMS {
+                let more = forms.len() - SHOWN_FORMS;
+                let _ = writeln!(out, "        and {more} further forms of it, not examined");
+            }
         }
-        for bucket in self.campaign.buckets.iter().filter(|bucket| bucket.flaky) {
-            let FindingBucket { finding, times, again, seed, .. } = bucket;
-            let _ = writeln!(
-                out,
-                "    flaky {} (it would be {}): {}\n        --sequence-seed {seed:016x}, found {times} times, occurred again in {} of {} repetitions",
-                finding.rule,
-                finding.weight.broken().word(),
-                finding.message,
-                again.0,
-                again.1
-            );
+        for cause in self.campaign.flaky_causes() {
+            for (place, bucket) in cause.into_iter().enumerate() {
+                let FindingBucket { finding, times, again, seed, .. } = bucket;
+                let would_be = format!("(it would be {})", finding.weight.broken().word());
+                let (indent, verdict) = match place {
+                    0 => ("    ", format!("flaky {} {would_be}", finding.rule)),
+                    _ => ("        ", format!("most likely the same defect: {}", finding.rule)),
+                };
+                let _ = writeln!(
+                    out,
+                    "{indent}{verdict}: {}\n{indent}    --sequence-seed {seed:016x}, found {times} times, occurred again in {} of {} repetitions",
+                    finding.message, again.0, again.1
+                );
+            }
         }
         for UnexaminedFinding { finding, seed } in &self.campaign.unexamined {
             let _ = writeln!(

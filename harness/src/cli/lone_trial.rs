@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::run::sentinel::SentinelConnection;
+use crate::run::sentinel::{HostProbe, SentinelConnection};
 
 use super::target::RemoteHost;
 
@@ -35,6 +35,8 @@ pub(super) struct HostWatch {
     remote: Option<Arc<RemoteHost>>,
     offers: Vec<String>,
     limit: Duration,
+    /// The request that the host has to answer to count as running.
+    probe: HostProbe,
     /// Whether the host answered the first look.
     answered: bool,
     /// Whether the host has completed a handshake since the first look.
@@ -62,6 +64,7 @@ impl HostWatch {
             remote,
             offers: offers.to_vec(),
             limit,
+            probe: HostProbe::default(),
             answered,
             shook: false,
             stopped,
@@ -96,6 +99,13 @@ impl HostWatch {
             remote.map(|remote| SentinelConnection::open(remote.endpoint.clone(), &self.offers));
     }
 
+    /// From now on, a host that lists its sessions now counts as hung if it does not list them any more.
+    pub(super) async fn probe_sessions(&mut self) {
+        if let Some(remote) = &self.remote {
+            self.probe = remote.probe(&self.offers, self.limit).await;
+        }
+    }
+
     /// Waits until the sentinel has completed its handshake. A close before the handshake proves nothing about
     /// the host.
     pub(super) async fn ready(&self) {
@@ -118,7 +128,8 @@ impl HostWatch {
         if *self.stopped.borrow() || self.gone.is_some() || !shook {
             return None;
         }
-        let trouble = self.unless_stopped(remote.trouble(&self.offers, self.limit)).await?;
+        let trouble =
+            self.unless_stopped(remote.trouble(&self.offers, self.probe, self.limit)).await?;
         if trouble.is_none() && dropped {
             // Connections that were closed together are not noticed at the same moment.
             tokio::time::sleep(TOGETHER).await;
@@ -161,7 +172,8 @@ impl HostWatch {
             return false;
         }
         let Some(remote) = self.remote.clone() else { return false };
-        let recovered = self.unless_stopped(remote.recover(&self.offers, self.limit)).await;
+        let recovered =
+            self.unless_stopped(remote.recover(&self.offers, self.probe, self.limit)).await;
         match recovered.unwrap_or_else(|| Err("the run was ended".to_owned())) {
             Ok(()) => {
                 self.open_sentinel();
@@ -180,7 +192,10 @@ impl HostWatch {
         let idle = (took + took / 4 + GRACE).min(MAX_IDLE);
         self.unless_stopped(tokio::time::sleep(idle)).await;
         let Some(remote) = self.remote.clone() else { return false };
-        let trouble = self.unless_stopped(remote.trouble(&self.offers, self.limit)).await.flatten();
+        let trouble = self
+            .unless_stopped(remote.trouble(&self.offers, self.probe, self.limit))
+            .await
+            .flatten();
         if let Some(what) = &trouble {
             let reason = format!(
                 "not played: the host {what} by itself, within {idle:.1?} of its start, without being used"

@@ -35,6 +35,7 @@ mod fuzz;
 mod fuzz_target;
 mod hunt;
 mod hunt_draw;
+mod hunt_outage;
 mod hunt_summary;
 mod hunt_time;
 mod interrupt;

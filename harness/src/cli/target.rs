@@ -19,7 +19,7 @@ use crate::run::plan::{self, PlannedScenario};
 use crate::run::play::{ScenarioPlay, ScenarioVerdict};
 use crate::run::probe::make_settings;
 use crate::run::profile::AgentProfile;
-use crate::run::sentinel::answers;
+use crate::run::sentinel::{HostProbe, answers};
 use crate::run::settings::HostSetting;
 use crate::run::sim;
 use crate::run::suite::SuiteEntry;
@@ -218,10 +218,15 @@ impl RemoteHost {
     }
 
     /// Returns why the host counts as ended or hung, as a predicate of "the host"; `None` if the host answers.
-    pub(super) async fn trouble(&self, offers: &[String], limit: Duration) -> Option<String> {
+    pub(super) async fn trouble(
+        &self,
+        offers: &[String],
+        probe: HostProbe,
+        limit: Duration,
+    ) -> Option<String> {
         let mut said = String::new();
         for _ in 0..TRIES {
-            match answers(&self.endpoint, offers, limit * ANSWERING).await {
+            match answers(&self.endpoint, offers, probe, limit * ANSWERING).await {
                 Ok(()) => return None,
                 Err(reason) => said = reason,
             }
@@ -236,17 +241,29 @@ impl RemoteHost {
         Some(format!("does not answer ({said})"))
     }
 
+    /// Returns the most thorough probe that the host answers now.
+    pub(super) async fn probe(&self, offers: &[String], limit: Duration) -> HostProbe {
+        let list = HostProbe::SessionList;
+        let lists = answers(&self.endpoint, offers, list, limit * ANSWERING).await.is_ok();
+        if lists { list } else { HostProbe::Handshake }
+    }
+
     /// Recovers a host that does not answer: restarts the host if possible, or else waits for it.
     ///
     /// # Errors
     /// Returns the reason why the host did not come back.
-    pub(super) async fn recover(&self, offers: &[String], limit: Duration) -> Result<(), String> {
+    pub(super) async fn recover(
+        &self,
+        offers: &[String],
+        probe: HostProbe,
+        limit: Duration,
+    ) -> Result<(), String> {
         if self.restarts() {
             return self.again(false).await;
         }
         let (answering, returning) = (limit * ANSWERING, limit * RETURNING);
         let returned = async {
-            while answers(&self.endpoint, offers, answering).await.is_err() {
+            while answers(&self.endpoint, offers, probe, answering).await.is_err() {
                 sleep(POLL).await;
             }
         };

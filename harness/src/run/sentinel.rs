@@ -15,10 +15,11 @@ use tokio::time::timeout;
 
 use crate::edge::VersionEdge;
 use crate::peer::guise::ClientGuise;
+use crate::transcript::SeenFrame;
 use crate::transport::link::{LinkEndpoint, LinkEvent, TransportLink};
 use crate::wire::channel::ROOT;
 use crate::wire::frame::Frame;
-use crate::wire::json::json;
+use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 use crate::wire::version::Version;
 
@@ -77,22 +78,46 @@ impl Drop for SentinelConnection {
     }
 }
 
-/// Checks that the host answers an `initialize` in any way: with a result, an error, an HTTP refusal or a
-/// closing handshake.
+/// The request that a host has to answer to count as running.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum HostProbe {
+    /// `initialize`.
+    #[default]
+    Handshake,
+    /// `initialize` and then `listSessions`. A host can complete handshakes although its agents hang.
+    SessionList,
+}
+
+/// Checks that the host answers in any way: with a result, an error, an HTTP refusal or a closing handshake.
 ///
 /// # Errors
 /// Returns what happened instead if the host did not answer within `limit`.
 pub async fn answers(
     endpoint: &LinkEndpoint,
     offers: &[String],
+    probe: HostProbe,
     limit: Duration,
 ) -> Result<(), String> {
     let mut link = TransportLink::connect(endpoint, &ClientGuise::default());
     let greeting = greeting(offers, VISITOR);
+    let list = request(offers, LIST_ID, "listSessions", json!({"channel": ROOT}));
+    let mut open = "initialize";
     let answer = async {
         loop {
             match link.next().await {
                 LinkEvent::Opened => link.send(&greeting),
+                LinkEvent::Frame(frame) if probe == HostProbe::SessionList => {
+                    let seen = SeenFrame::new(frame);
+                    let Some(message) = seen.message() else { continue };
+                    let id = message.id().and_then(Value::as_u64);
+                    if id == Some(LIST_ID) || message.error_code().is_some() {
+                        return Ok(());
+                    }
+                    if id == Some(GREETING_ID) {
+                        open = "listSessions";
+                        link.send(&list);
+                    }
+                }
                 LinkEvent::Frame(_) | LinkEvent::Refused(_) => return Ok(()),
                 LinkEvent::Ended { code: Some(_), .. } => return Ok(()),
                 LinkEvent::Ended { code: None, reason } => return Err(reason),
@@ -101,16 +126,24 @@ pub async fn answers(
     };
     let answer = timeout(limit, answer).await;
     link.close(Duration::from_millis(100)).await;
-    answer.unwrap_or_else(|_| Err(format!("it does not answer `initialize` within {limit:?}")))
+    answer.unwrap_or_else(|_| Err(format!("it does not answer `{open}` within {limit:?}")))
 }
+
+/// The ids of the requests of a probe.
+const GREETING_ID: u64 = 1;
+const LIST_ID: u64 = 2;
 
 /// Returns an `initialize` request. A host may close an older connection of the same client, so each connection
 /// has a separate client id.
 fn greeting(offers: &[String], client: &str) -> Frame {
     let params = json!({"channel": ROOT, "protocolVersions": offers, "clientId": client});
+    request(offers, GREETING_ID, "initialize", params)
+}
+
+fn request(offers: &[String], id: u64, method: &str, params: Value) -> Frame {
     let version = match offers {
         [only] => only.parse().unwrap_or(Version::V1_0),
         _ => Version::V1_0,
     };
-    VersionEdge::new(version, "").lower_message(Message::request(1, "initialize", params)).frame()
+    VersionEdge::new(version, "").lower_message(Message::request(id, method, params)).frame()
 }

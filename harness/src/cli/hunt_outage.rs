@@ -1,0 +1,142 @@
+//! Handles the outages of a host during a campaign, and charges each to the conversation that causes it again alone.
+//!
+//! Knows: the conversations that were being played. Never knows: how a host is probed and restarted.
+//!
+//! Start at [`FuzzHunt::outage`].
+
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use crate::arb::campaign::FindingBucket;
+use crate::arb::draft::ScenarioDraft;
+use crate::arb::finding::FuzzFinding;
+use crate::arb::gauge::AnswerGauge;
+use crate::arb::generate::DrawnSequence;
+use crate::ledger::RequirementLedger;
+use crate::report::outage::OUTLIVES;
+use crate::run::failure::FailureKind;
+use crate::verdict::Weight;
+
+use super::examine::{ExaminationResult, FindingCandidate};
+use super::exit::CommandStop;
+use super::hunt::{FuzzHunt, PlayedSequence, restarts};
+use super::lone_trial::{HostWatch, LonePlayer, TrialResults, trials};
+
+impl FuzzHunt<'_> {
+    /// Describes the outage of the host after a conversation, if there was one. Checks the host only if a
+    /// connection was closed, a message did not come, or the conversation has findings.
+    pub(super) async fn outage(&mut self, played: &PlayedSequence) -> Option<String> {
+        let verdict = played.played.as_ref().map(|played| &played.verdict);
+        let shook = verdict.is_some_and(|verdict| verdict.shook_hands);
+        let cut = verdict.is_some_and(|verdict| verdict.cut);
+        let failure = verdict.and_then(|verdict| verdict.failure.as_ref());
+        let silent = failure.is_some_and(|failure| failure.kind == FailureKind::Silence);
+        let found = played.played.as_ref().is_some_and(|played| !played.found.is_empty());
+        self.watch.saw(shook);
+        let restarts = Self::restarted(played);
+        if self.watch.is_cut() && restarts {
+            self.watch.open_sentinel();
+            self.watch.ready().await;
+        }
+        let well = shook && !cut && !found && !silent && (restarts || !self.watch.is_cut());
+        if well { None } else { self.watch.trouble(cut && !restarts).await }
+    }
+
+    /// Waits for all conversations that are being played. Findings under examination are examined again later.
+    pub(super) async fn drained(
+        &mut self,
+        first: PlayedSequence,
+        playing: &mut JoinSet<PlayedSequence>,
+        examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>,
+    ) -> Vec<DrawnSequence> {
+        let mut struck = vec![first];
+        while let Some(played) = playing.join_next().await {
+            struck.extend(played.ok());
+        }
+        // Examinations replay findings on the host that ended, so their results are not used.
+        while let Some(examined) = examining.join_next().await {
+            self.waiting.extend(examined.ok().map(|(candidate, _)| candidate));
+        }
+        self.under_examination = None;
+        struck.sort_by_key(|played| played.number);
+        struck.iter().for_each(|played| self.landed(played));
+        struck.into_iter().map(|played| played.sequence).collect()
+    }
+
+    /// Restarts the host after an outage, and determines which of these conversations causes the outage.
+    pub(super) async fn after_outage(
+        &mut self,
+        what: &str,
+        struck: Vec<DrawnSequence>,
+    ) -> Result<(), CommandStop> {
+        self.context.error(&format!(
+            "{what}; the conversations that were being played are played again, each alone\n"
+        ));
+        if !self.watch.recovered(what).await {
+            return Ok(());
+        }
+        let recent = std::mem::take(&mut self.recent).into_iter().map(|(_, sequence)| sequence);
+        let recent: Vec<DrawnSequence> =
+            recent.filter(|it| struck.iter().all(|other| other.seed != it.seed)).collect();
+        let TrialResults { held, ended } = trials(self, &struck, &recent).await;
+        if ended.is_empty() && self.watch.gone().is_none() {
+            self.context.error(&format!(
+                "note: {what} when {} conversations were played, and outlived each of them when it \
+                 was played again alone\n",
+                struck.len()
+            ));
+        }
+        for (played, what) in ended {
+            let weight =
+                RequirementLedger::look_up(OUTLIVES).map_or(Weight::Essential, |rule| rule.weight);
+            let message = format!("{what} when this was played alone on a fresh host, twice");
+            let finding = FuzzFinding::of(OUTLIVES, weight, "", &message);
+            let PlayedSequence { sequence, .. } = played;
+            self.campaign.sequences += 1;
+            if !self.known.has(&finding) && !self.campaign.is_known(&finding) {
+                let draft = ScenarioDraft { title: finding.statement(), ..sequence.draft };
+                let found = FindingBucket {
+                    scenario: draft.id.clone(),
+                    finding,
+                    seed: sequence.seed,
+                    times: 1,
+                    again: (2, 2),
+                    flaky: false,
+                    also: Vec::new(),
+                    order: String::new(),
+                };
+                self.keep(draft, found)?;
+            }
+        }
+        held.into_iter().for_each(|played| self.played(played));
+        Ok(())
+    }
+}
+
+impl LonePlayer for FuzzHunt<'_> {
+    type Suspect = DrawnSequence;
+    type Played = PlayedSequence;
+
+    fn watch(&mut self) -> &mut HostWatch {
+        &mut self.watch
+    }
+
+    async fn play_alone(&mut self, suspect: &DrawnSequence) -> Option<PlayedSequence> {
+        let (number, gauge) = (self.plays, AnswerGauge::default());
+        self.plays += 1;
+        let name = format!("{}#{number}", suspect.draft.id);
+        let played = self.target.play(&suspect.draft, name, None, &gauge).await;
+        Some(PlayedSequence { number, sequence: suspect.clone(), played, gauge, hurried: false })
+    }
+
+    fn restarted(played: &PlayedSequence) -> bool {
+        restarts(&played.sequence.draft)
+    }
+
+    fn took(played: &PlayedSequence) -> Duration {
+        played.played.as_ref().map(|played| played.verdict.took).unwrap_or_default()
+    }
+
+    fn void(&mut self, _: &PlayedSequence, _: &str) {}
+}
