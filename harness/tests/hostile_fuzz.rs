@@ -278,7 +278,7 @@ fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     let mut host = start(serve(8));
     assert!(listens());
     let again =
-        format!("kill $(cat {pid}) 2>/dev/null; sleep 0.2; sh -c '{}' & sleep 1", serve(30));
+        format!("kill $(cat {pid}) 2>/dev/null; sleep 0.2; sh -c '{}' & sleep 1", serve(10));
     let most = (before.sequences + 30).to_string();
     let args = ["--url", &url, "--restart-command", &again, "--sequences", &most, "--time", "40s"];
     let (code, said) = fuzz(&out, &args);

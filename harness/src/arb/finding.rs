@@ -50,10 +50,15 @@ impl FuzzFinding {
 
     /// Returns the probable common cause of the findings of one defect: the first parts of the rule, and the
     /// message without any name or value. For example, a host that accepts actions which only hosts may
-    /// dispatch accepts each of them; this gives many findings of one cause. The identity is finer, because two
-    /// defects may have one cause by chance.
+    /// dispatch accepts each of them; this gives many findings of one cause. The cause of a frame with a wrong
+    /// form is the part of the frame, because a host that passes on malformed actions does so with every member
+    /// of every action. The identity is finer, because two defects may have one cause by chance.
     pub fn cause(&self) -> String {
-        format!("{} | {}", family(&self.rule), without_names(&self.message))
+        let message = match part_of_frame(&self.message) {
+            Some(part) if self.rule.starts_with(SHAPES) => part,
+            _ => without_names(&self.message),
+        };
+        format!("{} | {message}", family(&self.rule))
     }
 
     /// Returns whether an always-on check reported the finding.
@@ -68,6 +73,18 @@ impl FuzzFinding {
         let stated = || RequirementLedger::look_up(&self.rule).map(|it| it.statement.to_owned());
         check.or_else(stated).unwrap_or_else(|| self.message.clone())
     }
+}
+
+/// The beginning of the rules about the form of frames.
+const SHAPES: &str = "shape.";
+/// The number of members that name a part of a frame, such as `params.action`.
+const PART: usize = 2;
+
+/// Returns the part of a frame that a message about its form names.
+fn part_of_frame(message: &str) -> Option<String> {
+    let (_, place) = message.split_once(" at `")?;
+    let (place, _) = place.split_once('`')?;
+    Some(place.split('.').take(PART).collect::<Vec<_>>().join("."))
 }
 
 /// Returns a message without quoted texts and without numbers.
@@ -138,4 +155,23 @@ const BY_CHANCE: [&str; 3] =
 /// Returns whether a finding may occur by chance.
 fn by_chance(finding: &crate::verdict::Finding) -> bool {
     BY_CHANCE.contains(&finding.check) && finding.weight == Weight::Note
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn malformed_actions_have_one_cause_and_other_frames_have_others() {
+        let cause =
+            |message: &str| FuzzFinding::of("shape.host", Weight::Must, "", message).cause();
+        let kind =
+            cause("expected one of `steering`, `queued` at `params.action.kind`, found nothing");
+        let title = cause("expected a string at `params.action.title`, found number `5`");
+        let error = cause("expected an object with `resources` at `error.data`, found nothing");
+        assert_eq!(kind, title);
+        assert_ne!(kind, error);
+        let frame = cause("expected one JSON-RPC 2.0 message, found a batch of 2");
+        assert!(frame != kind && frame != error);
+    }
 }

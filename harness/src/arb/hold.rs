@@ -247,6 +247,11 @@ fn claim_of(step: &Value) -> Option<&'static ExpectationClaim> {
     CLAIMS.iter().find(fits)
 }
 
+/// Returns whether a restart of the host before a step does not change what the step claims.
+pub fn holds_across_restart(step: &Value) -> bool {
+    claim_of(step).is_some_and(|claim| claim.rests != OnBefore)
+}
+
 /// Adapts a draft to a host other than the reference host. `unmet` lists the expectations that this host does
 /// not meet.
 pub fn fit(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {

@@ -16,19 +16,14 @@ pub const MAX_TRIES: usize = 600;
 /// The maximum number of steps for which every pair is tried.
 const PAIRED: usize = 14;
 
-/// The members of a step that state its outcome.
-const ENDS: [&str; 10] = [
-    "accept", "refused", "reject", "ignored", "none", "closed", "error", "result", "snapshot",
-    "replay",
-];
 /// The steps that only wait, so that later steps come after the awaited events.
 const LETS_COME: [&str; 6] = ["expect", "await", "answer", "disk", "barrier", "rest"];
 
 /// A test whether a draft still shows the finding.
 pub trait DraftTrial {
-    /// Returns whether premises have to stay: the outcomes of steps, and the waits for their effects. If
-    /// premises could change, a shrunk draft could report a host that behaved differently, and legally, in an
-    /// earlier step.
+    /// Returns whether premises have to stay: the outcomes of steps, the waits for their effects, and the values
+    /// that the steps send. If premises could change, a shrunk draft could report a host that behaved differently,
+    /// and legally, in an earlier step, or a claim whose own message is not what its requirement is about.
     fn keeps_premises(&self) -> bool {
         false
     }
@@ -132,14 +127,14 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
         }
     }
 
-    /// Removes optional members of steps, and members of the values that the steps send.
+    /// Removes optional members of steps, and members of the values that the steps send, unless premises have to
+    /// stay.
     async fn members(&mut self) {
+        if self.shows.keeps_premises() {
+            return;
+        }
         for index in 0..self.best.steps.len() {
             for path in paths(self.best.steps.get(index)) {
-                let ends = path.first().is_some_and(|name| ENDS.contains(&name.as_str()));
-                if ends && self.shows.keeps_premises() {
-                    continue;
-                }
                 let mut candidate = self.best.clone();
                 if let Some(step) = candidate.steps.get_mut(index)
                     && remove(step, &path)
@@ -293,4 +288,49 @@ fn rename(step: &mut Value, gone: &str, other: &str) {
         let text = value.as_str()?.replace(&format!("${{{gone}.id}}"), &format!("${{{other}.id}}"));
         (value.as_str() != Some(text.as_str())).then(|| Value::from(text))
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arb::embedded::now;
+    use crate::wire::json::json;
+    use crate::wire::version::Version;
+
+    /// A finding that every draft with a `createSession` shows.
+    struct CreationTrial {
+        keeps: bool,
+    }
+
+    impl DraftTrial for CreationTrial {
+        fn keeps_premises(&self) -> bool {
+            self.keeps
+        }
+
+        async fn shows(&mut self, draft: &ScenarioDraft) -> bool {
+            draft.steps.iter().any(|step| step["request"]["method"] == "createSession")
+        }
+    }
+
+    #[test]
+    fn a_claim_keeps_what_its_message_says() {
+        let request = json!({"request": {
+            "by": "A", "method": "createSession", "params": {"channel": "ahp-session:/x"},
+            "error": {"code": {"$type": "integer"}}, "proves": "session.create.duplicate",
+        }});
+        let ping = json!({"request": {"by": "A", "method": "ping", "result": true}});
+        let draft = ScenarioDraft {
+            id: "fuzz/x".to_owned(),
+            title: "t".to_owned(),
+            since: Version::V1_0,
+            clients: vec!["A".to_owned()],
+            approves: None,
+            needs: Vec::new(),
+            steps: vec![ping, request.clone()],
+        };
+        let small =
+            |keeps: bool| now(shrink(draft.clone(), &mut CreationTrial { keeps }, MAX_TRIES)).steps;
+        assert_eq!(small(true), [request]);
+        assert!(small(false)[0]["request"]["params"].is_null(), "a check needs no members");
+    }
 }

@@ -20,7 +20,7 @@ use crate::arb::liberty::permitting;
 use crate::arb::races::{open_orders, ordered};
 use crate::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
 
-use super::fuzz_target::{FuzzTarget, PlayedDraft};
+use super::fuzz_target::FuzzTarget;
 
 /// The maximum number of times that a finding is played again, and the number of times that it has to
 /// reproduce.
@@ -30,8 +30,12 @@ const NEEDED: u32 = 2;
 /// The limit of a wait while a finding on a host outside of this process is minimised. A case that only fails
 /// with this limit is not used: `run` has to fail on it with its own limit.
 const TRIAL_LIMIT: Duration = Duration::from_secs(3);
-/// The number of plays at the same time for a finding that no play alone shows.
+/// For a finding that no play alone shows: the number of plays at the same time, how many of them follow each
+/// other, and the time between the beginnings of two of them. A host may show the defect while it ends the
+/// sessions of another play.
 const COMPANY: usize = 4;
+const IN_A_ROW: usize = 2;
+const APART: Duration = Duration::from_millis(500);
 /// The number of plays of each order of two frames, and the number of pairs of frames that are tried.
 const ORDERED: u32 = 2;
 const MOST_ORDERS: usize = 2;
@@ -102,8 +106,15 @@ pub(super) async fn examine(
     if let Some(variant) = permitted(&target, draft, finding).await {
         return ExaminationResult::Permitted(variant);
     }
-    let mut shows =
-        OnTarget { target: &target, finding, played: 0, until: None, limit: None, company: false };
+    let mut shows = OnTarget {
+        target: &target,
+        finding,
+        played: 0,
+        until: None,
+        limit: None,
+        company: false,
+        legal: target.honest.found(draft).is_empty(),
+    };
     let (mut again, mut played) = (0, 0);
     let quick = match quick {
         Some(quick) if shows.plays(&quick).await => Some(quick),
@@ -179,6 +190,24 @@ async fn permitted(
     variant.await.ok().flatten()
 }
 
+/// Plays several copies, some of them at the same time. Returns whether one of them shows the finding.
+async fn in_company<P: Future<Output = bool>>(plays: impl Iterator<Item = P>) -> bool {
+    let mut lanes: Vec<Vec<P>> = Vec::new();
+    lanes.resize_with(COMPANY, Vec::new);
+    for (place, play) in plays.enumerate() {
+        lanes[place % COMPANY].push(play);
+    }
+    let lanes = lanes.into_iter().zip(0..).map(|(plays, lane)| async move {
+        let mut shown = false;
+        tokio::time::sleep(APART * lane).await;
+        for play in plays {
+            shown |= play.await;
+        }
+        shown
+    });
+    join_all(lanes).await.into_iter().any(|shown| shown)
+}
+
 /// The trial of the shrinker, which tests in fresh sessions whether a candidate still shows the finding.
 struct OnTarget<'a> {
     target: &'a FuzzTarget,
@@ -191,30 +220,40 @@ struct OnTarget<'a> {
     /// Whether a trial plays the conversation several times at once. Some defects show only while the host serves
     /// others.
     company: bool,
+    /// Whether the reference host meets every expectation of the conversation. With another interleaving of the
+    /// clients, it need not.
+    legal: bool,
 }
 
 impl OnTarget<'_> {
     async fn plays(&mut self, draft: &ScenarioDraft) -> bool {
         self.played += 1;
-        let play = |number: usize| {
-            let name = format!("{}#again-{}-{number}", draft.id, self.played);
-            let (target, limit) = (self.target, self.limit);
-            async move { target.play(draft, name, limit, &AnswerGauge::default()).await }
+        let (target, limit, played, key) =
+            (self.target, self.limit, self.played, self.finding.key.as_str());
+        let play = |copy: usize| {
+            let name = format!("{}#again-{played}-{copy}", draft.id);
+            async move {
+                let played = target.play(draft, name, limit, &AnswerGauge::default()).await;
+                played.is_some_and(|it| it.found.iter().any(|found| found.key == key))
+            }
         };
-        let shows = |played: Option<PlayedDraft>| {
-            played.is_some_and(|it| it.found.iter().any(|found| found.key == self.finding.key))
-        };
-        let copies = if self.company { COMPANY } else { 1 };
-        join_all((0..copies).map(play)).await.into_iter().any(shows)
+        match self.company {
+            true => in_company((0..COMPANY * IN_A_ROW).map(play)).await,
+            false => play(0).await,
+        }
     }
 
     /// Returns whether `run` reports the finding for the file of a case. A finding that depends on timing counts
     /// if two of three replays show it, so one replay that does not show it is no proof.
     async fn replays(&self, case: &ScenarioDraft) -> bool {
+        let (target, finding) = (self.target, self.finding);
+        let replay = |copy: usize| async move { target.replays(case, finding, copy).await.is_ok() };
         for _ in 0..NEEDED {
-            let copies = if self.company { COMPANY } else { 1 };
-            let replays = (0..copies).map(|copy| self.target.replays(case, self.finding, copy));
-            if join_all(replays).await.iter().any(Result::is_ok) {
+            let replayed = match self.company {
+                true => in_company((0..COMPANY * IN_A_ROW).map(replay)).await,
+                false => replay(0).await,
+            };
+            if replayed {
                 return true;
             }
         }
@@ -227,7 +266,8 @@ impl OnTarget<'_> {
     async fn order_of(&mut self, case: &ScenarioDraft) -> String {
         if self.company {
             return format!(
-                "it needs several plays at the same time, as with `--repeat {COMPANY} --jobs {COMPANY}`"
+                "it needs several plays at the same time, as with `--repeat {} --jobs {COMPANY}`",
+                COMPANY * IN_A_ROW
             );
         }
         let mut needs = Vec::new();
@@ -267,10 +307,12 @@ impl DraftTrial for OnTarget<'_> {
         if self.keeps_premises() && !is_settled(draft) {
             return false;
         }
-        // If the reference host shows the behaviour as well, the behaviour is no finding. With another
-        // interleaving, the reference host need not meet the premises.
+        // If the reference host shows the behaviour as well, the behaviour is no finding. A claim also needs
+        // premises that a host can meet: one that accepts an action without its required members may be in any
+        // state afterwards.
         let honest: &EmbeddedGround = &self.target.honest;
-        let clean = match self.target.is_foreign {
+        let may_miss = self.target.is_foreign && !(self.legal && self.keeps_premises());
+        let clean = match may_miss {
             true => honest.broken(draft).is_empty(),
             false => self.target.is_honest || honest.found(draft).is_empty(),
         };

@@ -14,6 +14,7 @@ use crate::arb::draft::ScenarioDraft;
 use crate::arb::embedded::EmbeddedGround;
 use crate::arb::finding::{FuzzFinding, findings};
 use crate::arb::gauge::AnswerGauge;
+use crate::arb::hold::holds_across_restart;
 use crate::host::engine::{HostConfig, RefHost};
 use crate::report::event::CaseReport;
 use crate::run::plan::plan;
@@ -89,10 +90,14 @@ impl FuzzTarget {
         let restart = draft.steps.iter().position(|step| step.get("restart").is_some());
         let failed = verdict.failure.as_ref().and_then(|failure| failure.step);
         let lost = restart.zip(failed).is_some_and(|(restart, failed)| failed > restart);
-        let found = match self.is_foreign || lost && !self.is_embedded() {
+        let mut found = match self.is_foreign || lost && !self.is_embedded() {
             true => findings(&draft.steps, &verdict),
             false => self.planted.findings(draft, &verdict),
         };
+        if let Some(restart) = restart.filter(|_| !self.is_foreign && !self.is_embedded()) {
+            let certain = |step: usize| draft.steps.get(step).is_some_and(holds_across_restart);
+            found.retain(|it| it.step.is_none_or(|step| step < restart || certain(step)));
+        }
         PlayedDraft { verdict, found }
     }
 

@@ -5,6 +5,7 @@
 //!
 //! Start at [`FuzzHunt::go`].
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -471,11 +472,16 @@ impl<'a> FuzzHunt<'a> {
         left.map_or(usual, |left| usual.min(left / shares / 2))
     }
 
-    /// Returns the next finding to examine: one with a new cause if there is any, and among these the one with
-    /// the greatest weight.
+    /// Returns the next finding to examine: one of the rule of which the fewest findings were examined, among
+    /// these one with a new cause if there is any, and among these the one with the greatest weight. A rule with
+    /// many findings would otherwise leave no time for the others.
     fn next_candidate(&mut self) -> Option<FindingCandidate> {
-        let rank =
-            |it: &FindingCandidate| (!self.campaign.has_cause_of(&it.finding), it.finding.weight);
+        let rank = |it: &FindingCandidate| {
+            let rule = &it.finding.rule;
+            let examined = self.campaign.buckets.iter().filter(|it| it.finding.rule == *rule);
+            let known = self.campaign.has_cause_of(&it.finding);
+            (Reverse(examined.count()), !known, it.finding.weight)
+        };
         let most = self.waiting.iter().map(rank).max()?;
         let at = self.waiting.iter().position(|it| rank(it) == most)?;
         self.waiting.remove(at)
