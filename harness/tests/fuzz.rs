@@ -39,7 +39,7 @@ const V1: Version = Version::new(1, 0, 0);
 const SOME: u64 = 90;
 /// The number of conversations that the tests play in each version that a run only uses on request.
 const FEWER: u64 = 40;
-/// The number of conversations that begin with one scenario of the suite.
+/// The number of conversations that the tests generate from each scenario.
 const FROM_SUITE: u64 = 20;
 
 fn drawn(version: Version, count: u64) -> impl Iterator<Item = ScenarioDraft> {

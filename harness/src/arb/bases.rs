@@ -7,6 +7,7 @@
 use std::sync::OnceLock;
 
 use crate::run::suite::{CARRIED, CarriedFiles, SuiteEntry};
+use crate::scenario::capability::{self, ABILITIES};
 use crate::scenario::load::{expanded, load};
 use crate::scenario::verbs::VERBS;
 use crate::wire::json::{Value, json};
@@ -22,7 +23,18 @@ pub struct BaseScenario {
     pub steps: Vec<Value>,
 }
 
-/// Returns all scenarios of the suite, about hosts and about agents.
+impl BaseScenario {
+    /// Returns the capabilities of a host, or the abilities of an agent, that the scenario needs.
+    pub fn needs(&self) -> Vec<&'static str> {
+        let known = |need: &String| {
+            let ability = || ABILITIES.iter().find(|name| *name == need).copied();
+            capability::named(need).map(|row| row.name).or_else(ability)
+        };
+        self.entry.scenario.needs.iter().filter_map(known).collect()
+    }
+}
+
+/// Returns every scenario that is embedded in the binary, for hosts and for agents.
 pub fn bases() -> &'static [BaseScenario] {
     static ALL: OnceLock<Vec<BaseScenario>> = OnceLock::new();
     ALL.get_or_init(|| CARRIED.iter().filter_map(|(path, text)| base(path, text)).collect())
@@ -63,7 +75,7 @@ fn spelled_out(step: &Value, agent: &str) -> Option<Value> {
 mod tests {
     use super::*;
 
-    /// Every scenario can be used as a base, in whatever form its file is written.
+    /// Every scenario file becomes a base, including files with fragments or with steps in their short form.
     #[test]
     fn every_scenario_is_read() {
         let files = CARRIED

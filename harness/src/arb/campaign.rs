@@ -74,7 +74,7 @@ pub struct FurtherForm {
     pub finding: FuzzFinding,
     /// The seed of the first conversation with the finding.
     pub seed: u64,
-    /// The number of conversations with the finding.
+    /// The number of conversations that showed the finding.
     pub times: u64,
 }
 

@@ -19,7 +19,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::version::{ProtocolStandard, Version};
 
 use super::draw::rule_of;
-use super::offered::with_needs;
+use super::offered::needs;
 
 /// A scenario whose steps are JSON values: objects with one member, as in a scenario file.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +76,7 @@ impl ScenarioDraft {
         }
         let needed = match self.is_about_agents() {
             true => self.needs.clone(),
-            false => with_needs(&self.needs, &self.steps),
+            false => needs(&self.needs, &self.steps),
         };
         if !needed.is_empty() {
             head.push(("needs", json!(needed)));

@@ -27,7 +27,7 @@ use crate::wire::version::Version;
 use super::draft::{ScenarioDraft, clients_of, members_mut};
 use super::generate::DrawTaste;
 use super::names::BoundNames;
-use super::offered::{HostOffers, with_needs};
+use super::offered::{HostOffers, needs};
 use super::rules;
 use super::stage::{FuzzStage, PassedFrames};
 use super::step_result::{ClientStepResult, came};
@@ -637,7 +637,7 @@ fn scenario(clients: &[String], head: &DrawHead, steps: &[Value]) -> Option<Pars
         "scenario": "fuzz/stage", "title": "A stage", "proves": ["security.no-crash-fuzz"],
         "clients": clients, "steps": steps,
     });
-    let needed = with_needs(&head.needs, steps);
+    let needed = needs(&head.needs, steps);
     if !needed.is_empty() {
         root["needs"] = json!(needed);
     }

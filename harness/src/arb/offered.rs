@@ -72,17 +72,10 @@ const KINDS: &[(ChannelKind, &str)] = &[
     (ChannelKind::ResourceWatch, "resourceWatches"),
 ];
 
-/// Returns the capabilities that these steps need, without duplicates.
-pub fn needs(steps: &[Value]) -> Vec<&'static str> {
-    let mut found: Vec<&str> = steps.iter().flat_map(of_step).collect();
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// Returns the capabilities that a base and the steps after it need, without duplicates.
-pub fn with_needs(base: &[&'static str], steps: &[Value]) -> Vec<&'static str> {
-    let mut found = [base, &needs(steps)].concat();
+/// Returns the capabilities that a conversation needs, without duplicates: those of the scenario that it begins
+/// with, and those of its steps.
+pub fn needs(base: &[&'static str], steps: &[Value]) -> Vec<&'static str> {
+    let mut found: Vec<&str> = base.iter().copied().chain(steps.iter().flat_map(of_step)).collect();
     found.sort_unstable();
     found.dedup();
     found
@@ -139,9 +132,12 @@ mod tests {
             "channel": "${session}", "chat": "${new chat c}", "source": {"kind": "fork"},
         }}});
         let note = json!({"dispatch": {"by": "A", "action": {"type": "annotations/set"}}});
-        assert_eq!(needs(&[note, fork]), ["annotations", "multipleChats", "multipleChats.fork"]);
+        assert_eq!(
+            needs(&[], &[note, fork]),
+            ["annotations", "multipleChats", "multipleChats.fork"]
+        );
         let title = json!({"dispatch": {"by": "A", "action": {"type": "session/titleChanged"}}});
-        assert!(needs(&[title]).is_empty());
+        assert!(needs(&[], &[title]).is_empty());
     }
 
     #[test]

@@ -22,8 +22,8 @@ const LETS_COME: [&str; 6] = ["expect", "await", "answer", "disk", "barrier", "r
 /// A test whether a draft still shows the finding.
 pub trait DraftTrial {
     /// Returns whether premises have to stay: the outcomes of steps, the waits for their effects, and the values
-    /// that the steps send. If premises could change, a shrunk draft could report a host that behaved differently,
-    /// and legally, in an earlier step, or a claim whose own message is not what its requirement is about.
+    /// that the steps send. Otherwise, a shrunk draft could report a host that behaved differently, and legally, in
+    /// an earlier step. It could also send another message than the one that the claim's requirement describes.
     fn keeps_premises(&self) -> bool {
         false
     }

@@ -9,7 +9,6 @@
 //! Start at [`sequence`].
 
 use crate::run::plan::{TargetAbilities, plan, plays_alone};
-use crate::scenario::capability::{self, ABILITIES};
 use crate::wire::version::Version;
 
 use super::act::ActionLogEntry;
@@ -23,7 +22,7 @@ use super::generate::{
 use super::offered::HostOffers;
 use super::step_result::ClientStepResult;
 
-/// The moves that seldom change the outcome of other steps.
+/// Moves after which the later steps of a scenario usually have the same outcome.
 const DISTURBANCES: &[&str] = &["look", "list", "join", "subscribe", "sessions", "line"];
 /// The percentage of steps that a disturbance follows.
 const DISTURBED: usize = 8;
@@ -91,7 +90,7 @@ fn departed(
     let scenario = &base.entry.scenario;
     let mut clients: Vec<&str> = scenario.clients.iter().map(String::as_str).collect();
     clients.push(FURTHER);
-    let head = DrawHead { approves: scenario.approves.clone(), needs: needs(base) };
+    let head = DrawHead { approves: scenario.approves.clone(), needs: base.needs() };
     let mut draw = ConversationDraw::new(version, seed, (taste, offers), &clients, head)?;
     draw.skip_to(NUMBERS);
     let mut told = match departure {
@@ -138,15 +137,6 @@ fn disturbed(draw: &mut ConversationDraw, base: &BaseScenario) -> Vec<ActionLogE
         }
     }
     told
-}
-
-/// Returns the capabilities that a scenario lists.
-fn needs(base: &BaseScenario) -> Vec<&'static str> {
-    let known = |need: &String| {
-        let ability = || ABILITIES.iter().find(|name| *name == need).copied();
-        capability::named(need).map(|row| row.name).or_else(ability)
-    };
-    base.entry.scenario.needs.iter().filter_map(known).collect()
 }
 
 #[cfg(test)]

@@ -78,8 +78,8 @@ pub(super) struct FindingCandidate {
 
 impl FindingCandidate {
     /// Returns a shorter conversation that is likely to show the finding, too. A claim needs no step after its own.
-    /// A check needs none of the expectations in `unmet`, which the host is known not to meet: in a replay, the
-    /// harness would wait for each of them until its time limit. Returns `None` if nothing can be left out.
+    /// An always-on check does not depend on the steps' expectations. For its finding, the expectations in `unmet` are
+    /// left out: the host is known not to meet them, and a replay would wait for each until its time limit. Returns `None` if nothing can be left out.
     pub(super) fn shorter(&self, unmet: &BTreeSet<StepExpectation>) -> Option<ScenarioDraft> {
         if self.draft.is_about_agents() {
             return None;
@@ -217,8 +217,8 @@ struct OnTarget<'a> {
     until: Option<Instant>,
     /// The limit of a wait; `None` for the limit of `run`.
     limit: Option<Duration>,
-    /// Whether a trial plays the conversation several times at once. Some defects show only while the host serves
-    /// others.
+    /// Whether a trial plays several copies of the conversation at the same time. Some defects show only while the
+    /// host serves other clients.
     company: bool,
     /// Whether the reference host meets every expectation of the conversation. With another interleaving of the
     /// clients, it need not.

@@ -65,7 +65,7 @@ impl FuzzTarget {
         matches!(self.target, PlayTarget::Embedded)
     }
 
-    /// Returns the wait limit of `run`.
+    /// Returns the time limit of a wait when `run` plays a scenario on this target.
     pub(super) fn limit(&self) -> Duration {
         Duration::from_millis(self.look.header.limit_ms)
     }

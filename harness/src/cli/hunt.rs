@@ -472,9 +472,9 @@ impl<'a> FuzzHunt<'a> {
         left.map_or(usual, |left| usual.min(left / shares / 2))
     }
 
-    /// Returns the next finding to examine: one of the rule of which the fewest findings were examined, among
-    /// these one with a new cause if there is any, and among these the one with the greatest weight. A rule with
-    /// many findings would otherwise leave no time for the others.
+    /// Returns the next finding to examine. The rule with the fewest examined findings comes first, so that a rule
+    /// with many findings leaves time for the others. Of the findings of equally rare rules, those with a new cause
+    /// come first, and then those with the greatest weight.
     fn next_candidate(&mut self) -> Option<FindingCandidate> {
         let rank = |it: &FindingCandidate| {
             let rule = &it.finding.rule;

@@ -9,7 +9,6 @@
 //! Start at [`sequence`].
 
 use crate::dice::Dice;
-use crate::scenario::capability::ABILITIES;
 use crate::wire::json::{Value, json};
 use crate::wire::version::ProtocolStandard;
 
@@ -36,14 +35,14 @@ pub(super) fn sequence(
     let able = |it: &&BaseScenario| {
         let scenario = &it.entry.scenario;
         scenario.spec.standard() == ProtocolStandard::Acp
-            && needs(it).iter().all(|need| abilities.has(need))
+            && it.needs().iter().all(|need| abilities.has(need))
     };
     let all: Vec<&BaseScenario> = bases().iter().filter(able).collect();
     let base = *dice.pick(&all)?;
     let id = &base.entry.scenario.id;
     let allows = base.entry.scenario.approves.is_some();
     let policy = if allows { PermissionPolicy::Allows } else { PermissionPolicy::Decides };
-    let mut draw = AgentConversationDraw::of(dice, abilities.clone(), policy, &needs(base));
+    let mut draw = AgentConversationDraw::of(dice, abilities.clone(), policy, &base.needs());
     let cuts = base.steps.iter().any(|step| step.get("prompt").is_some()) && draw.dice.chance(CUT);
     let told = match cuts {
         true => {
@@ -56,12 +55,6 @@ pub(super) fn sequence(
         }
     };
     draw.sequence(seed, &format!("what `{id}` is about"), told)
-}
-
-/// Returns the abilities that a scenario needs of an agent.
-fn needs(base: &BaseScenario) -> Vec<&'static str> {
-    let needs = base.entry.scenario.needs.iter();
-    needs.filter_map(|need| ABILITIES.iter().find(|name| *name == need).copied()).collect()
 }
 
 /// Adds all steps of the scenario, with disturbances between them.
