@@ -384,15 +384,15 @@ fn send(
     Some(came)
 }
 
-/// Returns whether a request without existing objects is the reason for an error, so that every host has to refuse
-/// it. The reference host may have had another reason, such as the directories of a new chat.
+/// Returns whether a request names an object that never existed, so that every host has to answer with an error.
+/// The reference host may have had another reason for its error, such as the directories of a new chat.
 fn is_reason(rule: &str, params: &Value) -> bool {
     let place = match rule {
         "chat.create.source.unknown-chat" => "/source/chat",
         "automation.run.unknown" => "/automation",
         _ => return true,
     };
-    // What exists, or did exist, has a name in the conversation.
+    // An object that exists or existed is named by a placeholder in the conversation.
     let named = |text: &str| text.starts_with("${");
     params.pointer(place).and_then(Value::as_str).is_some_and(|text| !named(text))
 }

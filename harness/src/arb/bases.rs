@@ -9,10 +9,7 @@ use std::sync::OnceLock;
 use crate::run::suite::{CARRIED, CarriedFiles, SuiteEntry};
 use crate::scenario::capability::{self, ABILITIES};
 use crate::scenario::load::{expanded, load};
-use crate::scenario::verbs::VERBS;
 use crate::wire::json::{Value, json};
-
-use super::draft::verb_of;
 
 /// A scenario of the suite as the base of a conversation.
 #[derive(Debug)]
@@ -46,29 +43,21 @@ fn base(path: &str, text: &str) -> Option<BaseScenario> {
     let root = expanded(path, text, &CarriedFiles)?;
     let agent = scenario.agent.as_str();
     let steps = root["steps"].as_array()?.iter();
-    let steps = steps.map(|step| spelled_out(step, agent)).collect::<Option<_>>()?;
+    let steps = steps.map(|step| with_script(step.clone(), agent)).collect();
     let entry = SuiteEntry { scenario: scenario.into(), sources: loaded.sources.into() };
     Some(BaseScenario { entry, steps })
 }
 
-/// Returns a step with the names of all its members, and with its own copy of the scenario's script.
-fn spelled_out(step: &Value, agent: &str) -> Option<Value> {
-    let (verb, members) = verb_of(step)?;
-    let mut members = match VERBS.iter().find(|row| row.name == verb)?.short {
-        Some(short) if !members.is_object() && !members.is_null() => {
-            let mut long = json!({});
-            long[short] = members.clone();
-            long
+/// Returns a step with its own copy of the scenario's script, if it prompts the agent without a script.
+fn with_script(mut step: Value, agent: &str) -> Value {
+    for verb in ["prompt", "turn"] {
+        let members = step.get_mut(verb).and_then(Value::as_object_mut);
+        if let Some(members) = members.filter(|it| !agent.is_empty() && it.get("script").is_none())
+        {
+            members.insert("script", json!(agent));
         }
-        _ => members.clone(),
-    };
-    let prompts = verb == "prompt" || verb == "turn";
-    if prompts && members.get("script").is_none() && !agent.is_empty() {
-        members["script"] = json!(agent);
     }
-    let mut step = json!({});
-    step[verb] = members;
-    Some(step)
+    step
 }
 
 #[cfg(test)]

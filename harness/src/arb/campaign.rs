@@ -176,11 +176,12 @@ impl FuzzCampaign {
         same.count() >= EXAMINED
     }
 
-    /// Records a finding that is not examined, because its cause is familiar.
-    pub fn add_form(&mut self, finding: FuzzFinding, seed: u64) {
+    /// Records a finding that is not examined, because its cause is familiar. `times` is the number of further
+    /// conversations that showed it.
+    pub fn add_form(&mut self, finding: FuzzFinding, seed: u64, times: u64) {
         match self.forms.iter_mut().find(|form| form.finding.key == finding.key) {
-            Some(form) => form.times += 1,
-            None => self.forms.push(FurtherForm { finding, seed, times: 1 }),
+            Some(form) => form.times += times,
+            None => self.forms.push(FurtherForm { finding, seed, times }),
         }
     }
 
@@ -207,7 +208,7 @@ impl FuzzCampaign {
     pub fn add_flaky(&mut self, bucket: FindingBucket) {
         if self.has_cause_of(&bucket.finding) {
             self.buckets.retain(|known| known.finding.key != bucket.finding.key);
-            return self.add_form(bucket.finding, bucket.seed);
+            return self.add_form(bucket.finding, bucket.seed, bucket.times);
         }
         let mut known = self.buckets.iter_mut();
         match known.find(|known| known.flaky && known.finding.key == bucket.finding.key) {
@@ -228,7 +229,7 @@ impl FuzzCampaign {
         self.buckets = others;
         for FindingBucket { finding: form, seed, times, .. } in forms {
             if form.key != finding.key {
-                self.forms.push(FurtherForm { finding: form, seed, times });
+                self.add_form(form, seed, times);
             }
         }
     }
@@ -493,7 +494,7 @@ mod tests {
         };
         campaign.buckets.push(bucket());
         campaign.unexamined.push(UnexaminedFinding { finding: bucket().finding, seed: 8 });
-        campaign.add_form(bucket().finding, 9);
+        campaign.add_form(bucket().finding, 9, 1);
         campaign.tried(
             5,
             &[("ping".to_owned(), "legal", super::super::step_result::ClientStepResult::Nothing)],
@@ -549,8 +550,8 @@ mod tests {
         campaign.buckets.push(found("dispatch.table.x", "session/ready", false));
         assert!(campaign.is_familiar(&third));
         assert!(!campaign.is_familiar(&found("turns.one-end", "chat/delta", false).finding));
-        campaign.add_form(third.clone(), 3);
-        campaign.add_form(third.clone(), 4);
+        campaign.add_form(third.clone(), 3, 1);
+        campaign.add_form(third.clone(), 4, 1);
         assert_eq!(campaign.forms, [FurtherForm { finding: third, seed: 3, times: 2 }]);
         assert_eq!(campaign.failures().count(), 2, "a further form is no failure");
     }
@@ -578,7 +579,7 @@ mod tests {
             campaign.is_known(&found("root/sessionRemoved", true).finding),
             "it is not examined again"
         );
-        assert_eq!((campaign.buckets.len(), campaign.forms[1].times), (1, 2));
+        assert_eq!((campaign.buckets.len(), campaign.forms[1].times), (1, 3));
     }
 
     #[test]

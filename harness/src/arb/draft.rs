@@ -61,6 +61,11 @@ impl ScenarioDraft {
         self.since.standard == ProtocolStandard::Acp
     }
 
+    /// Returns the index of the first step that restarts the host; `None` if no step does.
+    pub fn restart(&self) -> Option<usize> {
+        self.steps.iter().position(|step| step.get("restart").is_some())
+    }
+
     /// Returns the members of the file, without the steps.
     fn head(&self) -> Vec<(&'static str, Value)> {
         let mut head = vec![

@@ -301,7 +301,7 @@ pub fn loosen(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
 /// that ended the play.
 pub fn missed(draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<StepExpectation> {
     let claims = verdict.claims.iter().filter_map(|claim| claim.outcome.failure.as_ref());
-    let restart = draft.steps.iter().position(|step| step.get("restart").is_some());
+    let restart = draft.restart();
     // What a restart lost says nothing about other conversations.
     let tells = |at: &usize| restart.is_none_or(|restart| *at < restart);
     let premise = verdict.failure.iter().filter_map(|failure| failure.step).filter(tells);

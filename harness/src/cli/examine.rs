@@ -78,8 +78,9 @@ pub(super) struct FindingCandidate {
 
 impl FindingCandidate {
     /// Returns a shorter conversation that is likely to show the finding, too. A claim needs no step after its own.
-    /// An always-on check does not depend on the steps' expectations. For its finding, the expectations in `unmet` are
-    /// left out: the host is known not to meet them, and a replay would wait for each until its time limit. Returns `None` if nothing can be left out.
+    /// An always-on check does not depend on the steps' expectations. For its finding, the expectations in
+    /// `unmet` are left out: the host is known not to meet them, and a replay would wait for each until its time
+    /// limit. Returns `None` if nothing can be left out.
     pub(super) fn shorter(&self, unmet: &BTreeSet<StepExpectation>) -> Option<ScenarioDraft> {
         if self.draft.is_about_agents() {
             return None;
@@ -93,9 +94,9 @@ impl FindingCandidate {
     }
 }
 
-/// Examines a finding in fresh sessions on the target. `quick` is a shorter conversation; it is used instead of the
-/// conversation if it shows the finding. `small` is the time limit for
-/// minimising the case on a target outside of this process; `None` to leave the case as it is.
+/// Examines a finding in fresh sessions on the target. `quick` is a shorter conversation; it is used instead of
+/// the conversation if it shows the finding. `small` is the time limit for minimising the case on a target
+/// outside of this process; `None` to leave the case as it is.
 pub(super) async fn examine(
     target: Arc<FuzzTarget>,
     candidate: &FindingCandidate,
@@ -171,7 +172,7 @@ pub(super) async fn examine(
 /// Returns whether a conversation can be played several times at once on the target, as other conversations were
 /// in the campaign.
 fn is_shared(target: &FuzzTarget, draft: &ScenarioDraft) -> bool {
-    let restarts = draft.steps.iter().any(|step| step.get("restart").is_some());
+    let restarts = draft.restart().is_some();
     target.is_foreign && !target.is_embedded() && !draft.is_about_agents() && !restarts
 }
 
@@ -261,8 +262,8 @@ impl OnTarget<'_> {
     }
 
     /// Returns which order of its clients' frames a case needs, or that it needs several plays at once, as a
-    /// sentence; an empty text if the finding occurs in every order. The host decides the order of frames that are on their way at the same time, so
-    /// each order is tried with a pause between the frames.
+    /// sentence; an empty text if the finding occurs in every order. The host decides the order of frames that
+    /// are on their way at the same time, so each order is tried with a pause between the frames.
     async fn order_of(&mut self, case: &ScenarioDraft) -> String {
         if self.company {
             return format!(

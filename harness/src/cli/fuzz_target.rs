@@ -87,7 +87,7 @@ impl FuzzTarget {
     fn judged(&self, draft: &ScenarioDraft, verdict: ScenarioVerdict) -> PlayedDraft {
         // A reference host outside keeps over a restart what it was started to keep, which the stage does not
         // know.
-        let restart = draft.steps.iter().position(|step| step.get("restart").is_some());
+        let restart = draft.restart();
         let failed = verdict.failure.as_ref().and_then(|failure| failure.step);
         let lost = restart.zip(failed).is_some_and(|(restart, failed)| failed > restart);
         let mut found = match self.is_foreign || lost && !self.is_embedded() {

@@ -264,7 +264,6 @@ impl<'a> FuzzHunt<'a> {
 
     /// Ends a campaign when its time budget is used up, and records the findings that it had no time to examine.
     pub(super) fn cut_short(&mut self) -> CommandExit {
-        self.set_aside();
         let left = self.under_examination.take().into_iter().chain(self.waiting.drain(..));
         self.campaign
             .unexamined
@@ -315,7 +314,7 @@ impl<'a> FuzzHunt<'a> {
     /// Starts a conversation. A conversation that restarts the host, which ends every connection, has to wait
     /// until the others have ended.
     fn start(&mut self, sequence: DrawnSequence, playing: &mut JoinSet<PlayedSequence>) {
-        match restarts(&sequence.draft) && !playing.is_empty() {
+        match sequence.draft.restart().is_some() && !playing.is_empty() {
             true => self.alone = Some(sequence),
             false => self.launch(sequence, playing),
         }
@@ -327,7 +326,7 @@ impl<'a> FuzzHunt<'a> {
         let number = self.plays;
         self.plays += 1;
         let name = format!("{}#{number}", sequence.draft.id);
-        let restarts = restarts(&sequence.draft);
+        let restarts = sequence.draft.restart().is_some();
         self.under_way.push(UnderWay { number, gauge: gauge.clone(), events: 0, restarts });
         playing.spawn(async move {
             let played = target.play(&sequence.draft, name, limit, &gauge).await;
@@ -409,13 +408,15 @@ impl<'a> FuzzHunt<'a> {
             *times += 1;
             return;
         }
+        // A host in this process is examined quickly, so each of its findings is examined.
+        if !self.target.is_embedded() && self.campaign.is_familiar(finding) {
+            return self.campaign.add_form(candidate.finding, candidate.seed, 1);
+        }
         self.pending.insert(finding.key.clone(), 1);
         self.waiting.push_back(candidate);
-        self.set_aside();
     }
 
-    /// Takes the findings out of the queue whose cause is familiar. A host in this process is examined quickly, so
-    /// each of its findings is examined.
+    /// Takes the findings out of the queue whose cause has become familiar.
     fn set_aside(&mut self) {
         if self.target.is_embedded() {
             return;
@@ -424,8 +425,8 @@ impl<'a> FuzzHunt<'a> {
         let (aside, waiting): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(familiar);
         self.waiting = waiting.into();
         for FindingCandidate { finding, seed, .. } in aside {
-            self.pending.remove(&finding.key);
-            self.campaign.add_form(finding, seed);
+            let times = self.pending.remove(&finding.key).unwrap_or(1);
+            self.campaign.add_form(finding, seed, times);
         }
     }
 
@@ -596,9 +597,4 @@ impl<'a> FuzzHunt<'a> {
     pub(super) fn save(&self) -> Result<(), CommandStop> {
         self.folder.save(&self.campaign)
     }
-}
-
-/// Returns whether a conversation restarts the host.
-pub(super) fn restarts(draft: &ScenarioDraft) -> bool {
-    draft.steps.iter().any(|step| step.get("restart").is_some())
 }

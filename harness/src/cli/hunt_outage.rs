@@ -20,7 +20,7 @@ use crate::verdict::Weight;
 
 use super::examine::{ExaminationResult, FindingCandidate};
 use super::exit::CommandStop;
-use super::hunt::{FuzzHunt, PlayedSequence, restarts};
+use super::hunt::{FuzzHunt, PlayedSequence};
 use super::lone_trial::{HostWatch, LonePlayer, TrialResults, trials};
 
 impl FuzzHunt<'_> {
@@ -131,7 +131,7 @@ impl LonePlayer for FuzzHunt<'_> {
     }
 
     fn restarted(played: &PlayedSequence) -> bool {
-        restarts(&played.sequence.draft)
+        played.sequence.draft.restart().is_some()
     }
 
     fn took(played: &PlayedSequence) -> Duration {

@@ -99,7 +99,7 @@ impl HostWatch {
             remote.map(|remote| SentinelConnection::open(remote.endpoint.clone(), &self.offers));
     }
 
-    /// From now on, a host that lists its sessions now counts as hung if it does not list them any more.
+    /// Checks whether the host answers `listSessions`. If so, it counts as hung as soon as it stops to answer it.
     pub(super) async fn probe_sessions(&mut self) {
         if let Some(remote) = &self.remote {
             self.probe = remote.probe(&self.offers, self.limit).await;

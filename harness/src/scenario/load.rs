@@ -1,11 +1,11 @@
 //! Loads scenario files and the fragments that they include, and reports all mistakes in them.
 
-use super::given;
 use super::node::{self, SourceNode};
 use super::own::{self, OwnRequirement};
-use super::parse::{IncludeSource, ParsedFile, ParsedScenario, scenario};
+use super::parse::{IncludeSource, ParsedFile, ParsedScenario, fragment, scenario};
 use super::source::{ScenarioError, ScenarioErrorKind, SourceFile, SourceSpan};
-use crate::wire::json::Value;
+use super::verbs::VERBS;
+use crate::wire::json::{Map, Value};
 
 /// A source of file texts. Paths always use `/`.
 pub trait FileSource {
@@ -61,8 +61,9 @@ pub fn tree(root: &Value) -> (Option<ParsedScenario>, Vec<ScenarioError>) {
     }
 }
 
-/// Returns the tree of a scenario file in which the steps of a fragment replace each step that includes it.
-/// Returns `None` if the file or one of its fragments has mistakes.
+/// Returns the tree of a scenario file in which the steps of a fragment replace each step that includes it, and
+/// each step has the names of all its members. Returns `None` if the scenario file or an included fragment has
+/// mistakes.
 pub fn expanded(path: &str, text: &str, files: &dyn FileSource) -> Option<Value> {
     let source = SourceFile::new(path, text);
     let (root, mut errors) = node::read(&source, 0);
@@ -121,13 +122,11 @@ impl FileLoader<'_> {
         let mut expanded = Vec::new();
         for step in steps.as_list()? {
             let Some(include) = step.get("include") else {
-                expanded.push(step.to_value());
+                expanded.push(long_form(step.to_value())?);
                 continue;
             };
             let file = include.get("file").unwrap_or(include).as_str()?;
-            let tree = self.enter(file, step.span, errors)?;
-            let with = include.get("with").and_then(SourceNode::as_map).unwrap_or_default();
-            let tree = given::fill(tree, with, errors);
+            let tree = fragment(self, file, step.span, include.get("with"), errors)?;
             let mut inner = self.expanded(tree.get("steps")?, errors)?;
             self.leave();
             if let Some(range) = include.get("spec").and_then(SourceNode::as_str) {
@@ -205,6 +204,19 @@ impl IncludeSource for FileLoader<'_> {
     }
 }
 
+/// Returns a step with a mapping of members: a bare value becomes the member that it stands for, and nothing
+/// becomes an empty mapping. Returns `None` if the verb is unknown or has no short form.
+fn long_form(mut step: Value) -> Option<Value> {
+    let (verb, members) = step.as_object_mut()?.iter_mut().next()?;
+    if members.is_null() {
+        *members = Value::Object(Map::new());
+    } else if !members.is_object() {
+        let short = VERBS.iter().find(|row| row.name == &**verb)?.short?;
+        *members = Value::Object([(short.to_owned(), members.clone())].into_iter().collect());
+    }
+    Some(step)
+}
+
 /// Restricts a step to a range of versions.
 fn narrow(step: &mut Value, range: &str) {
     let members = step.as_object_mut().and_then(|step| step.iter_mut().next());
@@ -238,6 +250,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::wire::json::json;
 
     struct LoadFolder(BTreeMap<&'static str, &'static str>);
 
@@ -286,6 +299,26 @@ mod tests {
     fn includes_fragments() {
         let text = format!("{HEAD}steps:\n  - include: ../open.yaml\n  - {CLOSED}\n");
         assert_eq!(mistakes(&text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn expands_fragments_and_short_steps() {
+        let files = LoadFolder(BTreeMap::from([(
+            "x/two.yaml",
+            "fragment: f\nsteps: [{barrier: A}, {rest: {for: 1s, spec: '>=0.2.0'}}, {restart: }]",
+        )]));
+        let text = format!(
+            "{HEAD}steps:\n  - open: A\n  - include: {{ file: ../two.yaml, spec: '<1.0.0' }}\n"
+        );
+        let tree = expanded("x/a/b.yaml", &text, &files).unwrap();
+        let expected = json!([
+            {"open": {"by": "A"}},
+            {"barrier": {"by": "A", "spec": "<1.0.0"}},
+            {"rest": {"for": "1s", "spec": ">=0.2.0 <1.0.0"}},
+            {"restart": {"spec": "<1.0.0"}},
+        ]);
+        assert_eq!(tree["steps"], expected);
+        assert!(expanded("x/a/b.yaml", &text, &LoadFolder(BTreeMap::new())).is_none());
     }
 
     #[test]

@@ -336,16 +336,10 @@ impl ScenarioParser<'_> {
         let Some(path) = step.text("file") else {
             return Vec::new();
         };
-        let place = step.place("file");
-        let Some(tree) = self.includes.enter(path, place, self.errors) else {
+        let Some(tree) = fragment(self.includes, path, step.place("file"), with, self.errors)
+        else {
             return Vec::new();
         };
-        match tree.as_map() {
-            Some(members) => known_keys("a fragment", members, FRAGMENT, tree.span, self.errors),
-            None => wrong_form(self.errors, &tree, "a fragment: `fragment` and `steps`"),
-        }
-        let with = with.and_then(SourceNode::as_map).unwrap_or_default();
-        let tree = given::fill(tree, with, self.errors);
         let mut steps = tree.get("steps").map(|steps| self.steps(steps)).unwrap_or_default();
         self.includes.leave();
         // A version range of the `include` also applies to each step of the fragment.
@@ -523,6 +517,24 @@ impl ScenarioParser<'_> {
             }
         }
     }
+}
+
+/// Enters a fragment that a step at this place includes, and fills in the values that the step passes. The caller
+/// has to leave the fragment. Returns `None` if the fragment is unavailable.
+pub(super) fn fragment(
+    includes: &mut dyn IncludeSource,
+    path: &str,
+    at: SourceSpan,
+    with: Option<&SourceNode>,
+    errors: &mut Vec<ScenarioError>,
+) -> Option<SourceNode> {
+    let tree = includes.enter(path, at, errors)?;
+    match tree.as_map() {
+        Some(members) => known_keys("a fragment", members, FRAGMENT, tree.span, errors),
+        None => wrong_form(errors, &tree, "a fragment: `fragment` and `steps`"),
+    }
+    let with = with.and_then(SourceNode::as_map).unwrap_or_default();
+    Some(given::fill(tree, with, errors))
 }
 
 /// Reports a node that does not have the expected form.
