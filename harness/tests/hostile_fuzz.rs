@@ -225,6 +225,36 @@ fn a_campaign_survives_a_host_that_sends_nonsense() {
     goes_on(ConnectionSpoil::Nonsense, "nonsense");
 }
 
+/// Checks that Ctrl-C ends a campaign whose conversations wait for a silent host, and that the campaign still prints
+/// its summary.
+#[cfg(unix)]
+#[test]
+fn a_campaign_that_waits_for_a_silent_host_is_interrupted() {
+    let host = host();
+    let url = gate(host.address, ConnectionSpoil::Silence, HONEST..usize::MAX, PASSES);
+    let out = folder("interrupted");
+    let child = Command::new(env!("CARGO_BIN_EXE_ahp-harness"))
+        .args(["fuzz", "--url", &format!("ws://{url}"), "--timeout", "60s", "--time", "2m"])
+        .args(["--seed", "3", "--out", &out.display().to_string()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The campaign makes this folder after the first look.
+    let began = Instant::now();
+    while !out.join("fuzz").exists() && began.elapsed() < LIMIT {
+        thread::sleep(Duration::from_millis(50));
+    }
+    thread::sleep(Duration::from_secs(3));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let ended = child.wait_with_output().unwrap();
+    let (said, errors) =
+        (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(ended.status.code(), Some(130), "{said}{errors}");
+    assert!(said.contains(" conversations, ") && !errors.contains("cleanup"), "{said}{errors}");
+}
+
 /// Checks that a host that still completes handshakes, but answers nothing else any more, ends the campaign.
 #[test]
 fn a_host_that_answers_only_handshakes_is_hung() {

@@ -55,6 +55,8 @@ pub struct FindingBucket {
     pub also: Vec<String>,
     /// The order of its clients' frames that the finding needs, as a sentence; empty if it needs none.
     pub order: String,
+    /// Whether the scenario was minimised. If not, it is the whole conversation.
+    pub minimised: bool,
 }
 
 /// A finding that the campaign had no time to examine.
@@ -170,10 +172,15 @@ impl FuzzCampaign {
 
     /// Returns whether enough findings with the same cause did reproduce, so that a further one is not examined.
     /// A host that accepts what only hosts may dispatch would otherwise cost one examination per action.
-    pub fn is_familiar(&self, finding: &FuzzFinding) -> bool {
+    /// `confirmed` are the findings that did reproduce and are no part of the campaign yet.
+    pub fn is_familiar<'a>(
+        &'a self,
+        finding: &FuzzFinding,
+        confirmed: impl Iterator<Item = &'a FuzzFinding>,
+    ) -> bool {
         let cause = finding.cause();
-        let same = self.failures().filter(|bucket| bucket.finding.cause() == cause);
-        same.count() >= EXAMINED
+        let all = self.failures().map(|bucket| &bucket.finding).chain(confirmed);
+        all.filter(|other| other.cause() == cause).count() >= EXAMINED
     }
 
     /// Records a finding that is not examined, because its cause is familiar. `times` is the number of further
@@ -345,6 +352,7 @@ impl FindingBucket {
         let more = json!({
             "also": self.also, "scenario": self.scenario, "times": self.times,
             "again": [self.again.0, self.again.1], "flaky": self.flaky, "order": self.order,
+            "minimised": self.minimised,
         });
         for (name, member) in more.as_object().into_iter().flatten() {
             value[&**name] = member.clone();
@@ -366,6 +374,7 @@ impl FindingBucket {
             flaky: value["flaky"] == true,
             also: also.filter_map(|key| key.as_str().map(str::to_owned)).collect(),
             order: text("order").unwrap_or_default(),
+            minimised: value["minimised"] != false,
         })
     }
 }
@@ -481,6 +490,7 @@ mod tests {
             flaky: false,
             also: vec!["x".to_owned()],
             order: "it needs A's `x` before B's `y`".to_owned(),
+            minimised: true,
         }
     }
 
@@ -543,13 +553,16 @@ mod tests {
             let finding = FuzzFinding::of(rule, Weight::Must, "", &message);
             FindingBucket { finding, flaky, ..bucket() }
         };
+        let none = std::iter::empty;
         let third = found("dispatch.table.x", "chat/delta", false).finding;
         campaign.buckets.push(found("dispatch.table.x", "chat/usage", false));
         campaign.buckets.push(found("dispatch.table.x", "chat/error", true));
-        assert!(!campaign.is_familiar(&third), "a flaky finding shows no cause");
+        assert!(!campaign.is_familiar(&third, none()), "a flaky finding shows no cause");
         campaign.buckets.push(found("dispatch.table.x", "session/ready", false));
-        assert!(campaign.is_familiar(&third));
-        assert!(!campaign.is_familiar(&found("turns.one-end", "chat/delta", false).finding));
+        assert!(campaign.is_familiar(&third, none()));
+        assert!(
+            !campaign.is_familiar(&found("turns.one-end", "chat/delta", false).finding, none())
+        );
         campaign.add_form(third.clone(), 3, 1);
         campaign.add_form(third.clone(), 4, 1);
         assert_eq!(campaign.forms, [FurtherForm { finding: third, seed: 3, times: 2 }]);

@@ -118,9 +118,10 @@ impl StepExpectation {
         })
     }
 
-    /// Returns whether the expected outcome is the arrival of a message.
+    /// Returns whether a host that does not meet the expectation costs the whole time limit: the expected outcome
+    /// is the arrival of a message, or the end of the connection.
     pub fn is_wait(&self) -> bool {
-        self.ending == Heard
+        matches!(self.ending, Heard | Closed)
     }
 
     /// Returns the expectation as a JSON value for the file of a campaign.
@@ -295,6 +296,30 @@ pub fn loosen(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     };
     draft.steps = std::mem::take(&mut draft.steps).into_iter().filter_map(loosened).collect();
     prune(&mut draft.steps);
+}
+
+/// Removes the claims that a host does not meet, except those of the steps in `kept`. Premises stay, so the other
+/// claims are as certain as before. Returns the new indices of the kept steps.
+pub fn drop_claims(
+    draft: &mut ScenarioDraft,
+    unmet: &BTreeSet<StepExpectation>,
+    kept: &BTreeSet<usize>,
+) -> BTreeMap<usize, usize> {
+    let mut fit = ClaimFit::new(unmet);
+    let (mut steps, mut places) = (Vec::new(), BTreeMap::new());
+    for (place, step) in std::mem::take(&mut draft.steps).into_iter().enumerate() {
+        let is_unmet = claim_of(&step).is_some() && fit.is_unmet(&step);
+        if kept.contains(&place) {
+            places.insert(place, steps.len());
+            steps.push(step);
+        } else if is_unmet || fit.lacks(&step) {
+            steps.extend(fit.open(step));
+        } else {
+            steps.push(step);
+        }
+    }
+    draft.steps = steps;
+    places
 }
 
 /// Returns the expectations that the host did not meet: the expectations of broken claims, and of the premise
@@ -543,12 +568,16 @@ mod tests {
     use super::*;
     use crate::wire::version::Version;
 
-    fn fitted(steps: &[Value], unmet: &[StepExpectation]) -> Vec<Value> {
+    fn draft(steps: &[Value]) -> ScenarioDraft {
         let (id, title, since) = ("fuzz/x".to_owned(), String::new(), Version::V1_0);
         let clients = vec!["A".to_owned()];
         let steps = steps.to_vec();
         let (approves, needs) = (None, Vec::new());
-        let mut draft = ScenarioDraft { id, title, since, clients, approves, needs, steps };
+        ScenarioDraft { id, title, since, clients, approves, needs, steps }
+    }
+
+    fn fitted(steps: &[Value], unmet: &[StepExpectation]) -> Vec<Value> {
+        let mut draft = draft(steps);
         fit(&mut draft, &unmet.iter().cloned().collect());
         draft.steps
     }
@@ -559,6 +588,22 @@ mod tests {
         step["dispatch"][ending] = json!(true);
         step["dispatch"]["proves"] = json!(rule);
         step
+    }
+
+    #[test]
+    fn a_replay_waits_for_no_claim_that_another_finding_is_about() {
+        let rule = "lifecycle.version.unsupported-close";
+        let closed = json!({"closed": {"client": "A", "proves": rule}});
+        let refused = rename("${session}", "refused", "dispatch.table.server-only.session.ready");
+        let accepted = rename("${session}", "accept", "dispatch.table.client.session.titleChanged");
+        let steps = vec![closed.clone(), refused.clone(), accepted.clone(), closed.clone()];
+        let unmet = [&closed, &refused, &accepted].map(|it| StepExpectation::of(it).unwrap());
+        let mut draft = draft(&steps);
+        let places = drop_claims(&mut draft, &unmet.into(), &BTreeSet::from([3]));
+        let opened = &draft.steps[0]["dispatch"];
+        assert!(opened["refused"].is_null() && opened["action"].is_object(), "{opened}");
+        assert_eq!(draft.steps[1..], [accepted, closed], "premises stay");
+        assert_eq!(places, BTreeMap::from([(3, 2)]));
     }
 
     #[test]

@@ -24,7 +24,7 @@ use super::exit::{CommandOutcome, CommandStop};
 use super::files;
 use super::fuzz_target::FuzzTarget;
 use super::hunt::FuzzHunt;
-use super::interrupt::{TimeBudget, in_time};
+use super::interrupt::{TimeBudget, in_time, interrupts};
 use super::options;
 use super::run::RunArguments;
 use super::target::HOST_BUDGET;
@@ -164,7 +164,7 @@ impl FuzzArguments {
                     hunt.go(Some(budget.stop_at())),
                 )
                 .await;
-                played.unwrap_or_else(|_| Ok(hunt.cut_short()))
+                played.unwrap_or_else(|_| hunt.cut_short())
             }
             None => hunt.go(None).await,
         };
@@ -188,7 +188,7 @@ impl FuzzArguments {
     }
 
     /// Returns the target after a first look, which is the same as the first look of `run`.
-    async fn looked_at(
+    pub(super) async fn looked_at(
         &self,
         context: &CliContext,
         budget: Option<TimeBudget>,
@@ -227,6 +227,7 @@ impl FuzzArguments {
             honest,
             is_foreign,
             is_honest: !is_outside && self.fault.is_empty(),
+            stopped: interrupts(),
             run,
             target,
             look,
@@ -252,7 +253,7 @@ impl FuzzArguments {
     }
 
     /// Returns the generator of the conversations.
-    fn source(&self, target: &FuzzTarget, seed: u64) -> ConversationSource {
+    pub(super) fn source(&self, target: &FuzzTarget, seed: u64) -> ConversationSource {
         let detected = &target.look.header.detected;
         if self.acp.is_some() {
             let abilities = AgentAbilitySet::of(detected);

@@ -5,6 +5,7 @@
 //!
 //! Start at [`FuzzTarget`].
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +50,8 @@ pub(super) struct FuzzTarget {
     pub(super) is_foreign: bool,
     /// Whether the target is the reference host without faults.
     pub(super) is_honest: bool,
+    /// Turns true when the user interrupts the campaign.
+    pub(super) stopped: watch::Receiver<bool>,
 }
 
 /// A draft that was played.
@@ -101,17 +104,16 @@ impl FuzzTarget {
         PlayedDraft { verdict, found }
     }
 
-    /// Checks that `run` fails on the file of a draft with the same finding. `copy` numbers the plays at the same
-    /// time.
+    /// Plays the file of a draft as `run` does, and returns the keys of the findings; none if `run` passes the file.
+    /// `copy` numbers the plays at the same time.
     ///
     /// # Errors
-    /// Returns why `run` does not report this finding.
-    pub(super) async fn replays(
+    /// Returns why `run` does not play the file.
+    pub(super) async fn replay(
         &self,
         draft: &ScenarioDraft,
-        finding: &FuzzFinding,
         copy: usize,
-    ) -> Result<(), String> {
+    ) -> Result<BTreeSet<String>, String> {
         let entry = draft.entry()?;
         let abilities = self.run.abilities(&self.target, self.version, &self.look.header);
         let planned = plan(&[&entry], &abilities);
@@ -125,11 +127,8 @@ impl FuzzTarget {
         let failed = verdict.checks.iter().any(|check| !check.findings.is_empty())
             || matches!(report.status, Status::Fail | Status::Warn | Status::Note)
             || !self.is_foreign && report.status == Status::Untested;
-        let same = self.judged(draft, verdict).found.iter().any(|it| it.key == finding.key);
-        match failed && same {
-            true => Ok(()),
-            false => Err("the file of the finding shows another result".to_owned()),
-        }
+        let found = self.judged(draft, verdict).found.into_iter();
+        Ok(found.filter(|_| failed).map(|finding| finding.key).collect())
     }
 
     async fn play_entry(
@@ -165,7 +164,6 @@ impl FuzzTarget {
         let setup = CaseSetup { limit: limit.unwrap_or(setup.limit), ..setup };
         let shared = matches!(self.target, PlayTarget::Remote(..) | PlayTarget::Agents(_));
         let play = ScenarioPlay::new(setup, shared, recorder);
-        let (_stop, stopped) = watch::channel(false);
-        Some(place.play(play, stopped).await)
+        Some(place.play(play, self.stopped.clone()).await)
     }
 }

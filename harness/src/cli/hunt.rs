@@ -5,14 +5,13 @@
 //!
 //! Start at [`FuzzHunt::go`].
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use crate::arb::campaign::{FindingBucket, FuzzCampaign, KnownFindings, UnexaminedFinding};
+use crate::arb::campaign::{FindingBucket, FuzzCampaign, KnownFindings};
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge::AnswerGauge;
@@ -24,11 +23,12 @@ use crate::wire::foreign_text::ForeignText;
 
 use super::aim::PlayTarget;
 use super::campaign_folder::CampaignFolder;
+use super::confirm::{ConfirmedFinding, FailedConversation};
 use super::context::CliContext;
-use super::examine::{ExaminationResult, FindingCandidate, examine};
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::fuzz::FuzzArguments;
 use super::fuzz_target::{FuzzTarget, PlayedDraft};
+use super::hunt_examine::{ExaminationJob, ExaminationResult};
 use super::hunt_time::HuntTime;
 use super::interrupt::interrupts;
 use super::lone_trial::{HostWatch, RECENT};
@@ -50,10 +50,6 @@ const WAITING: usize = 8;
 /// needs only short waits.
 const PATIENCE: u32 = 5;
 const LEAST: Duration = Duration::from_millis(300);
-/// The time for minimising a finding on a target outside of this process, because other findings wait to be
-/// examined; and the time for a finding whose cause already has a small case.
-const SHRINKS_FOR: Duration = Duration::from_secs(45);
-const SHRINKS_AGAIN_FOR: Duration = Duration::from_secs(10);
 /// The maximum number of recently ended conversations that are suspected when the host ends.
 const MAX_RECENT: usize = 16;
 
@@ -73,14 +69,16 @@ pub(super) struct FuzzHunt<'a> {
     alone: Option<DrawnSequence>,
     /// The number of the next play.
     pub(super) plays: u64,
-    /// The findings that wait to be examined, and the one that is being examined.
-    pub(super) waiting: VecDeque<FindingCandidate>,
-    pub(super) under_examination: Option<FindingCandidate>,
+    /// The conversations whose findings wait to be confirmed.
+    pub(super) waiting: VecDeque<FailedConversation>,
+    /// The confirmed findings that wait to be minimised.
+    pub(super) confirmed: VecDeque<ConfirmedFinding>,
+    pub(super) under_examination: Option<ExaminationJob>,
     /// The identities of the findings that wait or are being examined. The value is the number of further times
     /// that the finding occurred.
-    pending: BTreeMap<String, u64>,
+    pub(super) pending: BTreeMap<String, u64>,
     /// The findings that were dismissed: the text permits the behaviour, or the host was only slow.
-    dismissed: BTreeSet<String>,
+    pub(super) dismissed: BTreeSet<String>,
     /// The findings that the text permits, each with the legal variant that shows the behaviour.
     pub(super) permitted: BTreeMap<String, &'static str>,
     /// The conversations that ended last, each with the time of its end.
@@ -91,11 +89,11 @@ pub(super) struct FuzzHunt<'a> {
     /// The number of times that each expectation was missed.
     missed: BTreeMap<StepExpectation, u32>,
     /// The slowest answer so far.
-    slowest: Duration,
+    pub(super) slowest: Duration,
     /// The time spent on new conversations and on examinations.
-    time: HuntTime,
+    pub(super) time: HuntTime,
     /// The time limit of a wait in `run`.
-    timeout: Duration,
+    pub(super) timeout: Duration,
     warned: bool,
 }
 
@@ -145,6 +143,7 @@ impl<'a> FuzzHunt<'a> {
             alone: None,
             plays: 0,
             waiting: VecDeque::new(),
+            confirmed: VecDeque::new(),
             under_examination: None,
             pending: BTreeMap::new(),
             dismissed: BTreeSet::new(),
@@ -165,7 +164,7 @@ impl<'a> FuzzHunt<'a> {
         let before = self.campaign.took;
         let (mut saved, mut said, mut counted) = (began, began, began);
         let mut playing: JoinSet<PlayedSequence> = JoinSet::new();
-        let mut examining: JoinSet<(FindingCandidate, ExaminationResult)> = JoinSet::new();
+        let mut examining: JoinSet<ExaminationResult> = JoinSet::new();
         let mut interrupted = interrupts();
         let mut stopping = None;
         self.watch.ready().await;
@@ -186,7 +185,7 @@ impl<'a> FuzzHunt<'a> {
                     self.start(sequence, &mut playing);
                 }
             }
-            if playing.is_empty() && examining.is_empty() && self.waiting.is_empty() {
+            if playing.is_empty() && examining.is_empty() && !self.has_to_examine() {
                 if stopping.is_some() {
                     break;
                 }
@@ -207,13 +206,13 @@ impl<'a> FuzzHunt<'a> {
                     Err(error) => self.died(&error),
                 },
                 Some(examined) = examining.join_next() => match examined {
-                    Ok((candidate, examined)) => self.examined(candidate, examined)?,
+                    Ok(examined) => self.examined(examined)?,
                     Err(error) => self.died(&error),
                 },
                 _ = interrupted.changed(), if stopping != Some(CommandExit::Interrupted) => {
                     stopping = Some(CommandExit::Interrupted);
-                    self.waiting.clear();
                     examining.abort_all();
+                    self.end_examinations()?;
                 }
                 () = tokio::time::sleep(IDLE) => {}
             }
@@ -235,6 +234,7 @@ impl<'a> FuzzHunt<'a> {
             if self.fuzz.stop_at_first && self.campaign.failures().next().is_some() {
                 stopping = stopping.or(Some(CommandExit::Ok));
                 self.waiting.clear();
+                self.confirmed.clear();
             }
             if let Some(why) = self.campaign.tally.futile().filter(|_| !self.warned) {
                 self.warned = true;
@@ -262,13 +262,10 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Ends a campaign when its time budget is used up, and records the findings that it had no time to examine.
-    pub(super) fn cut_short(&mut self) -> CommandExit {
-        let left = self.under_examination.take().into_iter().chain(self.waiting.drain(..));
-        self.campaign
-            .unexamined
-            .extend(left.map(|it| UnexaminedFinding { finding: it.finding, seed: it.seed }));
-        self.result()
+    /// Ends a campaign when its time budget is used up.
+    pub(super) fn cut_short(&mut self) -> CommandOutcome {
+        self.end_examinations()?;
+        Ok(self.result())
     }
 
     fn died(&mut self, error: &tokio::task::JoinError) {
@@ -281,9 +278,9 @@ impl<'a> FuzzHunt<'a> {
     fn has_room(
         &mut self,
         playing: &JoinSet<PlayedSequence>,
-        examining: &JoinSet<(FindingCandidate, ExaminationResult)>,
+        examining: &JoinSet<ExaminationResult>,
     ) -> bool {
-        if !examining.is_empty() || !self.waiting.is_empty() && self.may_examine() {
+        if !examining.is_empty() || self.has_to_examine() && self.may_examine() {
             return false;
         }
         let jobs = usize::from(self.fuzz.jobs);
@@ -341,6 +338,11 @@ impl<'a> FuzzHunt<'a> {
         (hurries && limit < self.timeout).then_some(limit)
     }
 
+    /// Returns whether a conversation is being played.
+    pub(super) fn is_playing(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
     pub(super) fn landed(&mut self, played: &PlayedSequence) {
         self.under_way.retain(|it| it.number != played.number);
     }
@@ -380,172 +382,13 @@ impl<'a> FuzzHunt<'a> {
             }
             found.retain(FuzzFinding::is_of_check);
         }
-        for finding in found {
-            self.candidate(FindingCandidate {
-                draft: sequence.draft.clone(),
-                seed: sequence.seed,
-                finding,
-                hurried,
-            });
-            if self.fuzz.stop_at_first {
-                break;
-            }
+        found.retain(|finding| self.is_to_examine(finding, sequence.seed));
+        if self.fuzz.stop_at_first {
+            found.truncate(1);
         }
-    }
-
-    /// Queues a finding for examination, unless the finding is known.
-    fn candidate(&mut self, candidate: FindingCandidate) {
-        let finding = &candidate.finding;
-        let counts = finding.weight >= self.fuzz.weight && !self.known.has(finding);
-        if !counts || self.dismissed.contains(&finding.key) {
-            return;
-        }
-        let doubtful = self.campaign.is_doubtful(finding);
-        if self.campaign.is_known(finding) && !doubtful {
-            return;
-        }
-        if let Some(times) = self.pending.get_mut(&finding.key) {
-            *times += 1;
-            return;
-        }
-        // A host in this process is examined quickly, so each of its findings is examined.
-        if !self.target.is_embedded() && self.campaign.is_familiar(finding) {
-            return self.campaign.add_form(candidate.finding, candidate.seed, 1);
-        }
-        self.pending.insert(finding.key.clone(), 1);
-        self.waiting.push_back(candidate);
-    }
-
-    /// Takes the findings out of the queue whose cause has become familiar.
-    fn set_aside(&mut self) {
-        if self.target.is_embedded() {
-            return;
-        }
-        let familiar = |it: &FindingCandidate| self.campaign.is_familiar(&it.finding);
-        let (aside, waiting): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(familiar);
-        self.waiting = waiting.into();
-        for FindingCandidate { finding, seed, .. } in aside {
-            let times = self.pending.remove(&finding.key).unwrap_or(1);
-            self.campaign.add_form(finding, seed, times);
-        }
-    }
-
-    fn examine_next(
-        &mut self,
-        examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>,
-        stopping: Option<CommandExit>,
-        left: Option<Duration>,
-    ) {
-        // No conversation is played during an examination: other conversations may hide the finding, and slow
-        // down the host.
-        let quiet = self.under_way.is_empty() && examining.is_empty();
-        let may_examine = stopping.is_some() || self.may_examine();
-        if stopping == Some(CommandExit::Interrupted) || !quiet || !may_examine {
-            return;
-        }
-        if let Some(candidate) = self.next_candidate() {
-            let target = Arc::clone(&self.target);
-            let small = (!self.fuzz.no_shrink).then(|| self.shrinks_for(&candidate, left));
-            let is_foreign = self.target.is_foreign;
-            let quick = is_foreign.then(|| candidate.shorter(&self.campaign.unmet)).flatten();
-            self.under_examination = Some(candidate.clone());
-            examining.spawn(async move {
-                let examined = examine(target, &candidate, quick, small).await;
-                (candidate, examined)
-            });
-        }
-    }
-
-    /// Returns whether the next finding may be examined now. A host in this process is examined without delay, so
-    /// that a campaign is reproducible.
-    fn may_examine(&self) -> bool {
-        self.time.may_examine() || self.fuzz.stop_at_first || self.target.is_embedded()
-    }
-
-    /// Returns the time for minimising a finding. `left` is the time until the end of the campaign, of which
-    /// every waiting finding gets a share; half of a share is for the plays before and after.
-    fn shrinks_for(&self, candidate: &FindingCandidate, left: Option<Duration>) -> Duration {
-        let usual = match self.campaign.has_cause_of(&candidate.finding) {
-            true => SHRINKS_AGAIN_FOR,
-            false => SHRINKS_FOR,
-        };
-        let shares = u32::try_from(self.waiting.len() + 1).unwrap_or(u32::MAX);
-        left.map_or(usual, |left| usual.min(left / shares / 2))
-    }
-
-    /// Returns the next finding to examine. The rule with the fewest examined findings comes first, so that a rule
-    /// with many findings leaves time for the others. Of the findings of equally rare rules, those with a new cause
-    /// come first, and then those with the greatest weight.
-    fn next_candidate(&mut self) -> Option<FindingCandidate> {
-        let rank = |it: &FindingCandidate| {
-            let rule = &it.finding.rule;
-            let examined = self.campaign.buckets.iter().filter(|it| it.finding.rule == *rule);
-            let known = self.campaign.has_cause_of(&it.finding);
-            (Reverse(examined.count()), !known, it.finding.weight)
-        };
-        let most = self.waiting.iter().map(rank).max()?;
-        let at = self.waiting.iter().position(|it| rank(it) == most)?;
-        self.waiting.remove(at)
-    }
-
-    /// Keeps the result of an examination.
-    fn examined(
-        &mut self,
-        candidate: FindingCandidate,
-        examined: ExaminationResult,
-    ) -> Result<(), CommandStop> {
-        self.under_examination = None;
-        let kept = self.keep_examined(candidate, examined);
-        self.set_aside();
-        kept
-    }
-
-    fn keep_examined(
-        &mut self,
-        candidate: FindingCandidate,
-        examined: ExaminationResult,
-    ) -> Result<(), CommandStop> {
-        let FindingCandidate { draft, seed, finding, .. } = candidate;
-        let times = self.pending.remove(&finding.key).unwrap_or(1);
-        match examined {
-            ExaminationResult::Steady { draft, again, order } => {
-                let (scenario, flaky, also) = (draft.id.clone(), false, Vec::new());
-                let found =
-                    FindingBucket { finding, scenario, seed, times, again, flaky, also, order };
-                self.keep(draft, found)
-            }
-            ExaminationResult::Flaky { again } => {
-                let at = format!("{seed:016x}");
-                self.context.error(&format!(
-                    "flaky: {} ({}) occurred again in {} of {} repetitions (--sequence-seed {at}): {}\n",
-                    finding.rule,
-                    word(finding.weight),
-                    again.0,
-                    again.1,
-                    finding.message
-                ));
-                self.campaign.add_flaky(FindingBucket {
-                    finding,
-                    scenario: draft.id,
-                    seed,
-                    times,
-                    again,
-                    flaky: true,
-                    also: Vec::new(),
-                    order: String::new(),
-                });
-                self.save()
-            }
-            ExaminationResult::Permitted(variant) => {
-                self.dismissed.insert(finding.key.clone());
-                self.permitted.insert(finding.key, variant);
-                Ok(())
-            }
-            ExaminationResult::TooEarly => {
-                // The wait limit grows, and a later conversation may show the finding again.
-                self.slowest = (self.slowest * 2).min(self.timeout);
-                Ok(())
-            }
+        if !found.is_empty() {
+            let DrawnSequence { draft, seed, .. } = sequence;
+            self.waiting.push_back(FailedConversation { draft, seed, findings: found, hurried });
         }
     }
 
@@ -564,7 +407,12 @@ impl<'a> FuzzHunt<'a> {
             word(finding.weight),
             finding.message
         ));
-        if let Some(at) = self.folder.same(&self.campaign, &draft, finding) {
+        // Only what is left after minimising shows that two findings are one.
+        let same = match found.minimised {
+            true => self.folder.same(&self.campaign, &draft, finding),
+            false => None,
+        };
+        if let Some(at) = same {
             let bucket = &mut self.campaign.buckets[at];
             bucket.times += times;
             bucket.also.push(finding.key.clone());
@@ -572,7 +420,10 @@ impl<'a> FuzzHunt<'a> {
             return self.save();
         }
         draft.id = CampaignFolder::id(number, &finding.rule);
-        let order = if order.is_empty() { String::new() } else { format!("# {order}.\n") };
+        let mut order = if order.is_empty() { String::new() } else { format!("# {order}.\n") };
+        if !found.minimised {
+            order.push_str("# It is the whole conversation; it was not minimised.\n");
+        }
         let comment = format!(
             "# Found by `ahp-harness fuzz`, in the conversation of `--sequence-seed {seed:016x}`; occurred again in {} of \
              {} repetitions.\n{order}# {}: {}\n",

@@ -18,9 +18,9 @@ use crate::report::outage::OUTLIVES;
 use crate::run::failure::FailureKind;
 use crate::verdict::Weight;
 
-use super::examine::{ExaminationResult, FindingCandidate};
 use super::exit::CommandStop;
 use super::hunt::{FuzzHunt, PlayedSequence};
+use super::hunt_examine::{ExaminationJob, ExaminationResult};
 use super::lone_trial::{HostWatch, LonePlayer, TrialResults, trials};
 
 impl FuzzHunt<'_> {
@@ -48,17 +48,19 @@ impl FuzzHunt<'_> {
         &mut self,
         first: PlayedSequence,
         playing: &mut JoinSet<PlayedSequence>,
-        examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>,
+        examining: &mut JoinSet<ExaminationResult>,
     ) -> Vec<DrawnSequence> {
         let mut struck = vec![first];
         while let Some(played) = playing.join_next().await {
             struck.extend(played.ok());
         }
         // Examinations replay findings on the host that ended, so their results are not used.
-        while let Some(examined) = examining.join_next().await {
-            self.waiting.extend(examined.ok().map(|(candidate, _)| candidate));
+        while examining.join_next().await.is_some() {}
+        match self.under_examination.take() {
+            Some(ExaminationJob::Confirm(failed)) => self.waiting.push_back(failed),
+            Some(ExaminationJob::Minimise(confirmed)) => self.confirmed.push_back(confirmed),
+            None => {}
         }
-        self.under_examination = None;
         struck.sort_by_key(|played| played.number);
         struck.iter().for_each(|played| self.landed(played));
         struck.into_iter().map(|played| played.sequence).collect()
@@ -105,6 +107,7 @@ impl FuzzHunt<'_> {
                     flaky: false,
                     also: Vec::new(),
                     order: String::new(),
+                    minimised: false,
                 };
                 self.keep(draft, found)?;
             }

@@ -21,8 +21,16 @@ impl FuzzHunt<'_> {
             stale if stale >= STALE => format!(", nothing new in the last {stale} conversations"),
             _ => String::new(),
         };
+        let mut left = String::new();
+        if !self.confirmed.is_empty() {
+            let _ = write!(left, ", {} more to be minimised", self.confirmed.len());
+        }
+        let open: usize = self.waiting.iter().map(|it| it.findings.len()).sum();
+        if open > 0 {
+            let _ = write!(left, ", {open} to be confirmed");
+        }
         format!(
-            "{sequences} conversations, {steps} steps ({rate:.0} a second), {} kinds of actions, {} combinations of action, state and verdict{news}, refused {} %, {} findings of {} causes\n",
+            "{sequences} conversations, {steps} steps ({rate:.0} a second), {} kinds of actions, {} combinations of action, state and verdict{news}, refused {} %, {} findings of {} causes{left}\n",
             tried.len(),
             seen.len(),
             tally.refused_percent(),
@@ -54,7 +62,7 @@ impl FuzzHunt<'_> {
         for cause in self.campaign.causes() {
             let first = cause.first().map(|bucket| bucket.finding.cause());
             for (place, bucket) in cause.into_iter().enumerate() {
-                let FindingBucket { finding, scenario, times, order, .. } = bucket;
+                let FindingBucket { finding, scenario, times, order, minimised, .. } = bucket;
                 // Findings with the same cause are indented below the first one.
                 let (indent, verdict) = match place {
                     0 => ("    ", finding.weight.broken().word()),
@@ -62,10 +70,11 @@ impl FuzzHunt<'_> {
                 };
                 let _ = writeln!(
                     out,
-                    "{indent}{verdict} {}: {}\n{indent}    {}/{scenario}.yaml, found {times} times",
+                    "{indent}{verdict} {}: {}\n{indent}    {}/{scenario}.yaml, found {times} times{}",
                     finding.rule,
                     finding.message,
-                    self.fuzz.out.display()
+                    self.fuzz.out.display(),
+                    if *minimised { "" } else { ", not minimised" },
                 );
                 if !order.is_empty() {
                     let _ = writeln!(out, "{indent}    {order}");

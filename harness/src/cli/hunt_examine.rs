@@ -1,0 +1,345 @@
+//! Divides the examination of a campaign's findings into parts, chooses the next part, and keeps the results.
+//!
+//! The findings of a conversation are confirmed together. Each confirmed finding is then minimised on its own. If the
+//! campaign ends before, the whole conversation becomes the scenario of the finding.
+//!
+//! Knows: the findings that wait. Never knows: how a finding is confirmed and minimised.
+//!
+//! Start at [`FuzzHunt::examine_next`].
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use crate::arb::campaign::{FindingBucket, UnexaminedFinding};
+use crate::arb::finding::FuzzFinding;
+use crate::report::summary::word;
+use crate::verdict::Weight;
+
+use super::confirm::{ConfirmationResult, ConfirmedFinding, FailedConversation, confirm};
+use super::exit::{CommandExit, CommandStop};
+use super::hunt::FuzzHunt;
+use super::minimise::{FindingCase, minimise, shorter};
+
+/// The time for minimising a finding on a target outside of this process, because other findings wait to be
+/// examined; and the time for a finding whose cause already has a small case.
+const SHRINKS_FOR: Duration = Duration::from_secs(45);
+const SHRINKS_AGAIN_FOR: Duration = Duration::from_secs(10);
+
+/// One part of the examination of a finding.
+#[derive(Clone)]
+pub(super) enum ExaminationJob {
+    /// The findings of a conversation are confirmed.
+    Confirm(FailedConversation),
+    /// A confirmed finding is minimised.
+    Minimise(ConfirmedFinding),
+}
+
+/// The result of one part of an examination.
+pub(super) enum ExaminationResult {
+    /// The results for the findings of a conversation.
+    Confirmed(FailedConversation, Vec<(FuzzFinding, ConfirmationResult)>),
+    /// The case of a finding.
+    Minimised(ConfirmedFinding, Box<FindingCase>),
+}
+
+impl FuzzHunt<'_> {
+    pub(super) fn has_to_examine(&self) -> bool {
+        !self.waiting.is_empty() || !self.confirmed.is_empty()
+    }
+
+    /// Returns whether a finding has to be examined. If so, it counts as waiting from now on. Counts a finding that
+    /// is known or waits already.
+    pub(super) fn is_to_examine(&mut self, finding: &FuzzFinding, seed: u64) -> bool {
+        let counts = finding.weight >= self.fuzz.weight && !self.known.has(finding);
+        if !counts || self.dismissed.contains(&finding.key) {
+            return false;
+        }
+        let doubtful = self.campaign.is_doubtful(finding);
+        if self.campaign.is_known(finding) && !doubtful {
+            return false;
+        }
+        if let Some(times) = self.pending.get_mut(&finding.key) {
+            *times += 1;
+            return false;
+        }
+        let familiar = self.is_familiar(finding);
+        if familiar {
+            self.campaign.add_form(finding.clone(), seed, 1);
+        } else {
+            self.pending.insert(finding.key.clone(), 1);
+        }
+        !familiar
+    }
+
+    /// Returns whether enough findings with the cause of a finding are confirmed. A host in this process is
+    /// examined quickly, so each of its findings is examined.
+    fn is_familiar(&self, finding: &FuzzFinding) -> bool {
+        let confirmed = self.confirmed.iter().map(|it| &it.finding);
+        !self.target.is_embedded() && self.campaign.is_familiar(finding, confirmed)
+    }
+
+    /// Takes the findings whose cause has become familiar out of the conversations that wait.
+    fn set_aside(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for FailedConversation { seed, findings, .. } in &mut waiting {
+            let (aside, left) = findings.drain(..).partition(|it| self.is_familiar(it));
+            *findings = left;
+            let aside: Vec<FuzzFinding> = aside;
+            for finding in aside {
+                let times = self.pending.remove(&finding.key).unwrap_or(1);
+                self.campaign.add_form(finding, *seed, times);
+            }
+        }
+        waiting.retain(|it| !it.findings.is_empty());
+        self.waiting = waiting;
+    }
+
+    /// Examines what is to be examined next. Findings are confirmed before other findings are minimised, because
+    /// a finding that is not confirmed is not reported.
+    pub(super) fn examine_next(
+        &mut self,
+        examining: &mut JoinSet<ExaminationResult>,
+        stopping: Option<CommandExit>,
+        left: Option<Duration>,
+    ) {
+        // No conversation is played during an examination: other conversations may hide the finding, and slow
+        // down the host.
+        let quiet = !self.is_playing() && examining.is_empty();
+        let may_examine = stopping.is_some() || self.may_examine();
+        if stopping == Some(CommandExit::Interrupted) || !quiet || !may_examine {
+            return;
+        }
+        let target = Arc::clone(&self.target);
+        if let Some(mut failed) = self.next_conversation() {
+            self.under_examination = Some(ExaminationJob::Confirm(failed.clone()));
+            if self.target.is_foreign {
+                failed.hasten(&self.campaign.unmet);
+            }
+            examining.spawn(async move {
+                let results = confirm(&target, &failed).await;
+                ExaminationResult::Confirmed(failed, results)
+            });
+        } else if let Some(confirmed) = self.next_confirmed() {
+            self.under_examination = Some(ExaminationJob::Minimise(confirmed.clone()));
+            let limit = (!self.fuzz.no_shrink).then(|| self.shrinks_for(&confirmed.finding, left));
+            let quick = match self.target.is_foreign {
+                true => shorter(&confirmed, &self.campaign.unmet),
+                false => None,
+            };
+            examining.spawn(async move {
+                let case = minimise(&target, &confirmed, quick, limit).await;
+                ExaminationResult::Minimised(confirmed, Box::new(case))
+            });
+        }
+    }
+
+    /// Returns whether the next finding may be examined now. A host in this process is examined without delay, so
+    /// that a campaign is reproducible.
+    pub(super) fn may_examine(&self) -> bool {
+        self.time.may_examine() || self.fuzz.stop_at_first || self.target.is_embedded()
+    }
+
+    /// Returns the time for minimising a finding. `left` is the time until the end of the campaign, of which
+    /// every waiting finding gets a share; half of a share is for the plays before and after.
+    fn shrinks_for(&self, finding: &FuzzFinding, left: Option<Duration>) -> Duration {
+        let usual = match self.campaign.has_cause_of(finding) {
+            true => SHRINKS_AGAIN_FOR,
+            false => SHRINKS_FOR,
+        };
+        let shares = u32::try_from(self.confirmed.len() + 1).unwrap_or(u32::MAX);
+        left.map_or(usual, |left| usual.min(left / shares / 2))
+    }
+
+    /// Returns the rank of a finding: the finding with the greatest rank is examined next. The rule with the
+    /// fewest examined findings comes first, so that a rule with many findings leaves time for the others. Of the
+    /// findings of equally rare rules, those with a new cause come first, and then those with the greatest weight.
+    fn rank(&self, finding: &FuzzFinding) -> (Reverse<usize>, bool, Weight) {
+        let buckets = self.campaign.buckets.iter().map(|it| &it.finding);
+        let confirmed = self.confirmed.iter().map(|it| &it.finding);
+        let examined = buckets.chain(confirmed).filter(|it| it.rule == finding.rule);
+        (Reverse(examined.count()), !self.campaign.has_cause_of(finding), finding.weight)
+    }
+
+    /// Returns the conversation whose findings are confirmed next.
+    fn next_conversation(&mut self) -> Option<FailedConversation> {
+        let rank = |it: &FailedConversation| it.findings.iter().map(|it| self.rank(it)).max();
+        let at = first_greatest(self.waiting.iter().map(rank))?;
+        self.waiting.remove(at)
+    }
+
+    /// Returns the finding that is minimised next.
+    fn next_confirmed(&mut self) -> Option<ConfirmedFinding> {
+        let rank = |it: &ConfirmedFinding| self.rank(&it.finding);
+        let at = first_greatest(self.confirmed.iter().map(rank))?;
+        self.confirmed.remove(at)
+    }
+
+    /// Keeps the result of an examination.
+    pub(super) fn examined(&mut self, examined: ExaminationResult) -> Result<(), CommandStop> {
+        self.under_examination = None;
+        let kept = match examined {
+            ExaminationResult::Minimised(confirmed, case) => self.keep_case(confirmed, *case),
+            ExaminationResult::Confirmed(failed, results) => {
+                for (finding, result) in results {
+                    self.keep_confirmation(&failed, finding, result);
+                }
+                self.save()
+            }
+        };
+        self.set_aside();
+        kept
+    }
+
+    fn keep_confirmation(
+        &mut self,
+        failed: &FailedConversation,
+        finding: FuzzFinding,
+        result: ConfirmationResult,
+    ) {
+        let mut is_waiting = false;
+        match result {
+            ConfirmationResult::Confirmed { again, company } => {
+                is_waiting = true;
+                let (finding, draft) = (finding.clone(), failed.draft.clone());
+                let seed = failed.seed;
+                self.confirmed.push_back(ConfirmedFinding { finding, draft, seed, again, company });
+            }
+            ConfirmationResult::Flaky { again } => {
+                let (rule, seed) = (finding.rule.clone(), failed.seed);
+                self.context.error(&format!(
+                    "flaky: {rule} ({}) occurred again in {} of {} repetitions (--sequence-seed {seed:016x}): {}\n",
+                    word(finding.weight),
+                    again.0,
+                    again.1,
+                    finding.message
+                ));
+                self.campaign.add_flaky(FindingBucket {
+                    times: self.pending.get(&finding.key).copied().unwrap_or(1),
+                    scenario: failed.draft.id.clone(),
+                    seed,
+                    again,
+                    flaky: true,
+                    also: Vec::new(),
+                    order: String::new(),
+                    minimised: false,
+                    finding: finding.clone(),
+                });
+            }
+            ConfirmationResult::Permitted(variant) => {
+                self.dismissed.insert(finding.key.clone());
+                self.permitted.insert(finding.key.clone(), variant);
+            }
+            ConfirmationResult::TooEarly => {
+                // The wait limit grows, and a later conversation may show the finding again.
+                self.slowest = (self.slowest * 2).min(self.timeout);
+            }
+        }
+        if !is_waiting {
+            self.pending.remove(&finding.key);
+        }
+    }
+
+    fn keep_case(
+        &mut self,
+        confirmed: ConfirmedFinding,
+        case: FindingCase,
+    ) -> Result<(), CommandStop> {
+        let ConfirmedFinding { finding, seed, again, .. } = confirmed;
+        let FindingCase { draft, order, minimised } = case;
+        let times = self.pending.remove(&finding.key).unwrap_or(1);
+        let (scenario, flaky, also) = (draft.id.clone(), false, Vec::new());
+        let found =
+            FindingBucket { finding, scenario, seed, times, again, flaky, also, order, minimised };
+        self.keep(draft, found)
+    }
+
+    /// Keeps the confirmed findings as they are, and records the findings that were not confirmed.
+    pub(super) fn end_examinations(&mut self) -> Result<(), CommandStop> {
+        match self.under_examination.take() {
+            Some(ExaminationJob::Confirm(failed)) => self.waiting.push_front(failed),
+            Some(ExaminationJob::Minimise(confirmed)) => self.confirmed.push_front(confirmed),
+            None => {}
+        }
+        while let Some(confirmed) = self.confirmed.pop_front() {
+            let case = FindingCase::whole(&confirmed);
+            self.keep_case(confirmed, case)?;
+        }
+        for FailedConversation { seed, findings, .. } in self.waiting.drain(..) {
+            let left = findings.into_iter().map(|finding| UnexaminedFinding { finding, seed });
+            self.campaign.unexamined.extend(left);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the index of the first of the greatest values.
+fn first_greatest<T: Ord>(values: impl Iterator<Item = T>) -> Option<usize> {
+    let ranked = values.enumerate().map(|(at, value)| (value, Reverse(at)));
+    ranked.max().map(|(_, Reverse(at))| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::arb::campaign::{FuzzCampaign, KnownFindings};
+    use crate::cli::context::CliContext;
+    use crate::cli::fuzz::FuzzArguments;
+    use crate::cli::lone_trial::LonePlayer;
+
+    #[derive(Parser)]
+    struct FuzzCommand {
+        #[command(flatten)]
+        fuzz: FuzzArguments,
+    }
+
+    #[tokio::test]
+    async fn a_campaign_that_is_cut_short_keeps_what_was_confirmed() {
+        let out = std::env::temp_dir().join(format!("ahp-cut-short-{}", std::process::id()));
+        let folder = out.display().to_string();
+        let faults = ["--fault", "sequence-repeats", "--fault", "echo-never"];
+        let args = [&["fuzz", "--out", &folder], &faults[..]].concat();
+        let FuzzCommand { fuzz } = FuzzCommand::parse_from(args);
+        let context = CliContext::gather().quiet();
+        let target = fuzz.looked_at(&context, None).await.unwrap_or_else(|_| unreachable!());
+        let target = Arc::new(target);
+        let (known, campaign) = (KnownFindings::default(), FuzzCampaign::default());
+        let source = fuzz.source(&target, 1);
+        fs::create_dir_all(out.join("fuzz")).unwrap();
+        let mut hunt = FuzzHunt::new(&fuzz, &context, Arc::clone(&target), source, known, campaign);
+        while hunt.waiting.len() < 2 {
+            let sequence = hunt.draw().unwrap();
+            let played = hunt.play_alone(&sequence).await.unwrap();
+            hunt.played(played);
+        }
+        let failed = hunt.next_conversation().unwrap();
+        let (number, draft) = (failed.findings.len(), failed.draft.clone());
+        let results = confirm(&target, &failed).await;
+        assert_eq!(results.len(), number);
+        assert!(hunt.examined(ExaminationResult::Confirmed(failed, results)).is_ok());
+        assert_eq!(hunt.confirmed.len(), number);
+        assert!(hunt.cut_short().is_ok());
+        assert!(hunt.confirmed.is_empty() && hunt.waiting.is_empty());
+        assert!(!hunt.campaign.unexamined.is_empty());
+        assert_eq!(hunt.campaign.buckets.len(), number);
+        let keys = target.replay(&draft, 0).await.unwrap();
+        for bucket in &hunt.campaign.buckets {
+            assert!(!bucket.minimised && keys.contains(&bucket.finding.key), "{bucket:?}");
+            let file = fs::read_to_string(out.join(format!("{}.yaml", bucket.scenario))).unwrap();
+            assert!(file.contains("it was not minimised"), "{file}");
+        }
+        fs::remove_dir_all(&out).unwrap();
+    }
+
+    #[test]
+    fn the_first_of_the_greatest_comes_first() {
+        assert_eq!(first_greatest([1, 3, 2, 3].into_iter()), Some(1));
+        assert_eq!(first_greatest(std::iter::empty::<u8>()), None);
+    }
+}
