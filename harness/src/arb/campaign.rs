@@ -203,6 +203,17 @@ impl FuzzCampaign {
         by_cause(self.buckets.iter().filter(|bucket| bucket.flaky))
     }
 
+    /// Returns the number of the next finding. It is greater than the numbers of all findings so far, which begin
+    /// the names of their scenarios, because a flaky record may have been removed.
+    pub fn next_number(&self) -> usize {
+        let number = |bucket: &FindingBucket| {
+            let name = bucket.scenario.rsplit('/').next().unwrap_or_default();
+            name.split('-').next().unwrap_or_default().parse::<usize>().unwrap_or_default()
+        };
+        let found = self.buckets.iter().filter(|bucket| !bucket.flaky);
+        found.map(number).chain([self.buckets.len()]).max().unwrap_or_default() + 1
+    }
+
     /// Returns whether a finding is flaky and has been replayed so rarely that it is examined again. A conversation
     /// may have shown the finding only because of another conversation, and a later one may show it alone.
     pub fn is_doubtful(&self, finding: &FuzzFinding) -> bool {
@@ -543,6 +554,18 @@ mod tests {
         campaign.forget_flaky(&finding);
         campaign.buckets.push(bucket());
         assert_eq!(campaign.failures().count(), 1);
+    }
+
+    #[test]
+    fn a_number_is_never_given_twice() {
+        let mut campaign = FuzzCampaign::default();
+        assert_eq!(campaign.next_number(), 1);
+        campaign.add_flaky(FindingBucket { flaky: true, ..bucket() });
+        assert_eq!(campaign.next_number(), 2);
+        let scenario = "fuzz/002-turns-one-end".to_owned();
+        campaign.buckets.push(FindingBucket { scenario, ..bucket() });
+        campaign.forget_flaky(&bucket().finding);
+        assert_eq!((campaign.buckets.len(), campaign.next_number()), (1, 3));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::finding::FuzzFinding;
+use crate::arb::gauge::AnswerGauge;
 use crate::arb::hold::{StepExpectation, drop_claims, loosen};
 use crate::arb::liberty::permitting;
 
@@ -132,10 +133,12 @@ impl ReplayCount {
     }
 }
 
-/// Replays a conversation in fresh sessions on the target, and returns the result for each of its findings.
+/// Replays a conversation in fresh sessions on the target, and returns the result for each of its findings. `gauge`
+/// observes the traffic.
 pub(super) async fn confirm(
     target: &FuzzTarget,
     failed: &FailedConversation,
+    gauge: &AnswerGauge,
 ) -> Vec<(FuzzFinding, ConfirmationResult)> {
     let FailedConversation { draft, findings, hurried, .. } = failed;
     let mut results = Vec::new();
@@ -147,7 +150,7 @@ pub(super) async fn confirm(
         }
     }
     while counts.iter().any(ReplayCount::is_open) {
-        let shown = target.replay(draft, 0).await.unwrap_or_default();
+        let shown = target.replay(draft, 0, gauge).await.unwrap_or_default();
         counts.iter_mut().for_each(|count| count.add(&shown));
     }
     let mut together = Vec::new();
@@ -156,7 +159,7 @@ pub(super) async fn confirm(
         let fresh = |count: &ReplayCount| ReplayCount::new(count.finding.clone());
         together = missed.map(fresh).collect();
         while together.iter().any(ReplayCount::is_open) {
-            let copies = (0..COPIES).map(|copy| target.replay(draft, copy));
+            let copies = (0..COPIES).map(|copy| target.replay(draft, copy, gauge));
             let shown = in_company(copies).await.into_iter().filter_map(Result::ok);
             let shown: BTreeSet<String> = shown.flatten().collect();
             together.iter_mut().for_each(|count| count.add(&shown));

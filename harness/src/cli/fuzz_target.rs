@@ -105,7 +105,7 @@ impl FuzzTarget {
     }
 
     /// Plays the file of a draft as `run` does, and returns the keys of the findings; none if `run` passes the file.
-    /// `copy` numbers the plays at the same time.
+    /// `copy` numbers the plays at the same time; `gauge` observes their traffic.
     ///
     /// # Errors
     /// Returns why `run` does not play the file.
@@ -113,6 +113,7 @@ impl FuzzTarget {
         &self,
         draft: &ScenarioDraft,
         copy: usize,
+        gauge: &AnswerGauge,
     ) -> Result<BTreeSet<String>, String> {
         let entry = draft.entry()?;
         let abilities = self.run.abilities(&self.target, self.version, &self.look.header);
@@ -121,7 +122,7 @@ impl FuzzTarget {
             return Err(format!("`run` would not play it: {reason}"));
         }
         let name = format!("{}#replay-{copy}", draft.id);
-        let verdict = self.play_entry(&entry, name, None, &AnswerGauge::default()).await;
+        let verdict = self.play_entry(&entry, name, None, gauge).await;
         let verdict = verdict.ok_or("it could not be played")?;
         let report = CaseReport::of(0, &entry, &verdict);
         let failed = verdict.checks.iter().any(|check| !check.findings.is_empty())

@@ -28,7 +28,7 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::fuzz::FuzzArguments;
 use super::fuzz_target::{FuzzTarget, PlayedDraft};
-use super::hunt_examine::{ExaminationJob, ExaminationResult};
+use super::hunt_examine::{NumberedResult, UnderExamination};
 use super::hunt_time::HuntTime;
 use super::interrupt::interrupts;
 use super::lone_trial::{HostWatch, RECENT};
@@ -46,6 +46,9 @@ pub(super) const STALE: u64 = 100;
 /// conversations may be in progress.
 const IDLE: Duration = Duration::from_millis(20);
 const WAITING: usize = 8;
+/// Findings are examined while no conversation had traffic for this time. It would take too long to wait for the end
+/// of conversations that wait for their time limits.
+pub(super) const QUIET: Duration = Duration::from_secs(1);
 /// The wait limit is `PATIENCE` times the slowest answer so far, but at least `LEAST`, because a fast host
 /// needs only short waits.
 const PATIENCE: u32 = 5;
@@ -73,7 +76,7 @@ pub(super) struct FuzzHunt<'a> {
     pub(super) waiting: VecDeque<FailedConversation>,
     /// The confirmed findings that wait to be minimised.
     pub(super) confirmed: VecDeque<ConfirmedFinding>,
-    pub(super) under_examination: Option<ExaminationJob>,
+    pub(super) under_examination: Vec<UnderExamination>,
     /// The identities of the findings that wait or are being examined. The value is the number of further times
     /// that the finding occurred.
     pub(super) pending: BTreeMap<String, u64>,
@@ -100,9 +103,31 @@ pub(super) struct FuzzHunt<'a> {
 /// A conversation that is being played.
 struct UnderWay {
     number: u64,
+    traffic: TrafficWatch,
+    restarts: bool,
+}
+
+/// Watches whether plays have traffic or only wait.
+pub(super) struct TrafficWatch {
     gauge: AnswerGauge,
     events: u64,
-    restarts: bool,
+    /// The time of the last traffic.
+    active: Instant,
+}
+
+impl TrafficWatch {
+    pub(super) fn new(gauge: AnswerGauge) -> TrafficWatch {
+        TrafficWatch { gauge, events: 0, active: Instant::now() }
+    }
+
+    /// Returns whether there was traffic within this time, or none yet.
+    pub(super) fn talks(&mut self, within: Duration) -> bool {
+        let events = self.gauge.events();
+        if events > self.events {
+            (self.events, self.active) = (events, Instant::now());
+        }
+        events == 0 || self.active.elapsed() < within
+    }
 }
 
 /// A conversation that was played.
@@ -144,7 +169,7 @@ impl<'a> FuzzHunt<'a> {
             plays: 0,
             waiting: VecDeque::new(),
             confirmed: VecDeque::new(),
-            under_examination: None,
+            under_examination: Vec::new(),
             pending: BTreeMap::new(),
             dismissed: BTreeSet::new(),
             permitted: BTreeMap::new(),
@@ -164,7 +189,7 @@ impl<'a> FuzzHunt<'a> {
         let before = self.campaign.took;
         let (mut saved, mut said, mut counted) = (began, began, began);
         let mut playing: JoinSet<PlayedSequence> = JoinSet::new();
-        let mut examining: JoinSet<ExaminationResult> = JoinSet::new();
+        let mut examining: JoinSet<NumberedResult> = JoinSet::new();
         let mut interrupted = interrupts();
         let mut stopping = None;
         self.watch.ready().await;
@@ -218,9 +243,9 @@ impl<'a> FuzzHunt<'a> {
             }
             self.campaign.took = before + began.elapsed();
             let passed = std::mem::replace(&mut counted, Instant::now()).elapsed();
-            match self.under_examination {
-                Some(_) => self.time.examined(passed),
-                None => self.time.played(passed),
+            match self.under_examination.is_empty() {
+                false => self.time.examined(passed),
+                true => self.time.played(passed),
             }
             if let Some(reason) = self.watch.gone().map(str::to_owned) {
                 self.save()?;
@@ -278,7 +303,7 @@ impl<'a> FuzzHunt<'a> {
     fn has_room(
         &mut self,
         playing: &JoinSet<PlayedSequence>,
-        examining: &JoinSet<ExaminationResult>,
+        examining: &JoinSet<NumberedResult>,
     ) -> bool {
         if !examining.is_empty() || self.has_to_examine() && self.may_examine() {
             return false;
@@ -290,12 +315,8 @@ impl<'a> FuzzHunt<'a> {
         if one_at_a_time || self.alone.is_some() || self.under_way.iter().any(|it| it.restarts) {
             return playing.is_empty();
         }
-        let mut talking = 0;
-        for under_way in &mut self.under_way {
-            let events = under_way.gauge.events();
-            talking += usize::from(events > under_way.events || events == 0);
-            under_way.events = events;
-        }
+        let talking =
+            self.under_way.iter_mut().map(|it| usize::from(it.traffic.talks(IDLE))).sum::<usize>();
         playing.len() < jobs || talking < jobs && playing.len() < jobs * WAITING
     }
 
@@ -324,7 +345,8 @@ impl<'a> FuzzHunt<'a> {
         self.plays += 1;
         let name = format!("{}#{number}", sequence.draft.id);
         let restarts = sequence.draft.restart().is_some();
-        self.under_way.push(UnderWay { number, gauge: gauge.clone(), events: 0, restarts });
+        let traffic = TrafficWatch::new(gauge.clone());
+        self.under_way.push(UnderWay { number, traffic, restarts });
         playing.spawn(async move {
             let played = target.play(&sequence.draft, name, limit, &gauge).await;
             PlayedSequence { number, sequence, played, gauge, hurried: limit.is_some() }
@@ -338,9 +360,10 @@ impl<'a> FuzzHunt<'a> {
         (hurries && limit < self.timeout).then_some(limit)
     }
 
-    /// Returns whether a conversation is being played.
-    pub(super) fn is_playing(&self) -> bool {
-        !self.under_way.is_empty()
+    /// Returns whether a conversation is being played that could disturb an examination. A conversation that only
+    /// waits for its time limit disturbs none, unless the examination has to be alone.
+    pub(super) fn is_playing(&mut self, alone: bool) -> bool {
+        self.under_way.iter_mut().any(|it| alone || it.restarts || it.traffic.talks(QUIET))
     }
 
     pub(super) fn landed(&mut self, played: &PlayedSequence) {
@@ -400,7 +423,7 @@ impl<'a> FuzzHunt<'a> {
     ) -> Result<(), CommandStop> {
         let FindingBucket { finding, seed, times, again, order, .. } = &found;
         self.campaign.forget_flaky(finding);
-        let number = self.campaign.buckets.len() + 1;
+        let number = self.campaign.next_number();
         self.context.error(&format!(
             "finding {number}: {} ({}): {}\n",
             finding.rule,

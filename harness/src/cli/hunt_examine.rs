@@ -15,18 +15,23 @@ use tokio::task::JoinSet;
 
 use crate::arb::campaign::{FindingBucket, UnexaminedFinding};
 use crate::arb::finding::FuzzFinding;
+use crate::arb::gauge::AnswerGauge;
 use crate::report::summary::word;
 use crate::verdict::Weight;
 
 use super::confirm::{ConfirmationResult, ConfirmedFinding, FailedConversation, confirm};
 use super::exit::{CommandExit, CommandStop};
-use super::hunt::FuzzHunt;
+use super::hunt::{FuzzHunt, QUIET, TrafficWatch};
 use super::minimise::{FindingCase, minimise, shorter};
 
 /// The time for minimising a finding on a target outside of this process, because other findings wait to be
 /// examined; and the time for a finding whose cause already has a small case.
 const SHRINKS_FOR: Duration = Duration::from_secs(45);
 const SHRINKS_AGAIN_FOR: Duration = Duration::from_secs(10);
+
+/// The maximum number of conversations that are confirmed at the same time. Most of the time of a replay is spent
+/// waiting for what the host does not send.
+const CONFIRMED_AT_ONCE: usize = 8;
 
 /// One part of the examination of a finding.
 #[derive(Clone)]
@@ -37,6 +42,23 @@ pub(super) enum ExaminationJob {
     Minimise(ConfirmedFinding),
 }
 
+impl ExaminationJob {
+    fn restarts(&self) -> bool {
+        let draft = match self {
+            ExaminationJob::Confirm(failed) => &failed.draft,
+            ExaminationJob::Minimise(confirmed) => &confirmed.draft,
+        };
+        draft.restart().is_some()
+    }
+}
+
+/// A part of an examination that is in progress.
+pub(super) struct UnderExamination {
+    number: u64,
+    pub(super) job: ExaminationJob,
+    traffic: TrafficWatch,
+}
+
 /// The result of one part of an examination.
 pub(super) enum ExaminationResult {
     /// The results for the findings of a conversation.
@@ -44,6 +66,9 @@ pub(super) enum ExaminationResult {
     /// The case of a finding.
     Minimised(ConfirmedFinding, Box<FindingCase>),
 }
+
+/// The number of the part of an examination, and its result.
+pub(super) type NumberedResult = (u64, ExaminationResult);
 
 impl FuzzHunt<'_> {
     pub(super) fn has_to_examine(&self) -> bool {
@@ -101,29 +126,34 @@ impl FuzzHunt<'_> {
     /// a finding that is not confirmed is not reported.
     pub(super) fn examine_next(
         &mut self,
-        examining: &mut JoinSet<ExaminationResult>,
+        examining: &mut JoinSet<NumberedResult>,
         stopping: Option<CommandExit>,
         left: Option<Duration>,
     ) {
-        // No conversation is played during an examination: other conversations may hide the finding, and slow
-        // down the host.
-        let quiet = !self.is_playing() && examining.is_empty();
-        let may_examine = stopping.is_some() || self.may_examine();
-        if stopping == Some(CommandExit::Interrupted) || !quiet || !may_examine {
+        // No conversation starts during an examination, so further conversations are confirmed at the same time.
+        let may_examine =
+            stopping.is_some() || self.may_examine() || !self.under_examination.is_empty();
+        if stopping == Some(CommandExit::Interrupted) || !may_examine || !self.is_quiet() {
             return;
         }
+        let (number, gauge) = (self.plays, AnswerGauge::default());
+        self.plays += 1;
+        let begun =
+            |job| UnderExamination { number, job, traffic: TrafficWatch::new(gauge.clone()) };
         let target = Arc::clone(&self.target);
         if let Some(mut failed) = self.next_conversation() {
-            self.under_examination = Some(ExaminationJob::Confirm(failed.clone()));
+            self.under_examination.push(begun(ExaminationJob::Confirm(failed.clone())));
             if self.target.is_foreign {
                 failed.hasten(&self.campaign.unmet);
             }
             examining.spawn(async move {
-                let results = confirm(&target, &failed).await;
-                ExaminationResult::Confirmed(failed, results)
+                let results = confirm(&target, &failed, &gauge).await;
+                (number, ExaminationResult::Confirmed(failed, results))
             });
-        } else if let Some(confirmed) = self.next_confirmed() {
-            self.under_examination = Some(ExaminationJob::Minimise(confirmed.clone()));
+        } else if self.under_examination.is_empty()
+            && let Some(confirmed) = self.next_confirmed()
+        {
+            self.under_examination.push(begun(ExaminationJob::Minimise(confirmed.clone())));
             let limit = (!self.fuzz.no_shrink).then(|| self.shrinks_for(&confirmed.finding, left));
             let quick = match self.target.is_foreign {
                 true => shorter(&confirmed, &self.campaign.unmet),
@@ -131,9 +161,25 @@ impl FuzzHunt<'_> {
             };
             examining.spawn(async move {
                 let case = minimise(&target, &confirmed, quick, limit).await;
-                ExaminationResult::Minimised(confirmed, Box::new(case))
+                (number, ExaminationResult::Minimised(confirmed, Box::new(case)))
             });
         }
+    }
+
+    /// Returns whether nothing is played that could disturb an examination: other conversations may hide a finding,
+    /// and slow down the host. Several conversations may be confirmed at the same time, as long as all but one of
+    /// them only wait for their time limits.
+    fn is_quiet(&mut self) -> bool {
+        let failed = self.waiting.iter().map(|it| &it.draft);
+        let mut drafts = failed.chain(self.confirmed.iter().map(|it| &it.draft));
+        let alone = self.fuzz.jobs == 1 || drafts.any(|draft| draft.restart().is_some());
+        let disturbs = |it: &mut UnderExamination| {
+            let minimises = matches!(it.job, ExaminationJob::Minimise(_));
+            alone || minimises || it.job.restarts() || it.traffic.talks(QUIET)
+        };
+        self.under_examination.len() < CONFIRMED_AT_ONCE
+            && !self.is_playing(alone)
+            && !self.under_examination.iter_mut().any(disturbs)
     }
 
     /// Returns whether the next finding may be examined now. A host in this process is examined without delay, so
@@ -178,8 +224,15 @@ impl FuzzHunt<'_> {
     }
 
     /// Keeps the result of an examination.
-    pub(super) fn examined(&mut self, examined: ExaminationResult) -> Result<(), CommandStop> {
-        self.under_examination = None;
+    pub(super) fn examined(
+        &mut self,
+        (number, examined): NumberedResult,
+    ) -> Result<(), CommandStop> {
+        // An examination may end at the moment at which the campaign is ended, which keeps its finding.
+        let Some(at) = self.under_examination.iter().position(|it| it.number == number) else {
+            return Ok(());
+        };
+        self.under_examination.remove(at);
         let kept = match examined {
             ExaminationResult::Minimised(confirmed, case) => self.keep_case(confirmed, *case),
             ExaminationResult::Confirmed(failed, results) => {
@@ -256,13 +309,19 @@ impl FuzzHunt<'_> {
         self.keep(draft, found)
     }
 
+    /// Queues again what is being examined.
+    pub(super) fn requeue_examinations(&mut self) {
+        for UnderExamination { job, .. } in self.under_examination.drain(..) {
+            match job {
+                ExaminationJob::Confirm(failed) => self.waiting.push_back(failed),
+                ExaminationJob::Minimise(confirmed) => self.confirmed.push_back(confirmed),
+            }
+        }
+    }
+
     /// Keeps the confirmed findings as they are, and records the findings that were not confirmed.
     pub(super) fn end_examinations(&mut self) -> Result<(), CommandStop> {
-        match self.under_examination.take() {
-            Some(ExaminationJob::Confirm(failed)) => self.waiting.push_front(failed),
-            Some(ExaminationJob::Minimise(confirmed)) => self.confirmed.push_front(confirmed),
-            None => {}
-        }
+        self.requeue_examinations();
         while let Some(confirmed) = self.confirmed.pop_front() {
             let case = FindingCase::whole(&confirmed);
             self.keep_case(confirmed, case)?;
@@ -320,15 +379,18 @@ mod tests {
         }
         let failed = hunt.next_conversation().unwrap();
         let (number, draft) = (failed.findings.len(), failed.draft.clone());
-        let results = confirm(&target, &failed).await;
+        let gauge = AnswerGauge::default();
+        let results = confirm(&target, &failed, &gauge).await;
         assert_eq!(results.len(), number);
-        assert!(hunt.examined(ExaminationResult::Confirmed(failed, results)).is_ok());
+        let (job, traffic) = (ExaminationJob::Confirm(failed.clone()), TrafficWatch::new(gauge));
+        hunt.under_examination.push(UnderExamination { number: 0, job, traffic });
+        assert!(hunt.examined((0, ExaminationResult::Confirmed(failed, results))).is_ok());
         assert_eq!(hunt.confirmed.len(), number);
         assert!(hunt.cut_short().is_ok());
         assert!(hunt.confirmed.is_empty() && hunt.waiting.is_empty());
         assert!(!hunt.campaign.unexamined.is_empty());
         assert_eq!(hunt.campaign.buckets.len(), number);
-        let keys = target.replay(&draft, 0).await.unwrap();
+        let keys = target.replay(&draft, 0, &AnswerGauge::default()).await.unwrap();
         for bucket in &hunt.campaign.buckets {
             assert!(!bucket.minimised && keys.contains(&bucket.finding.key), "{bucket:?}");
             let file = fs::read_to_string(out.join(format!("{}.yaml", bucket.scenario))).unwrap();

@@ -20,7 +20,7 @@ use crate::verdict::Weight;
 
 use super::exit::CommandStop;
 use super::hunt::{FuzzHunt, PlayedSequence};
-use super::hunt_examine::{ExaminationJob, ExaminationResult};
+use super::hunt_examine::NumberedResult;
 use super::lone_trial::{HostWatch, LonePlayer, TrialResults, trials};
 
 impl FuzzHunt<'_> {
@@ -48,7 +48,7 @@ impl FuzzHunt<'_> {
         &mut self,
         first: PlayedSequence,
         playing: &mut JoinSet<PlayedSequence>,
-        examining: &mut JoinSet<ExaminationResult>,
+        examining: &mut JoinSet<NumberedResult>,
     ) -> Vec<DrawnSequence> {
         let mut struck = vec![first];
         while let Some(played) = playing.join_next().await {
@@ -56,11 +56,7 @@ impl FuzzHunt<'_> {
         }
         // Examinations replay findings on the host that ended, so their results are not used.
         while examining.join_next().await.is_some() {}
-        match self.under_examination.take() {
-            Some(ExaminationJob::Confirm(failed)) => self.waiting.push_back(failed),
-            Some(ExaminationJob::Minimise(confirmed)) => self.confirmed.push_back(confirmed),
-            None => {}
-        }
+        self.requeue_examinations();
         struck.sort_by_key(|played| played.number);
         struck.iter().for_each(|played| self.landed(played));
         struck.into_iter().map(|played| played.sequence).collect()

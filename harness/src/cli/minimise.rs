@@ -151,7 +151,10 @@ impl OnTarget<'_> {
     async fn replays(&self, case: &ScenarioDraft) -> bool {
         let (target, key) = (self.target, &self.finding.key);
         let replay = |copy: usize| async move {
-            target.replay(case, copy).await.is_ok_and(|shown| shown.contains(key))
+            target
+                .replay(case, copy, &AnswerGauge::default())
+                .await
+                .is_ok_and(|shown| shown.contains(key))
         };
         for _ in 0..NEEDED {
             let replayed = match self.company {
