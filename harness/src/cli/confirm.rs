@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
+use crate::arb::campaign::UnexaminedFinding;
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge::AnswerGauge;
@@ -46,6 +47,13 @@ pub(super) struct FailedConversation {
 }
 
 impl FailedConversation {
+    /// Returns the findings for the file of the campaign.
+    pub(super) fn unexamined(&self) -> Vec<UnexaminedFinding> {
+        let seed = self.seed;
+        let open = |finding: &FuzzFinding| UnexaminedFinding { finding: finding.clone(), seed };
+        self.findings.iter().map(open).collect()
+    }
+
     /// Leaves out the expectations in `unmet` that the findings do not need: the host is known not to meet them, and
     /// a replay would wait for each until its time limit. Findings of always-on checks do not depend on the steps'
     /// expectations. A claim depends on the premises before it, so these stay.
@@ -84,6 +92,13 @@ pub(super) struct ConfirmedFinding {
     pub(super) again: (u32, u32),
     /// Whether the finding only occurs if the conversation is played several times at once.
     pub(super) company: bool,
+}
+
+impl ConfirmedFinding {
+    /// Returns the finding for the file of the campaign.
+    pub(super) fn unexamined(&self) -> UnexaminedFinding {
+        UnexaminedFinding { finding: self.finding.clone(), seed: self.seed }
+    }
 }
 
 /// Whether a finding is confirmed.

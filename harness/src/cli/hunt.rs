@@ -468,7 +468,11 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
+    /// Writes the state of the campaign. If the process is killed, a campaign that continues begins with the
+    /// findings that wait now.
     pub(super) fn save(&self) -> Result<(), CommandStop> {
-        self.folder.save(&self.campaign)
+        let mut campaign = self.campaign.clone();
+        campaign.unexamined.extend(self.open_findings());
+        self.folder.save(&campaign)
     }
 }

@@ -31,6 +31,7 @@ impl FuzzHunt<'_> {
         }
         // The campaign continues with the findings that it had no time to examine.
         while let Some(left) = self.campaign.unexamined.pop() {
+            self.campaign.unexamined.retain(|other| other.seed != left.seed);
             let sequence = self.source.of_seed(left.seed).and_then(|it| self.fitting(it));
             if let Some((sequence, _)) = sequence {
                 return Some(sequence);

@@ -43,6 +43,13 @@ pub(super) enum ExaminationJob {
 }
 
 impl ExaminationJob {
+    fn unexamined(&self) -> Vec<UnexaminedFinding> {
+        match self {
+            ExaminationJob::Confirm(failed) => failed.unexamined(),
+            ExaminationJob::Minimise(confirmed) => vec![confirmed.unexamined()],
+        }
+    }
+
     fn restarts(&self) -> bool {
         let draft = match self {
             ExaminationJob::Confirm(failed) => &failed.draft,
@@ -326,11 +333,18 @@ impl FuzzHunt<'_> {
             let case = FindingCase::whole(&confirmed);
             self.keep_case(confirmed, case)?;
         }
-        for FailedConversation { seed, findings, .. } in self.waiting.drain(..) {
-            let left = findings.into_iter().map(|finding| UnexaminedFinding { finding, seed });
-            self.campaign.unexamined.extend(left);
-        }
+        let left = self.open_findings();
+        self.campaign.unexamined.extend(left);
+        self.waiting.clear();
         Ok(())
+    }
+
+    /// Returns the findings that are not part of the campaign yet.
+    pub(super) fn open_findings(&self) -> Vec<UnexaminedFinding> {
+        let failed = self.waiting.iter().flat_map(FailedConversation::unexamined);
+        let confirmed = self.confirmed.iter().map(ConfirmedFinding::unexamined);
+        let examined = self.under_examination.iter().flat_map(|it| it.job.unexamined());
+        failed.chain(confirmed).chain(examined).collect()
     }
 }
 
@@ -379,6 +393,10 @@ mod tests {
         }
         let failed = hunt.next_conversation().unwrap();
         let (number, draft) = (failed.findings.len(), failed.draft.clone());
+        assert!(hunt.save().is_ok());
+        let saved = fs::read_to_string(out.join("campaign.jsonl")).unwrap();
+        let unexamined = FuzzCampaign::of_text(&saved).unwrap().unexamined;
+        assert!(unexamined.iter().any(|it| it.seed == hunt.waiting[0].seed), "{saved}");
         let gauge = AnswerGauge::default();
         let results = confirm(&target, &failed, &gauge).await;
         assert_eq!(results.len(), number);
