@@ -6,13 +6,15 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use ahp_harness::oracle::checks;
 use ahp_harness::report::brief;
 use ahp_harness::report::certificate::{HostCertificate, RequirementOutcome};
 use ahp_harness::report::change::{RunChange, RunChanges};
 use ahp_harness::report::finished::FinishedRun;
 use ahp_harness::report::html::{POLICY, html, script, viewer};
 use ahp_harness::report::profile_verdict::ProfileVerdict;
-use ahp_harness::verdict::Weight;
+use ahp_harness::verdict::{Status, Weight};
+use ahp_harness::wire::version::ProtocolStandard;
 use serde_json::{Value, json};
 
 fn folder(name: &str) -> PathBuf {
@@ -569,6 +571,44 @@ fn all_but_one(causes: &[&str]) -> (HostCertificate, String) {
     }
     let run = FinishedRun::read(text.as_bytes()).unwrap();
     (HostCertificate::of(&run), (*last).to_owned())
+}
+
+/// Checks that a run with many scenarios for each of several agents leaves no result out of the certificate.
+#[test]
+fn every_result_of_a_host_with_several_agents_counts() {
+    const CASES: usize = 1_600;
+    let text = run(&[], "h");
+    let header = text.lines().next().unwrap();
+    let mut header: Value = serde_json::from_str(header).unwrap();
+    header["agents"] = json!([{"provider": "one"}, {"provider": "two"}]);
+    let checks: Vec<Value> = checks(ProtocolStandard::Ahp)
+        .iter()
+        .map(|check| json!({"check": check.id, "observations": 1, "findings": [], "left_out": 0}))
+        .collect();
+    let mut text = format!("{header}\n");
+    for case in 0..CASES {
+        let rule = if case + 1 == CASES { "ping.response" } else { "session.create.duplicate" };
+        let claim = json!({"rules": [rule], "file": "s.yaml", "line": 2, "status": "pass",
+            "observations": 1, "failure": null});
+        let result = json!({
+            "run": "result", "case": case, "scenario": format!("area/{case}"), "title": "t",
+            "provider": if case % 2 == 0 { "one" } else { "two" }, "file": "s.yaml",
+            "profile": "core", "proves": [rule], "status": "pass", "reason": "", "weight": "must",
+            "observations": 1, "took_ms": 1, "failure": null, "claims": vec![claim; 6], "notes": [],
+            "checks": checks,
+        });
+        text.push_str(&format!("{result}\n"));
+    }
+    let run = FinishedRun::read(text.as_bytes()).unwrap();
+    assert_eq!((run.left_out, run.cases.len()), (0, CASES));
+    let certificate = HostCertificate::of(&run);
+    let row = certificate.requirements.iter().find(|row| row.id == "ping.response").unwrap();
+    assert_eq!(row.outcome, RequirementOutcome::Pass);
+    for agent in &certificate.agents {
+        assert_eq!(agent.scenarios.get(&Status::Pass), Some(&(CASES as u64 / 2)));
+    }
+    let grows = certificate.checks.iter().find(|check| check.id == "sequence.grows").unwrap();
+    assert_eq!(grows.observations, CASES as u64);
 }
 
 #[test]

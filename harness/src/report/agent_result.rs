@@ -13,14 +13,14 @@ use litemap::LiteMap;
 use serde::Serialize;
 
 use crate::run::detect::{AgentOfHost, DetectedFeature};
-use crate::verdict::{FailOn, Status};
+use crate::verdict::Status;
 use crate::wire::version::Version;
 
 use super::certificate::{RequirementOutcome, ViewResults};
 use super::event::CaseReport;
 use super::finished::FinishedRun;
 use super::profile_verdict::{ProfileResult, ProfileVerdict};
-use super::summary::{CheckTotal, RunSummary};
+use super::summary::CheckTotal;
 
 /// The result of a run for one agent of a host.
 #[derive(Clone, Debug, Serialize)]
@@ -65,9 +65,10 @@ impl AgentResult {
             return result;
         }
         let view = RunView::with_agent(run, &agent.provider);
-        for case in view.cases.iter().filter(|case| case.provider.is_some()) {
-            *result.scenarios.entry(case.status).or_default() += 1;
-            result.own.extend(case.proves.iter().cloned());
+        let own = view.cases.iter().filter(|case| case.provider.is_some());
+        result.own = own.flat_map(|case| case.proves.iter().cloned()).collect();
+        if let Some(summary) = run.agents.get(&agent.provider) {
+            result.scenarios.clone_from(&summary.scenarios);
         }
         let ViewResults { requirements, profiles, .. } = ViewResults::of(&view, version);
         result.verdict = Some(ProfileVerdict::worst(profiles.iter().map(|it| it.verdict)));
@@ -113,16 +114,16 @@ impl<'a> RunView<'a> {
         let reports = run.cases.iter().map(|case| &case.report);
         let mine = |case: &&CaseReport| case.provider.as_deref().is_none_or(|it| it == provider);
         let cases: Vec<&CaseReport> = reports.filter(mine).collect();
-        let mut summary = RunSummary::of(run.header.standard(), FailOn::default());
-        cases.iter().for_each(|case| summary.add(case));
-        for (id, total) in &mut summary.checks {
+        let summary = run.agents.get(provider).map(|agent| &agent.summary);
+        let mut checks = summary.map(|summary| summary.checks.clone()).unwrap_or_default();
+        for (id, total) in &mut checks {
             // A baseline excuses a check for the whole run.
             let known = run.summary.checks.get(id).and_then(|whole| whole.worst);
             if known == Some(Status::Known) && total.worst.is_some() {
                 total.worst = known;
             }
         }
-        RunView { cases, checks: Cow::Owned(summary.checks) }
+        RunView { cases, checks: Cow::Owned(checks) }
     }
 
     /// Returns whether the host accepted `twin` anywhere in the run: the same kind of action or request as the

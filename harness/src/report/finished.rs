@@ -11,7 +11,7 @@ use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use crate::transcript::reader::{self, TranscriptReader};
-use crate::verdict::{Status, Weight};
+use crate::verdict::{FailOn, Status, Weight};
 use crate::wire::foreign_text::ForeignText;
 
 use super::conversation::{ConversationLine, DrawnConversation, ProofLine};
@@ -31,8 +31,19 @@ pub struct FinishedRun {
     pub left_out: u64,
     /// The summary of the scenarios.
     pub summary: RunSummary,
+    /// The summary for each tested agent of a host with several agents.
+    pub agents: LiteMap<String, AgentSummary>,
     /// The last line of the file; `None` if the file was cut off.
     pub footer: Option<RunFooter>,
+}
+
+/// The summary of the scenarios that were played with an agent or once for all agents.
+#[derive(Debug)]
+pub struct AgentSummary {
+    /// The number of scenarios that were planned for the agent, by status.
+    pub scenarios: LiteMap<Status, u64>,
+    /// The summary of all these scenarios.
+    pub summary: RunSummary,
 }
 
 /// One scenario of the run.
@@ -93,6 +104,19 @@ impl FinishedRun {
                 .to_owned());
         }
         Ok(reading.finish())
+    }
+}
+
+impl AgentSummary {
+    /// Adds a scenario, unless it was played with another agent than this one.
+    fn add(&mut self, provider: &str, report: &CaseReport) {
+        if report.provider.as_deref().is_some_and(|other| other != provider) {
+            return;
+        }
+        self.summary.add(report);
+        if report.provider.is_some() {
+            *self.scenarios.entry(report.status).or_default() += 1;
+        }
     }
 }
 
@@ -169,7 +193,17 @@ impl RunReading {
     fn line(&mut self, number: u64, text: &str) -> Result<(), String> {
         let wrong = |error: serde_json::Error| format!("{number}: {error}");
         match reader::about(text).as_deref() {
-            Some("header") => self.header = Some(serde_json::from_str(text).map_err(wrong)?),
+            Some("header") => {
+                let header: RunHeader = serde_json::from_str(text).map_err(wrong)?;
+                let tested = header.agents.iter().filter(|agent| agent.untested.is_none());
+                let empty = || AgentSummary {
+                    scenarios: LiteMap::new(),
+                    summary: RunSummary::of(header.standard(), FailOn::default()),
+                };
+                self.finished.agents =
+                    tested.map(|agent| (agent.provider.clone(), empty())).collect();
+                self.header = Some(header);
+            }
             Some("case") => {
                 let start: CaseStart = serde_json::from_str(text).map_err(wrong)?;
                 let CaseStart { case, sources, seed, .. } = start;
@@ -208,10 +242,11 @@ impl RunReading {
     }
 
     fn add(&mut self, mut report: CaseReport, open: OpenCase) {
-        // Without several agents, the totals of the checks are enough.
-        if self.header.as_ref().is_none_or(|header| header.agents.is_empty()) {
-            report.checks.retain(|line| !line.findings.is_empty());
+        for (provider, agent) in self.finished.agents.iter_mut() {
+            agent.add(provider, &report);
         }
+        // The totals of the checks are enough.
+        report.checks.retain(|line| !line.findings.is_empty());
         let case = FinishedCase::of(report, open);
         let report = &case.report;
         if self.limit.takes(report.status, &report.name(), case.bytes()) {

@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use crate::verdict::Status;
 
 /// The maximum number of bytes of the results that held, that failed, and of all others.
-const HELD_BYTES: usize = 3 << 20;
+const HELD_BYTES: usize = 6 << 20;
 const FAILED_BYTES: usize = 8 << 20;
 const OTHER_BYTES: usize = 4 << 20;
 /// The size of the parts of a result that do not depend on its texts, in bytes.
