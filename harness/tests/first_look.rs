@@ -235,6 +235,38 @@ fn settings_are_made_before_the_run_and_after_each_restart() {
     }
 }
 
+/// Checks that the scenarios about files are played on a host without a shared disk, in a folder that the user has
+/// prepared. The files of the reference host are in memory.
+#[test]
+fn a_prepared_folder_is_used_on_a_host_without_a_shared_disk() {
+    let host = TestHost::new(&[]);
+    let scenarios = [
+        "resources/a-grant-is-for-one-client",
+        "resources/nothing-outside-is-reached",
+        "resources/nothing-outside-is-changed",
+        "resources/what-stands-on-the-disk-is-read",
+        "chats/attached-files-are-no-way-out",
+    ];
+    let run = |options: &[&str]| {
+        let ids = scenarios.iter().flat_map(|id| ["--id", id]);
+        let output = Command::new(PROGRAM)
+            .args(["run", "--url", &host.url, "--profile", "all", "--aggressive"])
+            .args(ids)
+            .args(options)
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+    };
+    let (_, said) = run(&[]);
+    assert!(said.contains("5 skipped"), "{said}");
+    let (code, said) = run(&["--prepared-folder", "file:///"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("5 passed"), "{said}");
+    let (_, said) = run(&["--prepared-folder", "file:///elsewhere"]);
+    assert!(said.contains("shown/canary.txt` in the prepared folder file:///elsewhere"), "{said}");
+}
+
 #[test]
 fn a_setting_that_the_host_rejects_ends_the_run() {
     let (code, said) = set("rejected", "1.0.0", &["verbosity=7"]);

@@ -109,6 +109,10 @@ pub(super) struct RunAim {
     /// they may not; special files are put there during the run
     #[arg(long, num_args = 2, value_names = ["INSIDE", "OUTSIDE"], help_heading = "Target")]
     pub(super) files: Vec<PathBuf>,
+    /// The URI of a folder on the host's disk that you prepared for scenarios about files, if the host and the
+    /// harness share no disk: docs/hosts.md lists its content
+    #[arg(long, value_name = "URI", help_heading = "Target")]
+    pub(super) prepared_folder: Option<String>,
     /// Push the token in this file with `authenticate` after each handshake, RESOURCE=FILE (repeatable)
     #[arg(long, value_name = "RESOURCE=FILE", value_parser = options::credential, help_heading = "Target")]
     authenticate_file: Vec<(String, String)>,
@@ -324,6 +328,9 @@ impl RunAim {
         if let [inside, outside] = &self.files[..] {
             let folder = |path: &PathBuf| quoted(&path.display().to_string());
             option("files", format!("{} {}", folder(inside), folder(outside)));
+        }
+        if let Some(uri) = &self.prepared_folder {
+            option("prepared-folder", quoted(uri));
         }
         if let Some(address) = self.agent_model {
             option("agent-model", address.to_string());

@@ -94,6 +94,13 @@ impl RunArguments {
         context.progress("first look: the files that clients may use");
         // The folders are removed after the run, when this value is dropped.
         let (folders, disk) = self.folders(target, &header, &found, &stop).await?;
+        let unread = folders.iter().find(|it| it.capability == "readableFolder" && !it.offered);
+        if let Some(unread) = unread.filter(|_| self.aim.prepared_folder.is_some()) {
+            context.error(&format!(
+                "note: {}, so that no scenario uses it (hint: docs/hosts.md lists its content)\n",
+                unread.how.line()
+            ));
+        }
         header.detected.extend(folders);
         context.progress("");
         let oddities = if self.dry_run { None } else { self.aim.oddities()? };
@@ -236,6 +243,7 @@ impl RunArguments {
         let host = FileHost {
             resources: header.detected.iter().any(offers),
             is_local: remote.is_local(),
+            prepared: self.aim.prepared_folder.as_deref(),
             inside: self.aim.files.first().map(PathBuf::as_path),
             default_directory: found.default_directory.as_deref(),
         };

@@ -1,6 +1,7 @@
-//! Makes folders for scenarios about files, on the disk that a host may share with the harness.
+//! Finds folders for scenarios about files: those that the user prepared on the host's disk, or those that the
+//! harness makes on the disk that a host may share with it.
 //!
-//! The folders are in one temporary folder, which is removed after the run.
+//! The harness makes its folders in one temporary folder, which is removed after the run.
 //!
 //! Knows: the disk, which folder shows what. Never knows: how a host is asked.
 //!
@@ -50,8 +51,8 @@ impl SharedDisk {
         Ok(disk)
     }
 
-    fn uri(&self, folder: &str) -> String {
-        uri_of(&self.base.path().join(folder))
+    fn uri(&self) -> String {
+        uri_of(self.base.path())
     }
 }
 
@@ -62,6 +63,8 @@ pub(super) struct FileHost<'a> {
     pub(super) resources: bool,
     /// Whether the host may share the disk of this machine.
     pub(super) is_local: bool,
+    /// The URI of the folder that the user has prepared, with the same content as [`SharedDisk`].
+    pub(super) prepared: Option<&'a str>,
     /// The folder that the user has declared writable for clients.
     pub(super) inside: Option<&'a Path>,
     /// The `defaultDirectory` of the host.
@@ -79,29 +82,36 @@ pub(super) async fn look(
 ) -> Result<(Vec<DetectedFeature>, Option<SharedDisk>), CommandStop> {
     let mut found = Vec::new();
     let mut shared = None;
-    if host.resources && host.is_local {
+    // The folder that has the folders of all probes, and who made it.
+    let mut base = None;
+    if let Some(uri) = host.prepared.filter(|_| host.resources) {
+        let uri = uri.strip_suffix('/').unwrap_or(uri);
+        base = Some((uri.to_owned(), "`--prepared-folder` names it"));
+    } else if host.resources && host.is_local {
         let disk = SharedDisk::make();
         let disk = disk.map_err(|error| {
             CommandStop::fault(format!("the folder for files could not be made: {error}"))
         })?;
-        let uri = disk.uri("shown");
-        if shows(FolderProbe::Shared, &uri).await? {
-            let how =
-                format!("the host reads {uri}: the harness made it on the disk that both share");
-            found.push(detect::folder("readableFolder", &uri, how));
-            shared = Some(disk);
+        base = Some((disk.uri(), "the harness made it on the disk that both share"));
+        shared = Some(disk);
+    }
+    if let Some((uri, how)) = &base {
+        let uri = format!("{uri}/shown");
+        match shows(FolderProbe::Shared, &uri).await? {
+            true => {
+                let how = format!("the host reads {uri}: {how}");
+                found.push(detect::folder("readableFolder", &uri, how));
+            }
+            false => (base, shared) = (None, None),
         }
     }
+    let own = base.as_ref().map(|(uri, how)| (format!("{uri}/harness"), *how));
     let candidates = [
-        (
-            shared.as_ref().map(|disk| disk.uri("harness")),
-            "the harness made it on the disk that the host shares",
-        ),
-        (host.inside.map(uri_of), "`--files` names it"),
-        (host.default_directory.map(str::to_owned), "the host's `defaultDirectory`"),
+        own,
+        host.inside.map(|path| (uri_of(path), "`--files` names it")),
+        host.default_directory.map(|uri| (uri.to_owned(), "the host's `defaultDirectory`")),
     ];
-    for (uri, how) in candidates {
-        let Some(uri) = uri.filter(|_| host.resources) else { continue };
+    for (uri, how) in candidates.into_iter().flatten().filter(|_| host.resources) {
         if shows(FolderProbe::Workspace, &uri).await? {
             let uri = uri.trim_end_matches('/');
             found.push(detect::folder(
@@ -112,26 +122,27 @@ pub(super) async fn look(
             break;
         }
     }
-    if let Some(disk) = &shared {
-        let uri = disk.uri("asked");
+    if let Some((base, _)) = &base {
+        let uri = format!("{base}/asked");
         if shows(FolderProbe::Granted, &uri).await? {
             let how = format!("files in {uri} need permission, which the host grants");
             found.push(detect::folder("grantedFolder", &uri, how));
         }
-        let folder = disk.uri("outside");
-        let file = disk.uri("outside/canary.txt");
+        let folder = format!("{base}/outside");
+        let file = format!("{folder}/{CANARY}");
         if shows(FolderProbe::Denied, &file).await? {
             let how = format!("the host does not open {file}");
             found.push(detect::denied_file(&file, how.as_str()));
             found.push(detect::folder("deniedFolder", &folder, how));
         }
     }
-    let why = match (host.resources, &shared) {
-        (false, _) => "the host does not answer `resourceRead`",
-        (true, Some(_)) => {
-            "tried in a folder that the harness made on the disk that the host shares"
+    let why = match (host.resources, &base, host.prepared) {
+        (false, ..) => "the host does not answer `resourceRead`",
+        (true, Some((_, how)), _) => &format!("tried in a folder: {how}"),
+        (true, None, Some(uri)) => {
+            &format!("the host does not read `shown/{CANARY}` in the prepared folder {uri}")
         }
-        (true, None) => "the host does not read what the harness writes on this machine",
+        (true, None, None) => "the host does not read what the harness writes on this machine",
     };
     for capability in ["workspace", "readableFolder", "grantedFolder", "deniedFile", "deniedFolder"]
     {
@@ -147,10 +158,15 @@ mod tests {
     use super::*;
 
     /// Returns the result for a host that passes these probes in folders with these URI suffixes.
-    async fn found(is_local: bool, passes: &[(FolderProbe, &str)]) -> Vec<String> {
+    async fn found(
+        is_local: bool,
+        prepared: Option<&str>,
+        passes: &[(FolderProbe, &str)],
+    ) -> Vec<String> {
         let host = FileHost {
             resources: true,
             is_local,
+            prepared,
             inside: None,
             default_directory: Some("file:///given/"),
         };
@@ -174,12 +190,16 @@ mod tests {
             found.sort();
             assert!(found.iter().cloned().eq(expected), "{found:?}");
         };
-        check(found(true, &all).await, [true, true, true, true, true]);
-        check(found(true, &own).await, [false, false, false, true, true]);
+        check(found(true, None, &all).await, [true, true, true, true, true]);
+        check(found(true, None, &own).await, [false, false, false, true, true]);
         // The harness only requests files that it has created itself.
         let elsewhere = [(Workspace, "/given/"), (Denied, "")];
-        check(found(true, &elsewhere).await, [false, false, false, false, true]);
-        check(found(false, &all).await, [false, false, false, false, false]);
+        check(found(true, None, &elsewhere).await, [false, false, false, false, true]);
+        check(found(false, None, &all).await, [false, false, false, false, false]);
+        // A folder that the user prepared is used on any machine.
+        let there = "file:///there/";
+        check(found(false, Some(there), &all).await, [true, true, true, true, true]);
+        check(found(true, Some(there), &elsewhere).await, [false, false, false, false, true]);
     }
 
     #[test]
@@ -189,7 +209,7 @@ mod tests {
         // Two simultaneous runs have different folders, even with the same seed.
         assert_ne!(SharedDisk::make().unwrap().base.path(), base);
         assert_eq!(fs::read_to_string(base.join("harness").join(CANARY)).unwrap(), CANARY_TEXT);
-        assert!(disk.uri("asked").starts_with("file:///"));
+        assert!(disk.uri().starts_with("file:///"));
         drop(disk);
         assert!(!base.exists());
     }

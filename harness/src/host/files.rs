@@ -25,8 +25,9 @@ pub(super) const ASKED: &str = "/asked";
 pub(super) const SHOWN: &str = "/shown";
 /// The URI of the folder of read-only files.
 pub const SHOWN_URI: &str = "file:///shown";
-/// The read-only files: two texts, and bytes that are not UTF-8.
-const SHOWN_FILES: [(&str, &[u8]); 3] = [
+/// The read-only files: texts, and bytes that are not UTF-8.
+const SHOWN_FILES: [(&str, &[u8]); 4] = [
+    ("/shown/canary.txt", b"of ahp-harness"),
     ("/shown/text.txt", "grüße".as_bytes()),
     ("/shown/bytes", &[0xff, 0x00, 0xfe]),
     ("/shown/folder/text.txt", b"text"),
