@@ -195,15 +195,14 @@ impl FuzzHunt<'_> {
         self.time.may_examine() || self.fuzz.stop_at_first || self.target.is_embedded()
     }
 
-    /// Returns the time for minimising a finding. `left` is the time until the end of the campaign, of which
-    /// every waiting finding gets a share; half of a share is for the plays before and after.
+    /// Returns the time for minimising a finding. `left` is the time until the end of the campaign; half of it is
+    /// for the plays before and after. A finding for which no time is left keeps its whole conversation.
     fn shrinks_for(&self, finding: &FuzzFinding, left: Option<Duration>) -> Duration {
         let usual = match self.campaign.has_cause_of(finding) {
             true => SHRINKS_AGAIN_FOR,
             false => SHRINKS_FOR,
         };
-        let shares = u32::try_from(self.confirmed.len() + 1).unwrap_or(u32::MAX);
-        left.map_or(usual, |left| usual.min(left / shares / 2))
+        left.map_or(usual, |left| usual.min(left / 2))
     }
 
     /// Returns the rank of a finding: the finding with the greatest rank is examined next. The rule with the

@@ -6,14 +6,16 @@
 
 use std::time::Duration;
 
-/// The time by which examinations may exceed new conversations. Longer turns would delay new conversations, and
+/// Examinations may take this many times the time of new conversations.
+const SHARE: u32 = 2;
+/// The time by which examinations may exceed their share. Longer turns would delay new conversations, and
 /// shorter turns would waste time, because every turn has to wait for the conversations that are being played.
 const LEAD: Duration = Duration::from_secs(30);
 
 /// The time that a campaign has spent on new conversations and on examinations.
 ///
-/// Findings are examined at once at first. When examinations have taken `LEAD` more than new conversations, new
-/// conversations are played until both have taken the same time. Without this, a host with many defects would
+/// Findings are examined at once at first. When examinations have taken `LEAD` more than their share, new
+/// conversations are played until examinations have their share again. Without this, a host with many defects would
 /// only be examined, and most of its defects would not be found.
 #[derive(Debug, Default)]
 pub(super) struct HuntTime {
@@ -26,13 +28,13 @@ impl HuntTime {
     /// Records that new conversations were played for this time.
     pub(super) fn played(&mut self, time: Duration) {
         self.playing += time;
-        self.repays &= self.examining > self.playing;
+        self.repays &= self.examining > self.playing * SHARE;
     }
 
     /// Records that a finding was examined for this time.
     pub(super) fn examined(&mut self, time: Duration) {
         self.examining += time;
-        self.repays |= self.examining > self.playing + LEAD;
+        self.repays |= self.examining > self.playing * SHARE + LEAD;
     }
 
     /// Returns whether a finding may be examined now.
@@ -46,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn examinations_take_no_more_than_half_of_a_long_campaign() {
+    fn examinations_take_no_more_than_their_share_of_a_long_campaign() {
         let mut time = HuntTime::default();
         assert!(time.may_examine());
         let second = Duration::from_secs(1);
@@ -59,17 +61,17 @@ mod tests {
             }
             turns += u32::from(time.may_examine() != before);
         }
-        assert!(time.playing >= Duration::from_secs(1750), "{time:?}");
-        assert!((60..=130).contains(&turns), "{turns}");
+        assert!(time.playing >= Duration::from_secs(1150), "{time:?}");
+        assert!((60..=170).contains(&turns), "{turns}");
     }
 
     #[test]
     fn time_without_findings_is_no_credit_for_one_long_examination() {
         let mut time = HuntTime::default();
         time.played(Duration::from_secs(5));
-        time.examined(Duration::from_secs(36));
+        time.examined(Duration::from_secs(41));
         assert!(!time.may_examine());
-        time.played(Duration::from_secs(30));
+        time.played(Duration::from_secs(15));
         assert!(!time.may_examine());
         time.played(Duration::from_secs(1));
         assert!(time.may_examine());
