@@ -455,8 +455,10 @@ pub fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
     for line in &case.checks {
         for finding in &line.findings {
             let last = finding.transcript.last();
+            // A failed premise accuses nobody, so it does not stand for a finding about the same frame.
             let decided = found.iter_mut().find(|seen| {
                 last.is_some()
+                    && seen.id.seen_by == SeenBy::Step
                     && seen.place.transcript.last() == last
                     && seen.weight >= finding.weight
                     && seen.check.is_none()
@@ -708,6 +710,17 @@ mod tests {
         let causes = CauseFold::of(&[warned, lost, case(3, &[(DELTA, "accepted", 1)], Vec::new())]);
         let order: Vec<Status> = causes.by_cause().iter().map(FailureCause::status).collect();
         assert_eq!(order, [Status::Fail, Status::Untested, Status::Warn]);
+    }
+
+    #[test]
+    fn a_failed_premise_does_not_hide_what_a_check_found_in_the_same_frame() {
+        let found = check("errors.no-internals", "expected no internals, found `at`", &[14], 1);
+        let mut lost = case(1, &[], vec![found]);
+        lost.status = Status::Untested;
+        lost.failure = Some(failure("", "expected a result", 14));
+        let causes = CauseFold::of(&[lost]);
+        let order: Vec<Status> = causes.by_cause().iter().map(FailureCause::status).collect();
+        assert_eq!(order, [Status::Untested, Status::Warn]);
     }
 
     #[test]
