@@ -205,7 +205,6 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "jsonrpc/*",
             "progress.ends",
             "progress.forward",
-            "queue.once",
             "reconnect.*",
             "reconnect/a-short-gap-is-replayed-from-a-small-buffer",
             "reconnect/coming-back-twice-is-coming-back-once",

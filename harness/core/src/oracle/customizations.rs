@@ -28,12 +28,12 @@ pub(super) struct CustomizationChecks;
 impl CheckFamily for CustomizationChecks {
     fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            OracleStep::Snapshot { state, .. } => all(cx, list(state, "customizations"), out),
+            OracleStep::Snapshot { state, .. } => all(cx, state, out),
             OracleStep::Folded { folding, .. }
                 if CHANGES.contains(&folding.envelope.action_type) =>
             {
                 if let Some(fold) = cx.folded(folding.channel) {
-                    all(cx, list(&fold.state, "customizations"), out);
+                    all(cx, &fold.state, out);
                 }
             }
             _ => {}
@@ -46,16 +46,32 @@ pub(super) fn with_children(item: &Value) -> impl Iterator<Item = &Value> {
     std::iter::once(item).chain(list(item, "children"))
 }
 
+/// Returns the ids that several clients of a session chose for their own customizations. An update names its
+/// customization by the id alone, so that it may reach the one of another client, whatever the host does.
+fn chosen_twice(state: &Value) -> BTreeSet<&str> {
+    let (mut once, mut twice) = (BTreeSet::new(), BTreeSet::new());
+    for client in list(state, "activeClients") {
+        let items = list(client, "customizations").iter().flat_map(with_children);
+        let own: BTreeSet<&str> = items.filter_map(|item| text(item, "id")).collect();
+        twice.extend(own.intersection(&once).copied());
+        once.extend(own);
+    }
+    twice
+}
+
 /// Judges the ids and the enablement of all customizations of a session. Invariant L6.
-fn all(cx: &OracleContext, items: &[Value], out: &mut FindingSink) {
+fn all(cx: &OracleContext, state: &Value, out: &mut FindingSink) {
+    let items = list(state, "customizations");
     if items.is_empty() {
         return;
     }
+    let twice = chosen_twice(state);
     // Each client chooses the ids of its own customizations, so two clients may choose the same id.
     let owners: BTreeSet<Option<&str>> = items.iter().map(|item| text(item, "clientId")).collect();
     for owner in owners {
         let own = items.iter().filter(|item| text(item, "clientId") == owner);
-        let mut ids = own.flat_map(with_children).filter_map(|item| text(item, "id")).peekable();
+        let ids = own.flat_map(with_children).filter_map(|item| text(item, "id"));
+        let mut ids = ids.filter(|id| !twice.contains(id)).peekable();
         // Before 0.2.0, customizations are references by URI, which have no ids.
         if ids.peek().is_some() {
             out.seen(Rule::CustomizationIds);

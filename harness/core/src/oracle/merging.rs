@@ -57,6 +57,10 @@ struct FollowedChannel {
     cost: usize,
 }
 
+/// The members that follow from the turns of a chat. If the snapshot that a subscription began with has other ones than
+/// its turns give, this is no fault of the delivery.
+const TIMES: [&str; 1] = ["modifiedAt"];
+
 impl CheckFamily for MergeChecks {
     fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
@@ -209,7 +213,12 @@ impl FollowedChannel {
         }
         let all = masks::comparable(&comparison, comparison.folded);
         let merged = masks::comparable(&comparison, comparison.snapshot);
-        let (all, merged) = masks::align(all, merged, comparison.windowed);
+        let (mut all, mut merged) = masks::align(all, merged, comparison.windowed);
+        for state in [&mut all.hard, &mut merged.hard] {
+            if let Some(members) = state.as_object_mut() {
+                TIMES.iter().for_each(|name| drop(members.remove(name)));
+            }
+        }
         if all.hard == merged.hard {
             return;
         }

@@ -191,12 +191,17 @@ impl PendingChat {
         let message = message_of(action);
         let by_host = folding.envelope.origin.is_none();
         match text(action, "queuedMessageId") {
-            Some(id) => {
+            Some(id) if by_host => {
                 self.delivered(cx, folding, id, out);
-                if by_host {
-                    consumed(cx, folding, fold, id, taken.as_ref(), out);
-                }
+                consumed(cx, folding, fold, id, taken.as_ref(), out);
                 self.past(id, folding.line, PendingEnd::Delivered);
+            }
+            // A client may name any message in its turn. The host delivers nothing twice if there is no such message.
+            Some(id) => {
+                let queue = list(&fold.state, "queuedMessages");
+                if queue.iter().any(|message| text(message, "id") == Some(id)) {
+                    self.past(id, folding.line, PendingEnd::Delivered);
+                }
             }
             None if by_host => {
                 let Some((steered, line)) = steering else {

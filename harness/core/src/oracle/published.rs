@@ -15,15 +15,16 @@ use super::context::OracleContext;
 use super::members::{given, list, text};
 use super::step::OracleStep;
 
-/// Upper bound for the URIs that are remembered.
+/// Upper bound for the URIs that are remembered, each counted once for each of its clients.
 const MAX_URIS: usize = 4_096;
 /// The scheme of URIs that do not belong to a single client.
 const SHARED: &str = "file:";
 
-/// The client that published each URI, with the line.
+/// The clients that published each URI, with the line. Several clients may publish the same URI.
 #[derive(Default)]
 pub(super) struct PublishedChecks {
-    uris: HashMap<String, (String, u64)>,
+    uris: HashMap<String, Vec<(String, u64)>>,
+    remembered: usize,
 }
 
 impl CheckFamily for PublishedChecks {
@@ -55,8 +56,11 @@ impl PublishedChecks {
         let Some(client) = text(active, "clientId") else { return };
         for plugin in list(active, "customizations") {
             let uri = text(plugin, "uri").filter(|uri| !uri.starts_with(SHARED));
-            if let Some(uri) = uri.filter(|_| self.uris.len() < MAX_URIS) {
-                self.uris.insert(uri.to_owned(), (client.to_owned(), cx.now.line));
+            let Some(uri) = uri.filter(|_| self.remembered < MAX_URIS) else { continue };
+            let owners = self.uris.entry(uri.to_owned()).or_default();
+            if owners.iter().all(|(owner, _)| owner != client) {
+                owners.push((client.to_owned(), cx.now.line));
+                self.remembered += 1;
             }
         }
     }
@@ -66,8 +70,12 @@ impl PublishedChecks {
         let within = |own: &str| {
             uri.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let owners: Vec<&(String, u64)> =
-            self.uris.iter().filter(|(own, _)| within(own)).map(|(_, owner)| owner).collect();
+        let owners: Vec<&(String, u64)> = self
+            .uris
+            .iter()
+            .filter(|(own, _)| within(own))
+            .flat_map(|(_, owners)| owners)
+            .collect();
         let (Some(client), Some((owner, line))) = (here, owners.first()) else { return };
         out.seen(Rule::RightClient);
         if owners.iter().all(|(owner, _)| owner != client) {
