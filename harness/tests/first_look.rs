@@ -212,13 +212,15 @@ fn set(name: &str, version: &str, settings: &[&str]) -> (Option<i32>, String) {
     let path = folder(name).join("look/greeted.yaml");
     std::fs::write(&path, GREETED).unwrap();
     let command = format!("{PROGRAM} serve --spec {version} --listen 127.0.0.1:{{port}}");
-    let settings = settings.iter().flat_map(|setting| ["--setting", setting]);
-    let output = Command::new(PROGRAM)
-        .args(["run", "--spec", version, "--fail-on", "note", "--command", &command])
-        .args(settings)
-        .arg(path)
-        .output()
-        .unwrap();
+    let mut arguments = vec!["run", "--spec", version, "--fail-on", "note", "--command", &command];
+    arguments.extend(settings.iter().flat_map(|setting| ["--setting", setting]));
+    arguments.extend(path.to_str());
+    harness(&arguments)
+}
+
+/// Returns the exit code and the output of the program.
+fn harness(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(PROGRAM).args(arguments).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8_lossy(&text).into_owned())
 }
@@ -248,15 +250,10 @@ fn a_prepared_folder_is_used_on_a_host_without_a_shared_disk() {
         "chats/attached-files-are-no-way-out",
     ];
     let run = |options: &[&str]| {
-        let ids = scenarios.iter().flat_map(|id| ["--id", id]);
-        let output = Command::new(PROGRAM)
-            .args(["run", "--url", &host.url, "--profile", "all", "--aggressive"])
-            .args(ids)
-            .args(options)
-            .output()
-            .unwrap();
-        let text = [output.stdout, output.stderr].concat();
-        (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+        let mut arguments = vec!["run", "--url", &host.url, "--profile", "all", "--aggressive"];
+        arguments.extend(scenarios.iter().flat_map(|id| ["--id", id]));
+        arguments.extend(options);
+        harness(&arguments)
     };
     let (_, said) = run(&[]);
     assert!(said.contains("5 skipped"), "{said}");

@@ -172,7 +172,7 @@ impl FuzzCampaign {
 
     /// Returns whether enough findings with the same cause did reproduce, so that a further one is not examined.
     /// A host that accepts what only hosts may dispatch would otherwise cost one examination per action.
-    /// `confirmed` are the findings that did reproduce and are no part of the campaign yet.
+    /// `confirmed` has the findings that did reproduce but are not recorded in the campaign yet.
     pub fn is_familiar<'a>(
         &'a self,
         finding: &FuzzFinding,
@@ -183,7 +183,7 @@ impl FuzzCampaign {
         all.filter(|other| other.cause() == cause).count() >= EXAMINED
     }
 
-    /// Records a finding that is not examined, because its cause is familiar. `times` is the number of further
+    /// Records a finding that is not examined, because enough findings with its cause did reproduce. `times` is the number of further
     /// conversations that showed it.
     pub fn add_form(&mut self, finding: FuzzFinding, seed: u64, times: u64) {
         match self.forms.iter_mut().find(|form| form.finding.key == finding.key) {

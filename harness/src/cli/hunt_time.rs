@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-/// Examinations may take this many times the time of new conversations.
+/// The maximum ratio of the time for examinations to the time for new conversations.
 const SHARE: u32 = 2;
 /// The time by which examinations may exceed their share. Longer turns would delay new conversations, and
 /// shorter turns would waste time, because every turn has to wait for the conversations that are being played.

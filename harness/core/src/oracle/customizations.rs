@@ -46,8 +46,9 @@ pub(super) fn with_children(item: &Value) -> impl Iterator<Item = &Value> {
     std::iter::once(item).chain(list(item, "children"))
 }
 
-/// Returns the ids that several clients of a session chose for their own customizations. An update names its
-/// customization by the id alone, so that it may reach the one of another client, whatever the host does.
+/// Returns the ids that several clients of a session chose for their own customizations. An update of a customization
+/// has only its id, so it can replace the customization of another client with the same id. The host cannot prevent
+/// this.
 fn chosen_twice(state: &Value) -> BTreeSet<&str> {
     let (mut once, mut twice) = (BTreeSet::new(), BTreeSet::new());
     for client in list(state, "activeClients") {
@@ -65,18 +66,23 @@ fn all(cx: &OracleContext, state: &Value, out: &mut FindingSink) {
     if items.is_empty() {
         return;
     }
-    let twice = chosen_twice(state);
     // Each client chooses the ids of its own customizations, so two clients may choose the same id.
     let owners: BTreeSet<Option<&str>> = items.iter().map(|item| text(item, "clientId")).collect();
     for owner in owners {
-        let own = items.iter().filter(|item| text(item, "clientId") == owner);
-        let ids = own.flat_map(with_children).filter_map(|item| text(item, "id"));
-        let mut ids = ids.filter(|id| !twice.contains(id)).peekable();
+        let own = || {
+            let own = items.iter().filter(|item| text(item, "clientId") == owner);
+            own.flat_map(with_children).filter_map(|item| text(item, "id"))
+        };
+        let mut ids = own().peekable();
         // Before 0.2.0, customizations are references by URI, which have no ids.
         if ids.peek().is_some() {
             out.seen(Rule::CustomizationIds);
         }
-        if let Some(id) = repeated_text(ids) {
+        let unexcused = || {
+            let chosen = chosen_twice(state);
+            repeated_text(own().filter(|id| !chosen.contains(id)))
+        };
+        if let Some(id) = repeated_text(ids).and_then(|_| unexcused()) {
             let message =
                 format!("expected the ids of customizations to differ, found `{id}` twice");
             out.broken(Rule::CustomizationIds, message, &[cx.now.line]);

@@ -56,7 +56,12 @@ impl PublishedChecks {
         let Some(client) = text(active, "clientId") else { return };
         for plugin in list(active, "customizations") {
             let uri = text(plugin, "uri").filter(|uri| !uri.starts_with(SHARED));
-            let Some(uri) = uri.filter(|_| self.remembered < MAX_URIS) else { continue };
+            let Some(uri) = uri else { continue };
+            if self.remembered >= MAX_URIS {
+                // Without all of its clients, the URI cannot be judged.
+                self.uris.remove(uri);
+                continue;
+            }
             let owners = self.uris.entry(uri.to_owned()).or_default();
             if owners.iter().all(|(owner, _)| owner != client) {
                 owners.push((client.to_owned(), cx.now.line));
