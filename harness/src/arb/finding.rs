@@ -61,6 +61,12 @@ impl FuzzFinding {
         format!("{} | {message}", family(&self.rule))
     }
 
+    /// Returns whether another finding is the same breach, perhaps in another form: it breaks the same rule, and
+    /// the messages differ only in names and values, such as the notification that a client should not have received.
+    pub fn is_form_of(&self, other: &FuzzFinding) -> bool {
+        self.rule == other.rule && self.cause() == other.cause()
+    }
+
     /// Returns whether an always-on check reported the finding.
     pub fn is_of_check(&self) -> bool {
         check_of(&self.rule).is_some()

@@ -1,7 +1,10 @@
 //! Confirms the findings of a conversation before they are reported: replays the file of the conversation in fresh
 //! sessions, and counts how often each finding occurs again. One replay serves all findings of the conversation.
 //!
-//! Knows: the target. Never knows: other conversations, and how a case is minimised.
+//! A finding that no replay alone shows may need company: copies of its conversation, or the conversations that were
+//! played at the same time in the campaign.
+//!
+//! Knows: the target. Never knows: how a case is minimised.
 //!
 //! Start at [`confirm`].
 
@@ -33,6 +36,10 @@ const APART: Duration = Duration::from_millis(500);
 /// The number of replays of one conversation in company.
 pub(super) const COPIES: usize = COMPANY * IN_A_ROW;
 
+/// The wait limit of the conversations that are played together with a failed one. What they do after a wait that the
+/// host does not answer comes too late for the failed conversation.
+const OTHERS_LIMIT: Duration = Duration::from_secs(3);
+
 /// A conversation that showed findings.
 #[derive(Clone, Debug)]
 pub(super) struct FailedConversation {
@@ -44,6 +51,37 @@ pub(super) struct FailedConversation {
     pub(super) findings: Vec<FuzzFinding>,
     /// Whether the wait limits were shorter than those of `run`.
     pub(super) hurried: bool,
+    /// The conversations that were played at the same time.
+    pub(super) beside: Vec<ScenarioDraft>,
+}
+
+/// What has to be played together with a conversation, at the same time, for a finding to occur.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum ReplayCompany {
+    /// Nothing.
+    Nothing,
+    /// Other copies of the conversation.
+    Copies,
+    /// These conversations.
+    Others(Vec<ScenarioDraft>),
+}
+
+impl ReplayCompany {
+    /// Plays a conversation in this company. `play` plays a conversation and is given the number of the play.
+    pub(super) async fn play<'a, P: Future>(
+        &'a self,
+        draft: &'a ScenarioDraft,
+        play: impl Fn(&'a ScenarioDraft, usize) -> P,
+    ) -> Vec<P::Output> {
+        match self {
+            ReplayCompany::Nothing => vec![play(draft, 0).await],
+            ReplayCompany::Copies => in_company((0..COPIES).map(|copy| play(draft, copy))).await,
+            ReplayCompany::Others(others) => {
+                let all = std::iter::once(draft).chain(others).zip(0..);
+                join_all(all.map(|(draft, number)| play(draft, number))).await
+            }
+        }
+    }
 }
 
 impl FailedConversation {
@@ -60,6 +98,13 @@ impl FailedConversation {
     pub(super) fn hasten(&mut self, unmet: &BTreeSet<StepExpectation>) {
         if self.draft.is_about_agents() {
             return;
+        }
+        for other in &mut self.beside {
+            let mut hastened = other.clone();
+            loosen(&mut hastened, unmet);
+            if hastened.scenario().is_ok() {
+                *other = hastened;
+            }
         }
         let mut draft = self.draft.clone();
         let claimed: BTreeSet<usize> = self.findings.iter().filter_map(|it| it.step).collect();
@@ -90,8 +135,30 @@ pub(super) struct ConfirmedFinding {
     pub(super) seed: u64,
     /// The number of replays that showed the finding, and the number of replays.
     pub(super) again: (u32, u32),
-    /// Whether the finding only occurs if the conversation is played several times at once.
-    pub(super) company: bool,
+    /// The company that the finding needs.
+    pub(super) company: ReplayCompany,
+    /// How the replays show the finding.
+    pub(super) sameness: FindingSameness,
+}
+
+/// How alike the findings of the replays of one conversation are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum FindingSameness {
+    /// Enough replays show the same finding.
+    Identity,
+    /// Enough replays show the same breach, but in different forms. Which form it takes depends on what the host does
+    /// at that moment.
+    Form,
+}
+
+impl FindingSameness {
+    /// Returns whether a replay that shows `found` shows the finding.
+    pub(super) fn holds(self, finding: &FuzzFinding, found: &FuzzFinding) -> bool {
+        match self {
+            FindingSameness::Identity => finding.key == found.key,
+            FindingSameness::Form => finding.is_form_of(found),
+        }
+    }
 }
 
 impl ConfirmedFinding {
@@ -108,8 +175,10 @@ pub(super) enum ConfirmationResult {
     Confirmed {
         /// The number of replays that showed the finding, and the number of replays.
         again: (u32, u32),
-        /// Whether the finding only occurs if the conversation is played several times at once.
-        company: bool,
+        /// The company that the finding needs.
+        company: ReplayCompany,
+        /// How the replays show the finding.
+        sameness: FindingSameness,
     },
     /// The finding did not occur often enough.
     Flaky {
@@ -125,78 +194,124 @@ pub(super) enum ConfirmationResult {
 /// A finding of a conversation and the replays that showed it.
 struct ReplayCount {
     finding: FuzzFinding,
+    /// The number of replays that showed the finding.
     again: u32,
+    /// The number of replays that showed the finding in any form.
+    forms: u32,
     played: u32,
 }
 
 impl ReplayCount {
     fn new(finding: FuzzFinding) -> ReplayCount {
-        ReplayCount { finding, again: 0, played: 0 }
+        ReplayCount { finding, again: 0, forms: 0, played: 0 }
     }
 
-    /// Adds a replay that showed the findings with these keys, unless it could not change the result.
-    fn add(&mut self, shown: &BTreeSet<String>) {
+    /// Adds a replay that showed these findings, unless it could not change the result.
+    fn add(&mut self, shown: &[FuzzFinding]) {
         if self.is_open() {
+            let shows =
+                |it: FindingSameness| shown.iter().any(|found| it.holds(&self.finding, found));
+            let (again, form) = (shows(FindingSameness::Identity), shows(FindingSameness::Form));
             self.played += 1;
-            self.again += u32::from(shown.contains(&self.finding.key));
+            self.again += u32::from(again);
+            self.forms += u32::from(form);
         }
     }
 
     /// Returns whether another replay could still change the result.
     fn is_open(&self) -> bool {
-        self.again < NEEDED && self.played - self.again <= AGAIN - NEEDED
+        self.again < NEEDED && self.played < AGAIN && self.played - self.forms <= AGAIN - NEEDED
+    }
+
+    /// Returns how the replays show the finding; `None` if too few of them show it.
+    fn shows(&self) -> Option<FindingSameness> {
+        match (self.again >= NEEDED, self.forms >= NEEDED) {
+            (true, _) => Some(FindingSameness::Identity),
+            (false, true) => Some(FindingSameness::Form),
+            (false, false) => None,
+        }
     }
 }
 
-/// Replays a conversation in fresh sessions on the target, and returns the result for each of its findings. `gauge`
-/// observes the traffic.
+/// Replays a conversation in fresh sessions on the target, first alone and then in company, and returns the result
+/// for each of its findings. `gauge` observes the traffic.
 pub(super) async fn confirm(
     target: &FuzzTarget,
     failed: &FailedConversation,
     gauge: &AnswerGauge,
 ) -> Vec<(FuzzFinding, ConfirmationResult)> {
-    let FailedConversation { draft, findings, hurried, .. } = failed;
+    let FailedConversation { draft, findings, hurried, beside, .. } = failed;
     let mut results = Vec::new();
-    let mut counts = Vec::new();
+    let mut left = Vec::new();
     for finding in findings.iter().cloned() {
         match permitted(target, draft, &finding).await {
             Some(variant) => results.push((finding, ConfirmationResult::Permitted(variant))),
-            None => counts.push(ReplayCount::new(finding)),
+            None => left.push(finding),
         }
     }
-    while counts.iter().any(ReplayCount::is_open) {
-        let shown = target.replay(draft, 0, gauge).await.unwrap_or_default();
-        counts.iter_mut().for_each(|count| count.add(&shown));
-    }
-    let mut together = Vec::new();
-    if counts.iter().any(|count| count.again < NEEDED) && is_shared(target, draft) {
-        let missed = counts.iter().filter(|count| count.again < NEEDED);
-        let fresh = |count: &ReplayCount| ReplayCount::new(count.finding.clone());
-        together = missed.map(fresh).collect();
-        while together.iter().any(ReplayCount::is_open) {
-            let copies = (0..COPIES).map(|copy| target.replay(draft, copy, gauge));
-            let shown = in_company(copies).await.into_iter().filter_map(Result::ok);
-            let shown: BTreeSet<String> = shown.flatten().collect();
-            together.iter_mut().for_each(|count| count.add(&shown));
+    let mut companies = vec![ReplayCompany::Nothing];
+    if is_shared(target, draft) {
+        companies.push(ReplayCompany::Copies);
+        if !beside.is_empty() {
+            companies.push(ReplayCompany::Others(beside.clone()));
         }
     }
-    for ReplayCount { finding, again, played } in counts {
-        let together = together.iter().find(|it| it.finding.key == finding.key);
-        let together = together.filter(|it| it.again >= NEEDED);
-        let again = match together {
-            Some(together) => (together.again, together.played),
-            None => (again, played),
-        };
-        let result = if again.0 >= NEEDED {
-            ConfirmationResult::Confirmed { again, company: together.is_some() }
-        } else if *hurried && again.0 == 0 {
-            ConfirmationResult::TooEarly
-        } else {
-            ConfirmationResult::Flaky { again }
+    // The number of replays without company that showed a finding, and the number of these replays.
+    let mut alone = BTreeMap::new();
+    for company in companies {
+        let mut counts: Vec<ReplayCount> = left.drain(..).map(ReplayCount::new).collect();
+        while counts.iter().any(ReplayCount::is_open) {
+            let replay = async |draft: &ScenarioDraft, number: usize| {
+                let is_other = number > 0 && matches!(company, ReplayCompany::Others(_));
+                match is_other && target.limit() > OTHERS_LIMIT {
+                    true => hurried_replay(target, draft, number, gauge).await,
+                    false => target.replay(draft, number, gauge).await.unwrap_or_default(),
+                }
+            };
+            let shared = target.quiet.read().await;
+            let shown = company.play(draft, replay).await;
+            drop(shared);
+            let shown: Vec<FuzzFinding> = shown.into_iter().flatten().collect();
+            counts.iter_mut().for_each(|count| count.add(&shown));
+        }
+        for count in counts {
+            let shows = count.shows();
+            let ReplayCount { finding, again, forms, played } = count;
+            if let Some(sameness) = shows {
+                let again = match sameness {
+                    FindingSameness::Identity => (again, played),
+                    FindingSameness::Form => (forms, played),
+                };
+                let company = company.clone();
+                let confirmed = ConfirmationResult::Confirmed { again, company, sameness };
+                results.push((finding, confirmed));
+            } else {
+                alone.entry(finding.key.clone()).or_insert((again, played));
+                left.push(finding);
+            }
+        }
+    }
+    for finding in left {
+        let again = alone.get(&finding.key).copied().unwrap_or_default();
+        let result = match *hurried && again.0 == 0 {
+            true => ConfirmationResult::TooEarly,
+            false => ConfirmationResult::Flaky { again },
         };
         results.push((finding, result));
     }
     results
+}
+
+/// Plays a conversation with short waits, and returns its findings.
+async fn hurried_replay(
+    target: &FuzzTarget,
+    draft: &ScenarioDraft,
+    number: usize,
+    gauge: &AnswerGauge,
+) -> Vec<FuzzFinding> {
+    let name = format!("{}#beside-{number}", draft.id);
+    let played = target.play(draft, name, Some(OTHERS_LIMIT), gauge).await;
+    played.map(|played| played.found).unwrap_or_default()
 }
 
 /// Returns whether a conversation can be played several times at once on the target, as other conversations were
@@ -207,7 +322,7 @@ fn is_shared(target: &FuzzTarget, draft: &ScenarioDraft) -> bool {
 }
 
 /// Plays several copies, some of them at the same time.
-pub(super) async fn in_company<T, P>(plays: impl Iterator<Item = P>) -> Vec<T>
+async fn in_company<T, P>(plays: impl Iterator<Item = P>) -> Vec<T>
 where
     P: Future<Output = T>,
 {
@@ -240,4 +355,154 @@ pub(super) async fn permitted(
     let (honest, draft, finding) = (target.honest.clone(), draft.clone(), finding.clone());
     let variant = tokio::task::spawn_blocking(move || permitting(&honest, &draft, &finding));
     variant.await.ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use futures_util::future::join;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::arb::campaign::{FindingBucket, FuzzCampaign, KnownFindings};
+    use crate::cli::context::CliContext;
+    use crate::cli::fuzz::FuzzArguments;
+    use crate::cli::fuzz_target::PlayedDraft;
+    use crate::cli::hunt::FuzzHunt;
+    use crate::cli::minimise::minimise;
+    use crate::host::engine::{HostConfig, RefHost};
+    use crate::host::fault::HostFault;
+    use crate::run::suite::CarriedFiles;
+    use crate::scenario::load::load;
+    use crate::transport::serve::{ServedBehind, serve};
+    use crate::verdict::Weight;
+    use crate::wire::channel::ROOT;
+    use crate::wire::json::{Value, json};
+    use crate::wire::version::Version;
+
+    fn draft(name: &str, steps: &[Value]) -> ScenarioDraft {
+        ScenarioDraft {
+            id: format!("fuzz/{name}"),
+            title: name.to_owned(),
+            since: Version::V1_0,
+            clients: vec!["A".into()],
+            approves: None,
+            needs: Vec::new(),
+            steps: steps.to_vec(),
+        }
+    }
+
+    #[test]
+    fn replays_that_show_a_breach_in_other_forms_confirm_it() {
+        let rule = "fanout.notifications-subscribed";
+        let form = |method: &str| {
+            let message = format!("expected nothing on `ahp-root://`, found `{method}`");
+            FuzzFinding::of(rule, Weight::Must, "", &message)
+        };
+        let (added, removed) = (form("root/sessionAdded"), form("root/sessionRemoved"));
+        let other = FuzzFinding::of("queue.once", Weight::Must, "", "another breach");
+        let shows = |replays: [&[FuzzFinding]; 3]| {
+            let mut count = ReplayCount::new(added.clone());
+            replays.iter().for_each(|shown| count.add(shown));
+            (count.shows(), count.played)
+        };
+        let (added, removed, other) = ([added.clone()], [removed], [other]);
+        assert_eq!(shows([&added, &added, &[]]), (Some(FindingSameness::Identity), 2));
+        assert_eq!(shows([&added, &[], &added]), (Some(FindingSameness::Identity), 3));
+        assert_eq!(shows([&removed, &added, &removed]), (Some(FindingSameness::Form), 3));
+        assert_eq!(shows([&removed, &[], &removed]), (Some(FindingSameness::Form), 3));
+        assert_eq!(shows([&added, &[], &other]), (None, 3));
+        assert_eq!(shows([&[], &other, &added]), (None, 2));
+    }
+
+    /// The host announces a new title of one conversation's session on the wrong channel, to a client of another
+    /// conversation.
+    #[tokio::test]
+    async fn a_finding_that_another_conversation_causes_is_confirmed_beside_it() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("ws://{}", listener.local_addr().unwrap());
+        let faults = vec![HostFault::RootNewsElsewhere];
+        let host = RefHost::new(HostConfig { faults, ..HostConfig::default() });
+        let (_served, task) = serve(listener, Box::new(host), ServedBehind::nothing());
+        let out = std::env::temp_dir().join(format!("ahp-beside-{}", std::process::id()));
+        let folder = out.display().to_string();
+        let args = ["fuzz", "--url", &url, "--spec=1.0.0", "--timeout=700ms", "--out", &folder];
+        let fuzz = FuzzArguments::parsed(&args);
+        let context = CliContext::gather().quiet();
+        let target = fuzz.looked_at(&context, None).await.unwrap_or_else(|_| unreachable!());
+        let target = Arc::new(target);
+
+        let news = json!({"expect": {"at": "A", "method": "root/sessionSummaryChanged"}});
+        let connect = json!({"connect": {"by": "A"}});
+        let watches = json!({"initialize": {"by": "A", "subscribe": [ROOT]}});
+        let watcher = draft("watcher", &[connect.clone(), watches.clone(), news]);
+        let open = json!({"open": {"by": "A"}});
+        let title = json!({"type": "session/titleChanged", "title": "Greetings"});
+        let rename = json!({"dispatch": {"by": "A", "channel": "${session}", "action": title}});
+        let pause = json!({"rest": {"for": "100ms"}});
+        let renamer = draft("renamer", &[open, pause, rename]);
+        let idle = draft("idle", &[connect, watches]);
+        let gauge = AnswerGauge::default();
+        let play = |draft, name: &str| target.play(draft, name.to_owned(), None, &gauge);
+        let (watched, renamed) = join(play(&watcher, "one"), play(&renamer, "other")).await;
+        let PlayedDraft { verdict, found: findings } = watched.unwrap();
+        let renamed = renamed.unwrap().verdict.failure;
+        assert!(!findings.is_empty(), "{:?} {renamed:?}", verdict.failure);
+
+        let beside = vec![idle.clone(), renamer.clone(), idle];
+        let failed =
+            FailedConversation { draft: watcher, seed: 1, findings, hurried: false, beside };
+        let lonely = FailedConversation { beside: Vec::new(), ..failed.clone() };
+        let result = confirm(&target, &lonely, &gauge).await;
+        assert!(matches!(result[0].1, ConfirmationResult::Flaky { again: (0, 2) }), "{result:?}");
+        let result = confirm(&target, &failed, &gauge).await;
+        let (finding, ConfirmationResult::Confirmed { again: (2, 2), company, sameness }) =
+            &result[0]
+        else {
+            unreachable!("{result:?}")
+        };
+        let confirmed = ConfirmedFinding {
+            finding: finding.clone(),
+            draft: failed.draft,
+            seed: 1,
+            again: (2, 2),
+            company: company.clone(),
+            sameness: *sameness,
+        };
+        let case = minimise(&target, &confirmed, None, Some(Duration::from_secs(60))).await;
+        assert_eq!(case.beside, [renamer]);
+        assert!(case.minimised);
+
+        // The files of the finding show it when `run` plays them at the same time.
+        let (known, campaign) = (KnownFindings::default(), FuzzCampaign::default());
+        let source = fuzz.source(&target, 1);
+        fs::create_dir_all(out.join("fuzz")).unwrap();
+        let mut hunt = FuzzHunt::new(&fuzz, &context, Arc::clone(&target), source, known, campaign);
+        let bucket = FindingBucket {
+            finding: finding.clone(),
+            scenario: String::new(),
+            seed: 1,
+            times: 1,
+            again: (2, 2),
+            flaky: false,
+            also: Vec::new(),
+            order: String::new(),
+            minimised: case.minimised,
+        };
+        assert!(hunt.keep(case.draft, case.beside, bucket).is_ok());
+        let FindingBucket { scenario, order, .. } = &hunt.campaign.buckets[0];
+        let other = format!("{scenario}-beside-1.yaml");
+        assert!(order.contains(&other) && order.contains("--jobs 2"), "{order}");
+        let text = fs::read_to_string(out.join(format!("{scenario}.yaml"))).unwrap();
+        assert!(text.contains(order), "{text}");
+        for name in [format!("{scenario}.yaml"), other] {
+            let text = fs::read_to_string(out.join(&name)).unwrap();
+            let loaded = load(&name, &text, &CarriedFiles);
+            assert!(loaded.errors.is_empty() && loaded.scenario.is_some(), "{text}");
+        }
+        task.abort();
+        fs::remove_dir_all(&out).unwrap();
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use tokio::sync::RwLock;
 
 use crate::arb::agents::{AgentAbilitySet, AgentConversationGenerator};
 use crate::arb::campaign::{FuzzCampaign, KnownFindings};
@@ -228,6 +229,7 @@ impl FuzzArguments {
             is_foreign,
             is_honest: !is_outside && self.fault.is_empty(),
             stopped: interrupts(),
+            quiet: RwLock::default(),
             run,
             target,
             look,
@@ -307,6 +309,21 @@ impl FuzzArguments {
         let outside = self.is_outside();
         let seed = self.seed.unwrap_or(if outside { context.seed } else { 1 });
         Ok(FuzzCampaign { seed, version, ..FuzzCampaign::default() })
+    }
+}
+
+#[cfg(test)]
+impl FuzzArguments {
+    /// Parses the arguments of a command line, for tests.
+    pub(super) fn parsed(arguments: &[&str]) -> FuzzArguments {
+        use clap::Parser;
+
+        #[derive(Parser)]
+        struct FuzzCommand {
+            #[command(flatten)]
+            fuzz: FuzzArguments,
+        }
+        FuzzCommand::parse_from(arguments).fuzz
     }
 }
 

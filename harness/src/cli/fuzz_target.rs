@@ -5,11 +5,10 @@
 //!
 //! Start at [`FuzzTarget`].
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{RwLock, watch};
 
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::embedded::EmbeddedGround;
@@ -52,6 +51,8 @@ pub(super) struct FuzzTarget {
     pub(super) is_honest: bool,
     /// Turns true when the user interrupts the campaign.
     pub(super) stopped: watch::Receiver<bool>,
+    /// Replays that must not be disturbed hold this lock exclusively; all other plays of examinations share it.
+    pub(super) quiet: RwLock<()>,
 }
 
 /// A draft that was played.
@@ -104,7 +105,7 @@ impl FuzzTarget {
         PlayedDraft { verdict, found }
     }
 
-    /// Plays the file of a draft as `run` does, and returns the keys of the findings; none if `run` passes the file.
+    /// Plays the file of a draft as `run` does, and returns the findings; none if `run` passes the file.
     /// `copy` numbers the plays at the same time; `gauge` observes their traffic.
     ///
     /// # Errors
@@ -114,7 +115,7 @@ impl FuzzTarget {
         draft: &ScenarioDraft,
         copy: usize,
         gauge: &AnswerGauge,
-    ) -> Result<BTreeSet<String>, String> {
+    ) -> Result<Vec<FuzzFinding>, String> {
         let entry = draft.entry()?;
         let abilities = self.run.abilities(&self.target, self.version, &self.look.header);
         let planned = plan(&[&entry], &abilities);
@@ -128,8 +129,7 @@ impl FuzzTarget {
         let failed = verdict.checks.iter().any(|check| !check.findings.is_empty())
             || matches!(report.status, Status::Fail | Status::Warn | Status::Note)
             || !self.is_foreign && report.status == Status::Untested;
-        let found = self.judged(draft, verdict).found.into_iter();
-        Ok(found.filter(|_| failed).map(|finding| finding.key).collect())
+        Ok(if failed { self.judged(draft, verdict).found } else { Vec::new() })
     }
 
     async fn play_entry(

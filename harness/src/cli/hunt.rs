@@ -32,6 +32,7 @@ use super::hunt_examine::{NumberedResult, UnderExamination};
 use super::hunt_time::HuntTime;
 use super::interrupt::interrupts;
 use super::lone_trial::{HostWatch, RECENT};
+use super::minimise::and_then;
 
 /// The number of misses after which an expectation that is not a wait is no longer generated.
 const ENOUGH: u32 = 2;
@@ -53,6 +54,8 @@ pub(super) const QUIET: Duration = Duration::from_secs(1);
 /// needs only short waits.
 const PATIENCE: u32 = 5;
 const LEAST: Duration = Duration::from_millis(300);
+/// The maximum number of conversations at the same time that are replayed together with a failed one.
+const MAX_BESIDE: usize = 8;
 /// The maximum number of recently ended conversations that are suspected when the host ends.
 const MAX_RECENT: usize = 16;
 
@@ -105,6 +108,17 @@ struct UnderWay {
     number: u64,
     traffic: TrafficWatch,
     restarts: bool,
+    /// The conversation.
+    draft: ScenarioDraft,
+    /// The conversations that had traffic at the same time.
+    beside: Vec<ScenarioDraft>,
+}
+
+impl UnderWay {
+    /// Returns the conversation if it had traffic a moment ago.
+    fn talking(&mut self) -> Option<&mut UnderWay> {
+        self.traffic.talks(QUIET).then_some(self)
+    }
 }
 
 /// Watches whether plays have traffic or only wait.
@@ -345,8 +359,19 @@ impl<'a> FuzzHunt<'a> {
         self.plays += 1;
         let name = format!("{}#{number}", sequence.draft.id);
         let restarts = sequence.draft.restart().is_some();
-        let traffic = TrafficWatch::new(gauge.clone());
-        self.under_way.push(UnderWay { number, traffic, restarts });
+        let (traffic, draft) = (TrafficWatch::new(gauge.clone()), sequence.draft.clone());
+        let mut beside = Vec::new();
+        if !self.target.is_embedded() {
+            for other in self.under_way.iter_mut().rev().filter_map(UnderWay::talking) {
+                if other.beside.len() < MAX_BESIDE {
+                    other.beside.push(draft.clone());
+                }
+                if beside.len() < MAX_BESIDE {
+                    beside.push(other.draft.clone());
+                }
+            }
+        }
+        self.under_way.push(UnderWay { number, traffic, restarts, draft, beside });
         playing.spawn(async move {
             let played = target.play(&sequence.draft, name, limit, &gauge).await;
             PlayedSequence { number, sequence, played, gauge, hurried: limit.is_some() }
@@ -366,13 +391,15 @@ impl<'a> FuzzHunt<'a> {
         self.under_way.iter_mut().any(|it| alone || it.restarts || it.traffic.talks(QUIET))
     }
 
-    pub(super) fn landed(&mut self, played: &PlayedSequence) {
-        self.under_way.retain(|it| it.number != played.number);
+    /// Records that a conversation has ended. Returns the conversations that were played at the same time.
+    pub(super) fn landed(&mut self, played: &PlayedSequence) -> Vec<ScenarioDraft> {
+        let at = self.under_way.iter().position(|it| it.number == played.number);
+        at.map(|at| self.under_way.remove(at).beside).unwrap_or_default()
     }
 
     /// Records the result of a conversation.
     pub(super) fn played(&mut self, played: PlayedSequence) {
-        self.landed(&played);
+        let beside = self.landed(&played);
         let PlayedSequence { sequence, played, gauge, hurried, .. } = played;
         self.campaign.sequences += 1;
         self.campaign.steps += sequence.draft.steps.len() as u64;
@@ -411,19 +438,21 @@ impl<'a> FuzzHunt<'a> {
         }
         if !found.is_empty() {
             let DrawnSequence { draft, seed, .. } = sequence;
-            self.waiting.push_back(FailedConversation { draft, seed, findings: found, hurried });
+            let findings = found;
+            self.waiting.push_back(FailedConversation { draft, seed, findings, hurried, beside });
         }
     }
 
-    /// Keeps a finding with its scenario.
+    /// Keeps a finding with its scenario, and with the conversations that have to be played at the same time.
     pub(super) fn keep(
         &mut self,
         mut draft: ScenarioDraft,
-        found: FindingBucket,
+        beside: Vec<ScenarioDraft>,
+        mut found: FindingBucket,
     ) -> Result<(), CommandStop> {
-        let FindingBucket { finding, seed, times, again, order, .. } = &found;
-        self.campaign.forget_flaky(finding);
+        self.campaign.forget_flaky(&found.finding);
         let number = self.campaign.next_number();
+        let finding = &found.finding;
         self.context.error(&format!(
             "finding {number}: {} ({}): {}\n",
             finding.rule,
@@ -437,12 +466,16 @@ impl<'a> FuzzHunt<'a> {
         };
         if let Some(at) = same {
             let bucket = &mut self.campaign.buckets[at];
-            bucket.times += times;
+            bucket.times += found.times;
             bucket.also.push(finding.key.clone());
             self.context.error(&format!("it is the same as finding {}\n", at + 1));
             return self.save();
         }
         draft.id = CampaignFolder::id(number, &finding.rule);
+        if !beside.is_empty() {
+            found.order = and_then(self.keep_beside(&draft.id, beside)?, &found.order);
+        }
+        let FindingBucket { finding, seed, again, order, .. } = &found;
         let mut order = if order.is_empty() { String::new() } else { format!("# {order}.\n") };
         if !found.minimised {
             order.push_str("# It is the whole conversation; it was not minimised.\n");
@@ -458,6 +491,27 @@ impl<'a> FuzzHunt<'a> {
         self.folder.keep(&draft, &comment)?;
         self.campaign.buckets.push(FindingBucket { scenario: draft.id, ..found });
         self.save()
+    }
+
+    /// Writes the conversations that have to be played at the same time as the scenario with this id. Returns what
+    /// the scenario needs, as a sentence.
+    fn keep_beside(&self, id: &str, beside: Vec<ScenarioDraft>) -> Result<String, CommandStop> {
+        let jobs = beside.len() + 1;
+        let title = format!("A conversation that is played at the same time as `{id}`");
+        let mut files = Vec::new();
+        for (draft, number) in beside.into_iter().zip(1..) {
+            let draft = ScenarioDraft {
+                id: format!("{id}-beside-{number}"),
+                title: title.clone(),
+                ..draft
+            };
+            self.folder.keep(&draft, "")?;
+            files.push(format!("`{}.yaml`", draft.id));
+        }
+        let files = files.join(", ");
+        Ok(format!(
+            "it needs {files} at the same time: give all files to `run`, with `--jobs {jobs}`"
+        ))
     }
 
     /// Records a conversation that the reference host without faults does not play as expected.

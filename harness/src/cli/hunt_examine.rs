@@ -19,10 +19,12 @@ use crate::arb::gauge::AnswerGauge;
 use crate::report::summary::word;
 use crate::verdict::Weight;
 
-use super::confirm::{ConfirmationResult, ConfirmedFinding, FailedConversation, confirm};
+use super::confirm::{
+    ConfirmationResult, ConfirmedFinding, FailedConversation, FindingSameness, confirm,
+};
 use super::exit::{CommandExit, CommandStop};
 use super::hunt::{FuzzHunt, QUIET, TrafficWatch};
-use super::minimise::{FindingCase, minimise, shorter};
+use super::minimise::{FindingCase, and_then, minimise, shorter};
 
 /// The time for minimising a finding on a target outside of this process, because other findings wait to be
 /// examined; and the time for a finding whose cause already has a small case.
@@ -32,6 +34,9 @@ const SHRINKS_AGAIN_FOR: Duration = Duration::from_secs(10);
 /// The maximum number of conversations that are confirmed at the same time. Most of the time of a replay is spent
 /// waiting for what the host does not send.
 const CONFIRMED_AT_ONCE: usize = 8;
+
+/// The maximum number of findings that are minimised at the same time.
+const MINIMISED_AT_ONCE: usize = 4;
 
 /// One part of the examination of a finding.
 #[derive(Clone)]
@@ -48,6 +53,10 @@ impl ExaminationJob {
             ExaminationJob::Confirm(failed) => failed.unexamined(),
             ExaminationJob::Minimise(confirmed) => vec![confirmed.unexamined()],
         }
+    }
+
+    fn minimises(&self) -> bool {
+        matches!(self, ExaminationJob::Minimise(_))
     }
 
     fn restarts(&self) -> bool {
@@ -157,9 +166,7 @@ impl FuzzHunt<'_> {
                 let results = confirm(&target, &failed, &gauge).await;
                 (number, ExaminationResult::Confirmed(failed, results))
             });
-        } else if self.under_examination.is_empty()
-            && let Some(confirmed) = self.next_confirmed()
-        {
+        } else if let Some(confirmed) = self.next_confirmed() {
             self.under_examination.push(begun(ExaminationJob::Minimise(confirmed.clone())));
             let limit = (!self.fuzz.no_shrink).then(|| self.shrinks_for(&confirmed.finding, left));
             let quick = match self.target.is_foreign {
@@ -175,18 +182,23 @@ impl FuzzHunt<'_> {
 
     /// Returns whether nothing is played that could disturb an examination: other conversations may hide a finding,
     /// and slow down the host. Several conversations may be confirmed at the same time, as long as all but one of
-    /// them only wait for their time limits.
+    /// them only wait for their time limits. Several findings may be minimised at the same time, because the last
+    /// replay of a case is undisturbed.
     fn is_quiet(&mut self) -> bool {
         let failed = self.waiting.iter().map(|it| &it.draft);
         let mut drafts = failed.chain(self.confirmed.iter().map(|it| &it.draft));
-        let alone = self.fuzz.jobs == 1 || drafts.any(|draft| draft.restart().is_some());
+        let restarts = drafts.any(|draft| draft.restart().is_some());
+        let alone = self.fuzz.jobs == 1 || self.target.is_embedded() || restarts;
         let disturbs = |it: &mut UnderExamination| {
-            let minimises = matches!(it.job, ExaminationJob::Minimise(_));
-            alone || minimises || it.job.restarts() || it.traffic.talks(QUIET)
+            let talks = !it.job.minimises() && it.traffic.talks(QUIET);
+            alone || it.job.restarts() || talks
         };
-        self.under_examination.len() < CONFIRMED_AT_ONCE
-            && !self.is_playing(alone)
-            && !self.under_examination.iter_mut().any(disturbs)
+        let minimised = self.under_examination.iter().filter(|it| it.job.minimises()).count();
+        let has_room = match self.waiting.is_empty() {
+            true => minimised < MINIMISED_AT_ONCE,
+            false => minimised == 0 && self.under_examination.len() < CONFIRMED_AT_ONCE,
+        };
+        has_room && !self.is_playing(alone) && !self.under_examination.iter_mut().any(disturbs)
     }
 
     /// Returns whether the next finding may be examined now. A host in this process is examined without delay, so
@@ -260,11 +272,12 @@ impl FuzzHunt<'_> {
     ) {
         let mut is_waiting = false;
         match result {
-            ConfirmationResult::Confirmed { again, company } => {
+            ConfirmationResult::Confirmed { again, company, sameness } => {
                 is_waiting = true;
                 let (finding, draft) = (finding.clone(), failed.draft.clone());
                 let seed = failed.seed;
-                self.confirmed.push_back(ConfirmedFinding { finding, draft, seed, again, company });
+                let confirmed = ConfirmedFinding { finding, draft, seed, again, company, sameness };
+                self.confirmed.push_back(confirmed);
             }
             ConfirmationResult::Flaky { again } => {
                 let (rule, seed) = (finding.rule.clone(), failed.seed);
@@ -306,13 +319,17 @@ impl FuzzHunt<'_> {
         confirmed: ConfirmedFinding,
         case: FindingCase,
     ) -> Result<(), CommandStop> {
-        let ConfirmedFinding { finding, seed, again, .. } = confirmed;
-        let FindingCase { draft, order, minimised } = case;
+        let ConfirmedFinding { finding, seed, again, sameness, .. } = confirmed;
+        let FindingCase { draft, order, beside, minimised } = case;
+        let order = match sameness {
+            FindingSameness::Identity => order,
+            FindingSameness::Form => and_then(order, "its replays show it in different forms"),
+        };
         let times = self.pending.remove(&finding.key).unwrap_or(1);
         let (scenario, flaky, also) = (draft.id.clone(), false, Vec::new());
         let found =
             FindingBucket { finding, scenario, seed, times, again, flaky, also, order, minimised };
-        self.keep(draft, found)
+        self.keep(draft, beside, found)
     }
 
     /// Queues again what is being examined.
@@ -355,9 +372,8 @@ fn first_greatest<T: Ord>(values: impl Iterator<Item = T>) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::fs;
-
-    use clap::Parser;
 
     use super::*;
     use crate::arb::campaign::{FuzzCampaign, KnownFindings};
@@ -365,19 +381,13 @@ mod tests {
     use crate::cli::fuzz::FuzzArguments;
     use crate::cli::lone_trial::LonePlayer;
 
-    #[derive(Parser)]
-    struct FuzzCommand {
-        #[command(flatten)]
-        fuzz: FuzzArguments,
-    }
-
     #[tokio::test]
     async fn a_campaign_that_is_cut_short_keeps_what_was_confirmed() {
         let out = std::env::temp_dir().join(format!("ahp-cut-short-{}", std::process::id()));
         let folder = out.display().to_string();
         let faults = ["--fault", "sequence-repeats", "--fault", "echo-never"];
         let args = [&["fuzz", "--out", &folder], &faults[..]].concat();
-        let FuzzCommand { fuzz } = FuzzCommand::parse_from(args);
+        let fuzz = FuzzArguments::parsed(&args);
         let context = CliContext::gather().quiet();
         let target = fuzz.looked_at(&context, None).await.unwrap_or_else(|_| unreachable!());
         let target = Arc::new(target);
@@ -407,7 +417,8 @@ mod tests {
         assert!(hunt.confirmed.is_empty() && hunt.waiting.is_empty());
         assert!(!hunt.campaign.unexamined.is_empty());
         assert_eq!(hunt.campaign.buckets.len(), number);
-        let keys = target.replay(&draft, 0, &AnswerGauge::default()).await.unwrap();
+        let found = target.replay(&draft, 0, &AnswerGauge::default()).await.unwrap();
+        let keys: BTreeSet<String> = found.into_iter().map(|finding| finding.key).collect();
         for bucket in &hunt.campaign.buckets {
             assert!(!bucket.minimised && keys.contains(&bucket.finding.key), "{bucket:?}");
             let file = fs::read_to_string(out.join(format!("{}.yaml", bucket.scenario))).unwrap();

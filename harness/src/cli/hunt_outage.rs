@@ -58,7 +58,9 @@ impl FuzzHunt<'_> {
         while examining.join_next().await.is_some() {}
         self.requeue_examinations();
         struck.sort_by_key(|played| played.number);
-        struck.iter().for_each(|played| self.landed(played));
+        for played in &struck {
+            self.landed(played);
+        }
         struck.into_iter().map(|played| played.sequence).collect()
     }
 
@@ -105,7 +107,7 @@ impl FuzzHunt<'_> {
                     order: String::new(),
                     minimised: false,
                 };
-                self.keep(draft, found)?;
+                self.keep(draft, Vec::new(), found)?;
             }
         }
         held.into_iter().for_each(|played| self.played(played));

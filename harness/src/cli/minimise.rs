@@ -15,7 +15,9 @@ use crate::arb::hold::{StepExpectation, is_settled, loosen};
 use crate::arb::races::{open_orders, ordered};
 use crate::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
 
-use super::confirm::{COMPANY, COPIES, ConfirmedFinding, NEEDED, in_company, permitted};
+use super::confirm::{
+    COMPANY, COPIES, ConfirmedFinding, FindingSameness, NEEDED, ReplayCompany, permitted,
+};
 use super::fuzz_target::FuzzTarget;
 
 /// The limit of a wait while a finding on a host outside of this process is minimised. A case that only fails
@@ -32,6 +34,8 @@ pub(super) struct FindingCase {
     pub(super) draft: ScenarioDraft,
     /// The order of its clients' frames that the case needs, as a sentence; empty if it needs none.
     pub(super) order: String,
+    /// The conversations that have to be played at the same time.
+    pub(super) beside: Vec<ScenarioDraft>,
     /// Whether the scenario was minimised.
     pub(super) minimised: bool,
 }
@@ -41,8 +45,22 @@ impl FindingCase {
     pub(super) fn whole(confirmed: &ConfirmedFinding) -> FindingCase {
         let ConfirmedFinding { finding, draft, company, .. } = confirmed;
         let draft = ScenarioDraft { title: finding.statement(), ..draft.clone() };
-        let order = if *company { needs_company() } else { String::new() };
-        FindingCase { draft, order, minimised: false }
+        FindingCase::of(draft, company.clone(), String::new(), false)
+    }
+
+    /// Returns a case that needs this company, and this order if it needs no company.
+    fn of(
+        draft: ScenarioDraft,
+        company: ReplayCompany,
+        order: String,
+        minimised: bool,
+    ) -> FindingCase {
+        let (order, beside) = match company {
+            ReplayCompany::Nothing => (order, Vec::new()),
+            ReplayCompany::Copies => (needs_copies(), Vec::new()),
+            ReplayCompany::Others(others) => (String::new(), others),
+        };
+        FindingCase { draft, order, beside, minimised }
     }
 }
 
@@ -75,14 +93,15 @@ pub(super) async fn minimise(
     quick: Option<ScenarioDraft>,
     limit: Option<Duration>,
 ) -> FindingCase {
-    let ConfirmedFinding { draft, finding, company, .. } = confirmed;
+    let ConfirmedFinding { draft, finding, company, sameness, .. } = confirmed;
     let mut shows = OnTarget {
         target,
         finding,
+        sameness: *sameness,
         played: 0,
         until: None,
         limit: None,
-        company: *company,
+        company: company.clone(),
         legal: target.honest.found(draft).is_empty(),
     };
     if let Some(limit) = limit {
@@ -94,20 +113,32 @@ pub(super) async fn minimise(
             Some(quick) if shows.plays(&quick).await => quick,
             _ => draft.clone(),
         };
+        shows.leave_others_out(&begin, limit / 2).await;
         let mut case = shrink(begin, &mut shows, MAX_TRIES).await;
         case.title = finding.statement();
         let free = permitted(target, &case, finding).await.is_some();
         if !free && shows.replays(&case).await {
             let order = shows.order_of(&case).await;
-            return FindingCase { draft: case, order, minimised: true };
+            return FindingCase::of(case, shows.company, order, true);
         }
     }
+    shows.company = company.clone();
     let order = shows.order_of(draft).await;
-    FindingCase { order, ..FindingCase::whole(confirmed) }
+    let draft = ScenarioDraft { title: finding.statement(), ..draft.clone() };
+    FindingCase::of(draft, shows.company, order, false)
 }
 
-/// Returns what a finding needs that only occurs in company, as a sentence.
-fn needs_company() -> String {
+/// Joins two statements about what a finding needs. Either may be empty.
+pub(super) fn and_then(one: String, other: &str) -> String {
+    match (one.is_empty(), other.is_empty()) {
+        (true, _) => other.to_owned(),
+        (_, true) => one,
+        (false, false) => format!("{one}; {other}"),
+    }
+}
+
+/// Returns what a finding needs that only occurs beside copies of its conversation, as a sentence.
+fn needs_copies() -> String {
     format!("it needs several plays at the same time, as with `--repeat {COPIES} --jobs {COMPANY}`")
 }
 
@@ -115,14 +146,14 @@ fn needs_company() -> String {
 struct OnTarget<'a> {
     target: &'a FuzzTarget,
     finding: &'a FuzzFinding,
+    sameness: FindingSameness,
     played: u64,
     /// The time after which the shrinker tries no further candidate.
     until: Option<Instant>,
     /// The limit of a wait; `None` for the limit of `run`.
     limit: Option<Duration>,
-    /// Whether a trial plays several copies of the conversation at the same time. Some defects show only while the
-    /// host serves other clients.
-    company: bool,
+    /// What a trial plays at the same time. Some defects show only while the host serves other clients.
+    company: ReplayCompany,
     /// Whether the reference host meets every expectation of the conversation. With another interleaving of the
     /// clients, it need not.
     legal: bool,
@@ -130,50 +161,72 @@ struct OnTarget<'a> {
 
 impl OnTarget<'_> {
     async fn plays(&mut self, draft: &ScenarioDraft) -> bool {
-        self.played += 1;
-        let (target, limit, played, key) =
-            (self.target, self.limit, self.played, self.finding.key.as_str());
-        let play = |copy: usize| {
-            let name = format!("{}#again-{played}-{copy}", draft.id);
-            async move {
-                let played = target.play(draft, name, limit, &AnswerGauge::default()).await;
-                played.is_some_and(|it| it.found.iter().any(|found| found.key == key))
-            }
-        };
-        match self.company {
-            true => in_company((0..COPIES).map(play)).await.contains(&true),
-            false => play(0).await,
-        }
+        let company = self.company.clone();
+        self.plays_in(draft, &company).await
     }
 
-    /// Returns whether `run` reports the finding for the file of a case. A finding that depends on timing counts
-    /// if two of three replays show it, so one replay that does not show it is no proof.
-    async fn replays(&self, case: &ScenarioDraft) -> bool {
-        let (target, key) = (self.target, &self.finding.key);
-        let replay = |copy: usize| async move {
-            target
-                .replay(case, copy, &AnswerGauge::default())
-                .await
-                .is_ok_and(|shown| shown.contains(key))
+    async fn plays_in(&mut self, draft: &ScenarioDraft, company: &ReplayCompany) -> bool {
+        self.played += 1;
+        let (target, limit, played) = (self.target, self.limit, self.played);
+        let (finding, sameness) = (self.finding, self.sameness);
+        let play = async |draft: &ScenarioDraft, number: usize| {
+            let name = format!("{}#again-{played}-{number}", draft.id);
+            let played = target.play(draft, name, limit, &AnswerGauge::default()).await;
+            played.is_some_and(|it| it.found.iter().any(|found| sameness.holds(finding, found)))
         };
+        let _shared = target.quiet.read().await;
+        company.play(draft, play).await.contains(&true)
+    }
+
+    /// Leaves out the other conversations that a case does not need, as long as the time allows it: first many of
+    /// them, then one at a time.
+    async fn leave_others_out(&mut self, case: &ScenarioDraft, time: Duration) {
+        let ReplayCompany::Others(mut others) = self.company.clone() else { return };
+        let until = Instant::now() + time;
+        let mut size = others.len().div_ceil(2);
+        while size > 0 {
+            let mut at = 0;
+            while at < others.len() && others.len() > 1 && Instant::now() < until {
+                let mut fewer = others.clone();
+                fewer.drain(at..(at + size).min(others.len()));
+                let company = ReplayCompany::Others(fewer);
+                if self.plays_in(case, &company).await
+                    && let ReplayCompany::Others(fewer) = company
+                {
+                    others = fewer;
+                } else {
+                    at += size;
+                }
+            }
+            size /= 2;
+        }
+        self.company = ReplayCompany::Others(others);
+    }
+
+    /// Returns whether `run` reports the finding for the file of a case while no other finding is examined. A finding
+    /// that depends on timing counts if two of three replays show it, so one replay that does not show it is no proof.
+    async fn replays(&self, case: &ScenarioDraft) -> bool {
+        let (target, finding, sameness) = (self.target, self.finding, self.sameness);
+        let gauge = AnswerGauge::default();
+        let replay = async |draft: &ScenarioDraft, number: usize| {
+            let shown = target.replay(draft, number, &gauge).await.unwrap_or_default();
+            shown.iter().any(|found| sameness.holds(finding, found))
+        };
+        let _alone = target.quiet.write().await;
         for _ in 0..NEEDED {
-            let replayed = match self.company {
-                true => in_company((0..COPIES).map(replay)).await.contains(&true),
-                false => replay(0).await,
-            };
-            if replayed {
+            if self.company.play(case, replay).await.contains(&true) {
                 return true;
             }
         }
         false
     }
 
-    /// Returns which order of its clients' frames a case needs, or that it needs several plays at once, as a
-    /// sentence; an empty text if the finding occurs in every order. The host decides the order of frames that
+    /// Returns which order of its clients' frames a case needs, as a sentence; an empty text if the finding occurs in
+    /// every order, or needs company, which decides the order. The host decides the order of frames that
     /// are on their way at the same time, so each order is tried with a pause between the frames.
     async fn order_of(&mut self, case: &ScenarioDraft) -> String {
-        if self.company {
-            return needs_company();
+        if self.company != ReplayCompany::Nothing {
+            return String::new();
         }
         let mut needs = Vec::new();
         for order in open_orders(case).into_iter().take(MOST_ORDERS) {
