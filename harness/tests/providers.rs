@@ -32,13 +32,19 @@ fn harness(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), format!("{out}{err}"))
 }
 
-/// Plays the scenarios with every agent of the embedded host; `more` holds additional arguments.
-fn run(file: &Path, more: &[&str]) -> String {
+/// Plays the scenarios with every agent of the embedded host; `more` holds additional arguments. Returns the exit
+/// code and the output.
+fn play(file: &Path, more: &[&str]) -> (Option<i32>, String) {
     let report = format!("jsonl={}", file.display());
     let mut arguments = vec!["run", "--provider", "all", "--report", &report];
     IDS.iter().for_each(|id| arguments.extend(["--id", id]));
     arguments.extend(more);
-    let (code, said) = harness(&arguments);
+    harness(&arguments)
+}
+
+/// Plays the scenarios, none of which fails or is untested.
+fn run(file: &Path, more: &[&str]) -> String {
+    let (code, said) = play(file, more);
     assert_eq!(code, Some(0), "{said}");
     said
 }
@@ -157,4 +163,17 @@ fn merged_shards_equal_the_whole_run() {
     assert_eq!(results(&whole), results(&joined));
     let (code, said) = harness(&["diff", whole.to_str().unwrap(), joined.to_str().unwrap()]);
     assert_eq!(code, Some(0), "{said}");
+}
+
+/// The host refuses the token for one agent. This is no reason to leave the other agents untested.
+#[test]
+fn a_refused_token_concerns_only_the_agent_that_requires_it() {
+    let file = folder("providers-token").join("run.jsonl");
+    play(&file, &["--authenticate", "https://agent.ahp-harness.example/api=wrong"]);
+    let results = results(&file);
+    for (_, agent, status) in results.iter().filter(|(id, ..)| id == IDS[1]) {
+        let expected = if agent == "guarded" { "untested" } else { "pass" };
+        assert_eq!(status, expected, "{agent}");
+    }
+    assert!(results.iter().any(|(_, agent, _)| agent == "guarded"), "{results:?}");
 }

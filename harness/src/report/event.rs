@@ -1,5 +1,7 @@
 //! The events of a run as plain data, in the form in which they are written.
 
+use std::collections::BTreeMap;
+
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +67,9 @@ pub struct RunHeader {
     /// The providers of the host's agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub providers: Vec<ForeignText>,
+    /// The resources for which each agent requires a token, by the provider of the agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub required_tokens: BTreeMap<String, Vec<String>>,
     /// The capabilities of the host, each with the evidence; empty if no handshake succeeded in the first look.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detected: Vec<DetectedFeature>,

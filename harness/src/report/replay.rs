@@ -436,6 +436,7 @@ impl ReplayedScenario {
             epoch: Duration::from_micros(start.epoch_us.unwrap_or(header.epoch_us)),
             limit: Duration::from_millis(header.limit_ms),
             authenticate: header.authenticated.iter().map(redacted).collect(),
+            required_tokens: header.required_tokens.clone(),
             facts: detect::facts(&header.detected, Some(REDACTED)),
             secrets: header.secrets.then(|| REDACTED.to_owned()).into_iter().collect(),
             provider: start

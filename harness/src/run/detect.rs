@@ -10,7 +10,7 @@
 //!
 //! Start at [`FeatureDetection`].
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use crate::edge::VersionEdge;
 use crate::scenario::bind::HoleFiller as _;
 use crate::scenario::capability::{
     self, CAPABILITIES, CapabilitySource, EXTRAS, HostCapability, PROTECTED, TOKEN, agents,
-    declares, lacking_token, usable,
+    declares, lacking_token, required_resources, usable,
 };
 use crate::wire::channel::ROOT;
 use crate::wire::feature::ProtocolFeature;
@@ -165,6 +165,8 @@ pub struct DetectionResult {
     pub versions: Vec<String>,
     /// The providers of the host's agents, in the host's order.
     pub providers: Vec<String>,
+    /// The resources for which each agent requires a token, by the provider of the agent.
+    pub required_tokens: BTreeMap<String, Vec<String>>,
     /// The provider that sessions have to name to run on the examined agent. `None` if the host has one agent,
     /// or the caller named a provider.
     pub chosen: Option<String>,
@@ -386,6 +388,8 @@ impl FeatureDetection {
         self.found.version = result["protocolVersion"].as_str().and_then(|text| text.parse().ok());
         let agents = agents(result);
         self.found.providers = agents.iter().filter_map(provider_of).collect();
+        let required = |agent| Some((provider_of(agent)?, required_resources(agent)));
+        self.found.required_tokens = agents.iter().filter_map(required).collect();
         self.result = result.clone();
         if self.provider.is_some() || agents.len() < 2 {
             return self.choose(None);

@@ -4,10 +4,12 @@
 //!
 //! Start at [`CaseSetup`].
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::mode::AgentMode;
+use crate::scenario::capability::TOKEN;
 use crate::scenario::parse::ParsedScenario;
 use crate::wire::version::Version;
 
@@ -32,6 +34,8 @@ pub struct CaseSetup {
     pub limit: Duration,
     /// The resources and tokens that each client sends after the handshake.
     pub authenticate: Vec<(String, String)>,
+    /// The resources for which each agent of the host requires a token, by the provider of the agent.
+    pub required_tokens: BTreeMap<String, Vec<String>>,
     /// Values from the first look, by the names that scenarios use, such as `protected-agent.provider`.
     pub facts: Vec<(String, String)>,
     /// The secrets that the host's frames must not contain, besides the tokens that clients send.
@@ -47,6 +51,15 @@ pub struct CaseSetup {
 }
 
 impl CaseSetup {
+    /// Returns whether the scenario can only be played if the host takes the token for this resource.
+    pub fn needs_token(&self, resource: &String) -> bool {
+        let provider = self.provider.as_ref();
+        let required = provider.and_then(|provider| self.required_tokens.get(provider));
+        // The agent may be unknown, and a scenario that needs a token uses the agent that requires it.
+        let is_open = required.is_none() || self.scenario.needs.iter().any(|need| need == TOKEN);
+        is_open || required.is_some_and(|required| required.contains(resource))
+    }
+
     /// Creates a setup for a scenario at one version, without secrets and with the host's own agent.
     pub fn of(
         scenario: &Arc<ParsedScenario>,
@@ -64,6 +77,7 @@ impl CaseSetup {
             epoch,
             limit,
             authenticate: Vec::new(),
+            required_tokens: BTreeMap::new(),
             facts: Vec::new(),
             secrets: Vec::new(),
             provider: None,

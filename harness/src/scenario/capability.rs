@@ -491,6 +491,12 @@ pub fn lacking_token<'a>(agent: &'a Value, tokens: &[String]) -> Option<&'a str>
     Some(found["resource"].as_str().unwrap_or_default())
 }
 
+/// Returns the resources for which the agent requires a token.
+pub fn required_resources(agent: &Value) -> Vec<String> {
+    let required = protected(agent).iter().filter(|it| is_required(it));
+    required.filter_map(|it| it["resource"].as_str().map(str::to_owned)).collect()
+}
+
 /// Returns the first agent with a protected resource that `pick` accepts. An agent for which the run has a
 /// token is preferred.
 fn guarded(
