@@ -51,7 +51,8 @@ pub(super) struct FuzzTarget {
     pub(super) is_honest: bool,
     /// Turns true when the user interrupts the campaign.
     pub(super) stopped: watch::Receiver<bool>,
-    /// Replays that must not be disturbed hold this lock exclusively; all other plays of examinations share it.
+    /// A replay that must not be disturbed holds this lock exclusively while it has traffic; all other plays of
+    /// examinations share the lock.
     pub(super) quiet: RwLock<()>,
 }
 

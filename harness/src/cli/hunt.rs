@@ -33,6 +33,7 @@ use super::hunt_time::HuntTime;
 use super::interrupt::interrupts;
 use super::lone_trial::{HostWatch, RECENT};
 use super::minimise::and_then;
+use super::traffic_watch::{QUIET, TrafficWatch};
 
 /// The number of misses after which an expectation that is not a wait is no longer generated.
 const ENOUGH: u32 = 2;
@@ -47,9 +48,6 @@ pub(super) const STALE: u64 = 100;
 /// conversations may be in progress.
 const IDLE: Duration = Duration::from_millis(20);
 const WAITING: usize = 8;
-/// Findings are examined while no conversation had traffic for this time. It would take too long to wait for the end
-/// of conversations that wait for their time limits.
-pub(super) const QUIET: Duration = Duration::from_secs(1);
 /// The wait limit is `PATIENCE` times the slowest answer so far, but at least `LEAST`, because a fast host
 /// needs only short waits.
 const PATIENCE: u32 = 5;
@@ -118,29 +116,6 @@ impl UnderWay {
     /// Returns the conversation if it had traffic a moment ago.
     fn talking(&mut self) -> Option<&mut UnderWay> {
         self.traffic.talks(QUIET).then_some(self)
-    }
-}
-
-/// Watches whether plays have traffic or only wait.
-pub(super) struct TrafficWatch {
-    gauge: AnswerGauge,
-    events: u64,
-    /// The time of the last traffic.
-    active: Instant,
-}
-
-impl TrafficWatch {
-    pub(super) fn new(gauge: AnswerGauge) -> TrafficWatch {
-        TrafficWatch { gauge, events: 0, active: Instant::now() }
-    }
-
-    /// Returns whether there was traffic within this time, or none yet.
-    pub(super) fn talks(&mut self, within: Duration) -> bool {
-        let events = self.gauge.events();
-        if events > self.events {
-            (self.events, self.active) = (events, Instant::now());
-        }
-        events == 0 || self.active.elapsed() < within
     }
 }
 

@@ -23,8 +23,9 @@ use super::confirm::{
     ConfirmationResult, ConfirmedFinding, FailedConversation, FindingSameness, confirm,
 };
 use super::exit::{CommandExit, CommandStop};
-use super::hunt::{FuzzHunt, QUIET, TrafficWatch};
+use super::hunt::FuzzHunt;
 use super::minimise::{FindingCase, and_then, minimise, shorter};
+use super::traffic_watch::{QUIET, TrafficWatch};
 
 /// The time for minimising a finding on a target outside of this process, because other findings wait to be
 /// examined; and the time for a finding whose cause already has a small case.
@@ -146,9 +147,7 @@ impl FuzzHunt<'_> {
         stopping: Option<CommandExit>,
         left: Option<Duration>,
     ) {
-        // No conversation starts during an examination, so further conversations are confirmed at the same time.
-        let may_examine =
-            stopping.is_some() || self.may_examine() || !self.under_examination.is_empty();
+        let may_examine = stopping.is_some() || self.may_examine();
         if stopping == Some(CommandExit::Interrupted) || !may_examine || !self.is_quiet() {
             return;
         }

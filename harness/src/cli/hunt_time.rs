@@ -10,7 +10,7 @@ use std::time::Duration;
 const SHARE: u32 = 2;
 /// The time by which examinations may exceed their share. Longer turns would delay new conversations, and
 /// shorter turns would waste time, because every turn has to wait for the conversations that are being played.
-const LEAD: Duration = Duration::from_secs(30);
+const LEAD: Duration = Duration::from_secs(60);
 
 /// The time that a campaign has spent on new conversations and on examinations.
 ///
@@ -69,9 +69,9 @@ mod tests {
     fn time_without_findings_is_no_credit_for_one_long_examination() {
         let mut time = HuntTime::default();
         time.played(Duration::from_secs(5));
-        time.examined(Duration::from_secs(41));
+        time.examined(Duration::from_secs(71));
         assert!(!time.may_examine());
-        time.played(Duration::from_secs(15));
+        time.played(Duration::from_secs(30));
         assert!(!time.may_examine());
         time.played(Duration::from_secs(1));
         assert!(time.may_examine());

@@ -5,6 +5,7 @@
 //! Start at [`minimise`].
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use crate::arb::draft::ScenarioDraft;
@@ -19,6 +20,7 @@ use super::confirm::{
     COMPANY, COPIES, ConfirmedFinding, FindingSameness, NEEDED, ReplayCompany, permitted,
 };
 use super::fuzz_target::FuzzTarget;
+use super::traffic_watch::TrafficWatch;
 
 /// The limit of a wait while a finding on a host outside of this process is minimised. A case that only fails
 /// with this limit is not used: `run` has to fail on it with its own limit.
@@ -207,14 +209,24 @@ impl OnTarget<'_> {
     /// that depends on timing counts if two of three replays show it, so one replay that does not show it is no proof.
     async fn replays(&self, case: &ScenarioDraft) -> bool {
         let (target, finding, sameness) = (self.target, self.finding, self.sameness);
-        let gauge = AnswerGauge::default();
-        let replay = async |draft: &ScenarioDraft, number: usize| {
-            let shown = target.replay(draft, number, &gauge).await.unwrap_or_default();
-            shown.iter().any(|found| sameness.holds(finding, found))
-        };
-        let _alone = target.quiet.write().await;
         for _ in 0..NEEDED {
-            if self.company.play(case, replay).await.contains(&true) {
+            let gauge = AnswerGauge::default();
+            let replay = async |draft: &ScenarioDraft, number: usize| {
+                let shown = target.replay(draft, number, &gauge).await.unwrap_or_default();
+                shown.iter().any(|found| sameness.holds(finding, found))
+            };
+            let alone = target.quiet.write().await;
+            let mut traffic = TrafficWatch::new(gauge.clone());
+            let mut replays = pin!(self.company.play(case, replay));
+            let shown = tokio::select! {
+                shown = &mut replays => shown,
+                () = traffic.quiet() => {
+                    // While the replay only waits for its time limits, it does not need the host for itself.
+                    drop(alone);
+                    replays.await
+                }
+            };
+            if shown.contains(&true) {
                 return true;
             }
         }

@@ -68,6 +68,7 @@ mod strangers;
 mod subject;
 mod supervise;
 mod target;
+mod traffic_watch;
 mod variants;
 mod versions;
 mod view;

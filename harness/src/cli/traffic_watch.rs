@@ -1,0 +1,43 @@
+//! Watches whether a play has traffic or only waits for a time limit.
+//!
+//! Knows: the counter of a play's frames, the clock. Never knows: what is played, and why.
+//!
+//! Start at [`TrafficWatch`].
+
+use std::time::{Duration, Instant};
+
+use crate::arb::gauge::AnswerGauge;
+
+/// A play without traffic for this time only waits, so it does not disturb an examination. It would take too long to
+/// wait for the end of plays that wait for their time limits.
+pub(super) const QUIET: Duration = Duration::from_secs(1);
+
+/// Watches whether a play has traffic or only waits.
+pub(super) struct TrafficWatch {
+    gauge: AnswerGauge,
+    events: u64,
+    /// The time of the last traffic.
+    active: Instant,
+}
+
+impl TrafficWatch {
+    pub(super) fn new(gauge: AnswerGauge) -> TrafficWatch {
+        TrafficWatch { gauge, events: 0, active: Instant::now() }
+    }
+
+    /// Returns whether there was traffic within this time, or none yet.
+    pub(super) fn talks(&mut self, within: Duration) -> bool {
+        let events = self.gauge.events();
+        if events > self.events {
+            (self.events, self.active) = (events, Instant::now());
+        }
+        events == 0 || self.active.elapsed() < within
+    }
+
+    /// Waits until there was no traffic for [`QUIET`].
+    pub(super) async fn quiet(&mut self) {
+        while self.talks(QUIET) {
+            tokio::time::sleep(QUIET / 4).await;
+        }
+    }
+}
