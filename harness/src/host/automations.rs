@@ -18,6 +18,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
 use super::configuration::{self, PROVIDER};
@@ -179,6 +180,18 @@ impl RefHost {
         }
         self.schedule(&mut entry);
         self.publish(AUTOMATIONS, json!({"type": "automation/set", "automation": entry}));
+    }
+
+    /// Removes every automation and its runs, without announcing it.
+    pub(super) fn forget_automations(&mut self) {
+        let known = entries(self.state(AUTOMATIONS)).iter();
+        let known: Vec<String> =
+            known.filter_map(|entry| entry["resource"].as_str().map(str::to_owned)).collect();
+        for automation in known {
+            self.forget_runs(&automation);
+        }
+        self.drop_channel(AUTOMATIONS);
+        self.add_channel(AUTOMATIONS, ChannelKind::Automations, first_state());
     }
 
     /// Computes the next run of an automation and writes it into its entry. Source:

@@ -145,6 +145,17 @@ pub(super) const ROWS: &[VariantRow] = &[
             }
         }),
     ),
+    behaviour(
+        "keeps-no-automations",
+        "After a restart there are no automations.",
+        "The guide says without a normative word that definitions outlive the host's process.",
+        "docs/guide/automations.md › (intro)",
+        &ActsOnEvents(|host, event| {
+            if matches!(event, HostEvent::Restarted) {
+                host.forget_automations();
+            }
+        }),
+    ),
     offering_less(behaviour(
         "plays-no-scripts",
         "The agent echoes the message, with a bar in front of each line.",
