@@ -173,6 +173,7 @@ impl OracleContext {
         let (Some(client_seq), Some(action_type), Some(uri)) = (number, action_type, uri) else {
             return;
         };
+        self.dispatched_after_leaving(client_seq);
         let Some(channel) = self.channels.intern(uri) else {
             return;
         };

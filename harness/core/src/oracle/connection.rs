@@ -60,9 +60,16 @@ pub(super) struct ConnectionRecord {
     /// The number of unreadable frames of the client. The host may answer each with any id.
     pub odd: usize,
     pub subs: LiteMap<ChannelId, SubscriptionRecord>,
-    /// The channels that the client has unsubscribed from, with a later request answered since. The host may
-    /// send nothing more on them.
+    /// The channels that the client has unsubscribed from, with a later request answered or a later dispatch
+    /// echoed since. The host may send nothing more on them.
     pub left: HashSet<ChannelId>,
+    /// Whether the client has unsubscribed from a channel on which messages may still be under way.
+    pub leaving: bool,
+    /// The highest `clientSeq` that the client has sent.
+    pub client_seq: Option<i64>,
+    /// The `clientSeq` of the first dispatch after an `unsubscribe`, and the entry at which it was sent. `None` if
+    /// the host has answered or echoed something since.
+    pub proof_of_leaving: Option<(i64, u64)>,
     /// The last number received on each channel before its subscription was confirmed.
     pub early: HashMap<ChannelId, u64>,
     /// The channels that a successful replay listed as missing, each with the line of the answer.

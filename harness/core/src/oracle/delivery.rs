@@ -42,6 +42,9 @@ impl OracleContext {
         let row = conn.protocol.and_then(|protocol| protocol.action(envelope.action_type));
         let delivery = ActionDelivery { seen, envelope, value, channel, row, replayed };
         emit(self, &OracleStep::Envelope(delivery));
+        if let Some(origin) = envelope.origin.as_ref().filter(|_| replayed.is_none()) {
+            self.settled_after_leaving(origin);
+        }
         let line = self.now.line;
         if envelope.rejected {
             self.here_mut().last_any = Some((envelope.seq, line));

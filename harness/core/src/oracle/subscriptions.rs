@@ -14,7 +14,7 @@ use crate::transcript::{ConnId, SeenFrame};
 use super::channel::{ChannelId, SnapshotPlace, canonical};
 use super::connection::{OpenRequest, SubscriptionRecord};
 use super::context::{OracleContext, StepEmitter};
-use super::envelope::{channel_of, target};
+use super::envelope::{DispatchOrigin, channel_of, target};
 use super::step::OracleStep;
 
 /// The origin of a snapshot.
@@ -204,6 +204,7 @@ impl OracleContext {
         }
         conn.left.remove(&channel);
         conn.missing.remove(&channel);
+        conn.leaving |= sub.ending.is_some();
         conn.subs.insert(channel, sub);
         if let Some(channel) = self.channels.get_mut(channel)
             && !channel.subscribers.contains(&id)
@@ -228,7 +229,10 @@ impl OracleContext {
             }
         }
         match conn.subs.get_mut(&channel) {
-            Some(sub) => sub.ending = sub.ending.or(Some(now)),
+            Some(sub) => {
+                sub.ending = sub.ending.or(Some(now));
+                conn.leaving = true;
+            }
             None => {
                 conn.early.remove(&channel);
             }
@@ -241,7 +245,38 @@ impl OracleContext {
         emit(self, &OracleStep::Fence { sent });
         let conn = self.here_mut();
         conn.fence = conn.fence.max(sent);
+        self.leave_channels(sent);
+    }
+
+    /// Remembers the first dispatch after an `unsubscribe`. Its echo shows that the host has processed the
+    /// `unsubscribe`, because it processes the messages of one connection in order.
+    pub(super) fn dispatched_after_leaving(&mut self, client_seq: i64) {
+        let tick = self.now.tick;
+        let conn = self.here_mut();
+        // The echo of an earlier dispatch with the same number would prove nothing.
+        let is_new = conn.client_seq.is_none_or(|highest| highest < client_seq);
+        conn.client_seq = conn.client_seq.max(Some(client_seq));
+        if is_new && conn.leaving {
+            conn.proof_of_leaving.get_or_insert((client_seq, tick));
+        }
+    }
+
+    /// Handles an action that the host accepted or rejected.
+    pub(super) fn settled_after_leaving(&mut self, origin: &DispatchOrigin<'_>) {
         let Some(conn) = self.here() else {
+            return;
+        };
+        let own = conn.client_id.as_deref() == Some(origin.client_id);
+        let proof = conn.proof_of_leaving.filter(|(number, _)| *number == origin.client_seq);
+        if let Some((_, sent)) = proof.filter(|_| own) {
+            self.here_mut().proof_of_leaving = None;
+            self.leave_channels(sent);
+        }
+    }
+
+    /// Ends the subscriptions from which the client unsubscribed before tick `sent`.
+    fn leave_channels(&mut self, sent: u64) {
+        let Some(conn) = self.here().filter(|conn| conn.leaving) else {
             return;
         };
         let over = |(channel, sub): (&ChannelId, &SubscriptionRecord)| {
@@ -252,6 +287,8 @@ impl OracleContext {
             self.end(channel, &mut |_, _| ());
             self.here_mut().left.insert(channel);
         }
+        let conn = self.here_mut();
+        conn.leaving = conn.subs.values().any(|sub| sub.ending.is_some());
     }
 
     /// Ends a subscription of the current connection.

@@ -266,6 +266,21 @@ fn fanout() {
     check("A hello 0\nA unsub root\nA got root 1 agents", &[]);
     let said = check("A hello 0\nA unsub root\nA barrier\nA got root 1 agents", &only_subscribed);
     assert_eq!(only(&said, "fanout.subscribed-only").weight, Weight::Must);
+    // The echo of a later dispatch shows as much as an answer, but not the echo of an earlier dispatch, or of one
+    // with the number of an earlier dispatch.
+    let play = |rest: &str, expected: &[&str]| {
+        check(&format!("A hello 0\nA sub session 0\n{rest}\nA got root 9 agents"), expected)
+    };
+    let (one, two) = ("A sends session 1 title x", "A sends session 2 title x");
+    let (first, second) = ("A echo session 1 A 1 title x", "A echo session 2 A 2 title x");
+    let said = play(&format!("A unsub root\n{one}\n{first}"), &only_subscribed);
+    assert_eq!(only(&said, "fanout.subscribed-only").weight, Weight::Must);
+    play(&format!("A unsub root\n{one}\nA refused session 1 A 1 title x"), &only_subscribed);
+    play(&format!("A unsub root\n{one}"), &[]);
+    play(&format!("{one}\nA unsub root\n{first}"), &[]);
+    play(&format!("{one}\n{two}\nA unsub root\n{first}\n{one}\n{second}"), &[]);
+    play(&format!("{one}\nA unsub root\n{two}\n{first}"), &[]);
+    play(&format!("{one}\nA unsub root\n{two}\n{first}\n{second}"), &only_subscribed);
     check(
         "A hello 0\nA unsub root\nA barrier\nA < {\"jsonrpc\":\"2.0\",\"method\":\"root/sessionRemoved\",\"params\":{\"channel\":\"ahp-root://\",\"session\":\"ahp-session:/1\"}}",
         &["fanout.notifications-subscribed"],
