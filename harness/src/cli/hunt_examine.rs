@@ -73,6 +73,8 @@ impl ExaminationJob {
 pub(super) struct UnderExamination {
     number: u64,
     pub(super) job: ExaminationJob,
+    /// Whether it began within the share of examinations in the time of the campaign.
+    in_share: bool,
     traffic: TrafficWatch,
 }
 
@@ -147,14 +149,21 @@ impl FuzzHunt<'_> {
         stopping: Option<CommandExit>,
         left: Option<Duration>,
     ) {
-        let may_examine = stopping.is_some() || self.may_examine();
+        // No conversation starts during an examination. While one that began within its share only waits, others
+        // use the time; they do not extend it, or no conversation would start while findings wait.
+        let in_share = stopping.is_some() || self.may_examine();
+        let may_examine = in_share || self.under_examination.iter().any(|it| it.in_share);
         if stopping == Some(CommandExit::Interrupted) || !may_examine || !self.is_quiet() {
             return;
         }
         let (number, gauge) = (self.plays, AnswerGauge::default());
         self.plays += 1;
-        let begun =
-            |job| UnderExamination { number, job, traffic: TrafficWatch::new(gauge.clone()) };
+        let begun = |job| UnderExamination {
+            number,
+            job,
+            in_share,
+            traffic: TrafficWatch::new(gauge.clone()),
+        };
         let target = Arc::clone(&self.target);
         if let Some(mut failed) = self.next_conversation() {
             self.under_examination.push(begun(ExaminationJob::Confirm(failed.clone())));
@@ -409,7 +418,7 @@ mod tests {
         let results = confirm(&target, &failed, &gauge).await;
         assert_eq!(results.len(), number);
         let (job, traffic) = (ExaminationJob::Confirm(failed.clone()), TrafficWatch::new(gauge));
-        hunt.under_examination.push(UnderExamination { number: 0, job, traffic });
+        hunt.under_examination.push(UnderExamination { number: 0, job, in_share: true, traffic });
         assert!(hunt.examined((0, ExaminationResult::Confirmed(failed, results))).is_ok());
         assert_eq!(hunt.confirmed.len(), number);
         assert!(hunt.cut_short().is_ok());
