@@ -112,12 +112,17 @@ impl VersionEdge {
         } else if method == "initialize" {
             self.own(MessagePart::Result(method), &mut result, true);
         }
+        // A host of any version may add `_meta`, in which a host whose agent plays scripts lists what its agent can do.
+        let meta = result.get("_meta").filter(|_| method == "initialize").cloned();
         self.protocol.trim(
             TrimType::Result(method),
             self.newest,
             TrimType::Result(method),
             &mut result,
         );
+        if let Some((members, meta)) = result.as_object_mut().zip(meta) {
+            members.insert("_meta".to_owned(), meta);
+        }
         result
     }
 
