@@ -451,6 +451,12 @@ mod tests {
         let renamed = renamed.unwrap().verdict.failure;
         assert!(!findings.is_empty(), "{:?} {renamed:?}", verdict.failure);
 
+        // Two plays of one conversation create different sessions, even with the same name.
+        let (one, other) = join(play(&renamer, "same"), play(&renamer, "same")).await;
+        for played in [one.unwrap(), other.unwrap()] {
+            assert!(played.verdict.failure.is_none(), "{:?}", played.verdict.failure);
+        }
+
         let beside = vec![idle.clone(), renamer.clone(), idle];
         let failed =
             FailedConversation { draft: watcher, seed: 1, findings, hurried: false, beside };

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use clap::Args;
@@ -230,6 +231,7 @@ impl FuzzArguments {
             is_honest: !is_outside && self.fault.is_empty(),
             stopped: interrupts(),
             quiet: RwLock::default(),
+            plays: AtomicU64::default(),
             run,
             target,
             look,

@@ -6,6 +6,7 @@
 //! Start at [`FuzzTarget`].
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{RwLock, watch};
@@ -54,6 +55,8 @@ pub(super) struct FuzzTarget {
     /// A replay that must not be disturbed holds this lock exclusively while it has traffic; all other plays of
     /// examinations share the lock.
     pub(super) quiet: RwLock<()>,
+    /// The number of plays so far.
+    pub(super) plays: AtomicU64,
 }
 
 /// A draft that was played.
@@ -140,6 +143,9 @@ impl FuzzTarget {
         limit: Option<Duration>,
         gauge: &AnswerGauge,
     ) -> Option<ScenarioVerdict> {
+        // The identifiers of a play follow from its name. If a replay created a session that an earlier play has
+        // disposed, other clients would see a removed session change, and the host might still know the old one.
+        let name = format!("{name}-{}", self.plays.fetch_add(1, Ordering::Relaxed));
         let recorder = Box::new(gauge.clone());
         let scenario: &Arc<ParsedScenario> = &entry.scenario;
         if self.is_embedded() {
