@@ -14,6 +14,7 @@ use crate::wire::validate::{MessageOrigin, ShapeError};
 use super::connection::{OpenRequest, id_key};
 use super::context::{OracleContext, StepEmitter};
 use super::envelope::channel_of;
+use super::scalars::has_valid_scalars;
 use super::step::OracleStep;
 
 /// The requests that create or dispose of a channel: the method, the members that may name the channel, and
@@ -181,7 +182,8 @@ impl OracleContext {
         let row = protocol.and_then(|protocol| protocol.action(action_type));
         let sound = message.kind() == MessageKind::Notification
             && row.is_some_and(|row| row.dispatch == DispatchRight::Client)
-            && errors.iter().all(|error| error.soft);
+            && errors.iter().all(|error| error.soft)
+            && has_valid_scalars(action_type, action);
         let step = OracleStep::Dispatched { seen, channel, client_seq, sound };
         emit(self, &step);
     }

@@ -155,19 +155,47 @@ fn one(
         }
         return;
     }
-    let (fits, expected) = match (form, value) {
-        (Time, Value::String(text)) => (timestamp::parse(text).is_some(), "a time as ISO 8601"),
-        (Uri, Value::String(text)) => (is_uri(text), "a URI"),
-        (Count | Time, Value::Number(number)) => {
-            (number.as_f64().is_none_or(|it| it >= 0.0), "a number that is not negative")
-        }
-        _ => return,
+    let Some((fits, expected)) = fitting(form, value) else {
+        return;
     };
     out.seen(Rule::ScalarForms);
     if !fits {
         let message = format!("expected {expected} at `{path}`, found {value}");
         out.broken(Rule::ScalarForms, message, &[cx.now.line]);
     }
+}
+
+/// Returns whether a value has a form, and the name of the form; `None` if the form says nothing about values of this
+/// JSON type.
+fn fitting(form: ScalarForm, value: &Value) -> Option<(bool, &'static str)> {
+    Some(match (form, value) {
+        (Time, Value::String(text)) => (timestamp::parse(text).is_some(), "a time as ISO 8601"),
+        (Uri, Value::String(text)) => (is_uri(text), "a URI"),
+        (Count | Time, Value::Number(number)) => {
+            (number.as_f64().is_none_or(|it| it >= 0.0), "a number that is not negative")
+        }
+        _ => return None,
+    })
+}
+
+/// Returns whether the values of a client's action have their form. An action is not valid if it has a value of the
+/// right JSON type in a wrong form.
+pub(super) fn has_valid_scalars(action_type: &str, action: &Value) -> bool {
+    let members: ScalarMembers = match action_type {
+        "chat/turnStarted" => &[("startedAt", Time)],
+        "chat/turnCancelled" | "chat/turnComplete" => &[("duration", Count)],
+        "terminal/resized" => &[("cols", Count), ("rows", Count)],
+        "session/workingDirectorySet"
+        | "session/workingDirectoryRemoved"
+        | "session/workingDirectoryReplaced"
+        | "chat/workingDirectorySet"
+        | "chat/workingDirectoryRemoved" => &[("directory", Uri)],
+        _ => &[],
+    };
+    members.iter().all(|(name, form)| {
+        let value = given(action, name).and_then(|value| fitting(*form, value));
+        value.is_none_or(|(fits, _)| fits)
+    })
 }
 
 /// Returns whether a text has a scheme, a colon, and no spaces. Source: RFC 3986, section 3.

@@ -354,6 +354,16 @@ fn dispatches() {
     play("A sends session 1 title x\nA barrier", &[]);
     play("A sends chat 1 start t1\nwait 11\nA barrier", &[]);
     play("A sends session 1 {\"type\":\"session/frob\"}\nwait 11\nA barrier", &[]);
+    // A value of the right JSON type may be malformed, too.
+    let starts = |at: &str| {
+        let message = r#"{"text":"x","origin":{"kind":"user"}}"#;
+        let action = format!(
+            r#"{{"type":"chat/turnStarted","turnId":"t1","message":{message},"startedAt":"{at}"}}"#
+        );
+        format!("A sub chat 0\nA sends chat 1 {action}\nwait 11\nA barrier")
+    };
+    play(&starts("2026-11-27T11:00:00Z"), &settled);
+    play(&starts("yesterday"), &[]);
     let forged = ["dispatch.no-forged-origin"];
     play("A echo session 1 A 1 title x", &forged);
     play(
