@@ -459,10 +459,13 @@ fn a_campaign_keeps_what_it_finds_and_goes_on() {
     let (code, said) = fuzz(&out, &["--fault", "title-not-applied", "--sequences", "60"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("60 conversations"), "{said}");
+    // A single conversation can be repeated in the folder of its campaign.
+    let (_, said) = fuzz(&out, &["--fault", "title-not-applied", "--sequence-seed", "2a"]);
+    assert!(said.contains("61 conversations"), "{said}");
     // The campaign does not report a known finding.
     let known = out.join("known.yaml");
     let known = known.to_str().unwrap();
-    let (_, _) = fuzz(&out, &["--sequences", "60", "--write-baseline", known]);
+    let (_, _) = fuzz(&out, &["--sequences", "61", "--write-baseline", known]);
     let other = folder("fuzz-known");
     let mut args = planted.to_vec();
     args.extend(["--baseline", known]);

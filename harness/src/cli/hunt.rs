@@ -315,7 +315,7 @@ impl<'a> FuzzHunt<'a> {
         self.fuzz.budget().is_some_and(|budget| began.elapsed() >= budget)
             || sequences.is_some_and(|most| played >= most)
             || steps.is_some_and(|most| self.campaign.steps >= most)
-            || sequence_seed.is_some() && played > 0
+            || sequence_seed.is_some() && self.plays > 0
     }
 
     /// Starts a conversation. A conversation that restarts the host, which ends every connection, has to wait
