@@ -228,7 +228,7 @@ const CLAIMS: &[ExpectationClaim] = &[
     claim("session.create.unknown-provider", Error, OnItself, AnyError),
     claim("session.create.duplicate", Error, OnBefore, AnyError),
     claim("session.dispose.unknown", Error, OnBefore, AnyError),
-    claim("subscribe.unknown-resource", Error, OnBefore, AnyError),
+    claim(UNKNOWN_CHANNEL, Error, OnBefore, AnyError),
     claim("chat.create.source.unknown-chat", Error, OnBefore, AnyError),
     claim("automation.run.unknown", Error, OnBefore, AnyError),
     // What a restart leaves, if the host has kept the channel.
@@ -237,6 +237,9 @@ const CLAIMS: &[ExpectationClaim] = &[
     claim("automation.run.idempotent", Answer, AcrossRestart, All),
     claim("reconnect.host-restart", Accepted, AcrossRestart, All),
 ];
+
+/// The requirement that a subscription to a channel that does not exist fails.
+const UNKNOWN_CHANNEL: &str = "subscribe.unknown-resource";
 
 fn claim_of(step: &Value) -> Option<&'static ExpectationClaim> {
     let (rule, ending) = (rule_of(step)?, StepEnding::of(step)?);
@@ -351,6 +354,8 @@ struct ClaimFit<'a> {
     /// The clients whose last frame was their first malformed frame. The response to that frame is still
     /// certain.
     answers: BTreeSet<String>,
+    /// The names of watches. A host that names a watch by what it watches may begin it anew under that name.
+    watches: BTreeSet<String>,
     pending: PendingDispatches,
 }
 
@@ -410,6 +415,7 @@ impl ClaimFit<'_> {
             lost: none(),
             odd: none(),
             answers: none(),
+            watches: none(),
             pending,
         }
     }
@@ -457,6 +463,13 @@ impl ClaimFit<'_> {
             return self.open(step);
         }
         let names = names_in(&step);
+        if step.pointer("/request/method").is_some_and(|method| method == "createResourceWatch") {
+            self.watches.extend(found(&step.to_string()));
+        }
+        let is_unknown = claim.is_some_and(|claim| claim.rule == UNKNOWN_CHANNEL);
+        if is_unknown && !names.is_disjoint(&self.watches) {
+            return self.open(step);
+        }
         let apart = !on_itself && !names.is_disjoint(&self.apart);
         // The host may have lost what the claim is about, whatever it did before.
         let lost =
@@ -588,6 +601,25 @@ mod tests {
         step["dispatch"][ending] = json!(true);
         step["dispatch"]["proves"] = json!(rule);
         step
+    }
+
+    #[test]
+    fn a_released_watch_may_begin_anew() {
+        let subscribe = |channel: &str| {
+            json!({"subscribe": {
+                "by": "A", "channel": channel, "error": {"code": -32008}, "proves": UNKNOWN_CHANNEL,
+            }})
+        };
+        let watch = json!({"request": {
+            "by": "A", "method": "createResourceWatch", "params": {"uri": "file:///x"},
+            "result": {"channel": "$bind watch"},
+        }});
+        let released = json!({"unsubscribe": {"by": "A", "channel": "${watch}"}});
+        let steps = [watch, released, subscribe("${watch}"), subscribe("ahp-session:/nowhere")];
+        let fitted = fitted(&steps, &[]);
+        assert_eq!(rule_of(&fitted[2]), None, "{fitted:?}");
+        assert_eq!(fitted[2]["subscribe"]["result"], true);
+        assert_eq!(rule_of(&fitted[3]).as_deref(), Some(UNKNOWN_CHANNEL), "{fitted:?}");
     }
 
     #[test]

@@ -15,6 +15,8 @@
 
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
+
 use crate::wire::json::{Value, json};
 
 use super::connection::{CallReply, ErrorResponse, HostCall};
@@ -23,6 +25,8 @@ use super::files::{FileChange, within};
 use super::resources::uri_of;
 use crate::wire::channel::ChannelKind;
 
+/// The beginning of the URIs of watches that contain what is watched.
+const NAMED: &str = "ahp-resource-watch:/of/";
 /// The maximum number of watches.
 const MAX_WATCHES: usize = 1_000;
 /// The maximum number of patterns of a watch.
@@ -131,6 +135,44 @@ fn patterns(given: &Value) -> Result<Option<Vec<String>>, ErrorResponse> {
 impl RefHost {
     /// Serves `createResourceWatch`. Source: resource-watch-channel.md; `watch.*`.
     pub(super) fn create_resource_watch(&mut self, call: &HostCall) -> CallReply {
+        let (watch, state) = self.watch_of(call)?;
+        let uri = format!("ahp-resource-watch:/{}", self.fresh_id("watch"));
+        self.add_watch(uri.clone(), watch, state);
+        Ok(json!({"channel": uri}))
+    }
+
+    /// Serves `createResourceWatch` with a URI that contains what is watched, so equal watches are one.
+    pub(super) fn create_named_watch(&mut self, call: &HostCall) -> CallReply {
+        let (watch, state) = self.watch_of(call)?;
+        let uri = format!("{NAMED}{}", HEXLOWER.encode(state.to_text().as_bytes()));
+        if !self.watches.contains_key(&uri) {
+            self.add_watch(uri.clone(), watch, state);
+        }
+        Ok(json!({"channel": uri}))
+    }
+
+    /// Begins a released watch anew if its URI contains what is watched.
+    pub(super) fn renew_watch(&mut self, call: &HostCall) {
+        let uri = call.channel();
+        let code = uri.strip_prefix(NAMED).filter(|_| !self.watches.contains_key(uri));
+        let code = code.and_then(|code| HEXLOWER.decode(code.as_bytes()).ok());
+        let state: Option<Value> = code.and_then(|text| serde_json::from_slice(&text).ok());
+        if let Some(mut params) = state {
+            params["uri"] = params["root"].clone();
+            let again = HostCall { params: &params, ..*call };
+            if let Ok((watch, state)) = self.watch_of(&again) {
+                self.add_watch(uri.to_owned(), watch, state);
+            }
+        }
+    }
+
+    fn add_watch(&mut self, uri: String, watch: FolderWatch, state: Value) {
+        self.add_channel(&uri, ChannelKind::ResourceWatch, state);
+        self.watches.insert(uri, watch);
+    }
+
+    /// Returns the watch that a request describes, and the state of its channel.
+    fn watch_of(&self, call: &HostCall) -> Result<(FolderWatch, Value), ErrorResponse> {
         let root = self.path(call, "uri")?;
         self.files.get(&root)?;
         if self.watches.len() >= MAX_WATCHES {
@@ -150,10 +192,7 @@ impl RefHost {
             includes: patterns(&call.params["includes"])?,
             idle_at: Some(self.now),
         };
-        let uri = format!("ahp-resource-watch:/{}", self.fresh_id("watch"));
-        self.add_channel(&uri, ChannelKind::ResourceWatch, state);
-        self.watches.insert(uri.clone(), watch);
-        Ok(json!({"channel": uri}))
+        Ok((watch, state))
     }
 
     /// Notifies each watch of the changes that the watch reports.

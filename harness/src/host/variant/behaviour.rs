@@ -9,8 +9,8 @@ use crate::agent::script::{ScriptStep, ToolStep};
 use crate::host::agent::HostAgentOp;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
-    ActsAfterApplying, ActsOnEvents, AltersAction, ChangesAgentSteps, ChangesFirstState,
-    ChangesMessageForAgent, ChangesToolCalls, LiftsRules,
+    ActsAfterApplying, ActsOnEvents, AltersAction, AnswersRequests, ChangesAgentSteps,
+    ChangesFirstState, ChangesMessageForAgent, ChangesToolCalls, LiftsRules,
 };
 use crate::host::injected::{ActionStage, AgentStep, HostEvent, HostHooks};
 use crate::host::publish::action_type;
@@ -154,6 +154,20 @@ pub(super) const ROWS: &[VariantRow] = &[
             if matches!(event, HostEvent::Restarted) {
                 host.forget_automations();
             }
+        }),
+    ),
+    behaviour(
+        "watches-named-by-content",
+        "The URI of a watch contains what is watched: equal watches are one, and a released watch begins anew when a \
+         client subscribes to it.",
+        "The form of the URI is the host's choice.",
+        "docs/specification/resource-watch-channel.md › Lifecycle",
+        &AnswersRequests(&["createResourceWatch", "subscribe"], |host, call| {
+            if call.channel() == ROOT && call.params["uri"].is_string() {
+                return Some(host.create_named_watch(call));
+            }
+            host.renew_watch(call);
+            None
         }),
     ),
     offering_less(behaviour(
