@@ -8,6 +8,7 @@ use std::process::Command;
 use ahp_harness::agent::acp::fault::Fault as AgentFault;
 use ahp_harness::agent::mode::AgentMode;
 use ahp_harness::arb::agents::{AgentAbilitySet, AgentConversationGenerator};
+use ahp_harness::arb::campaign::FuzzCampaign;
 use ahp_harness::arb::draft::ScenarioDraft;
 use ahp_harness::arb::embedded::{EmbeddedGround, now};
 use ahp_harness::arb::finding::{FuzzFinding, findings, findings_of_reference};
@@ -460,7 +461,10 @@ fn a_campaign_keeps_what_it_finds_and_goes_on() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("60 conversations"), "{said}");
     // A single conversation can be repeated in the folder of its campaign.
-    let (_, said) = fuzz(&out, &["--fault", "title-not-applied", "--sequence-seed", "2a"]);
+    let state = std::fs::read_to_string(out.join("campaign.jsonl")).unwrap();
+    let seed = FuzzCampaign::of_text(&state).unwrap().buckets[0].seed;
+    let seed = format!("{seed:016x}");
+    let (_, said) = fuzz(&out, &["--fault", "title-not-applied", "--sequence-seed", &seed]);
     assert!(said.contains("61 conversations"), "{said}");
     // The campaign does not report a known finding.
     let known = out.join("known.yaml");

@@ -34,7 +34,7 @@ fn an_interrupted_run_writes_a_complete_report() {
     let report = folder.join("interrupted.jsonl");
     let _ = std::fs::remove_file(&report);
     let mut run = Command::new(PROGRAM)
-        .args(["run", "--url", &url, "--profile", "all", "--repeat", "60", "--report"])
+        .args(["run", "--url", &url, "--profile", "all", "--repeat", "10", "--report"])
         .arg(format!("jsonl={}", report.display()))
         .current_dir(folder)
         .stdout(Stdio::null())

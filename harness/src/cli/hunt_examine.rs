@@ -153,6 +153,7 @@ impl FuzzHunt<'_> {
         // use the time; they do not extend it, or no conversation would start while findings wait.
         let in_share = stopping.is_some() || self.may_examine();
         let may_examine = in_share || self.under_examination.iter().any(|it| it.in_share);
+        let may_examine = may_examine && self.has_to_examine();
         if stopping == Some(CommandExit::Interrupted) || !may_examine || !self.is_quiet() {
             return;
         }
