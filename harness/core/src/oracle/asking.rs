@@ -55,9 +55,11 @@ impl OracleContext {
             DecodedFrame::Message(message) => self.client_message(seen, message, &errors, emit),
             DecodedFrame::Batch(items) => {
                 self.here_mut().odd += 1 + items.len();
+                self.here_mut().vague = true;
             }
             DecodedFrame::Scalar(_) | DecodedFrame::Odd(_) | DecodedFrame::Deep => {
-                self.here_mut().odd += 1
+                self.here_mut().odd += 1;
+                self.here_mut().vague = true;
             }
         }
     }
@@ -82,6 +84,8 @@ impl OracleContext {
             MessageKind::Notification => match message.method() {
                 Some("unsubscribe") => self.unsubscribed(message.params(), emit),
                 Some("dispatchAction") => self.dispatched(seen, message, errors, emit),
+                // A subscription is a request, so nothing shows whether the host took this one.
+                Some("subscribe") => self.here_mut().vague = true,
                 _ => {}
             },
             MessageKind::Success | MessageKind::Failure => {
@@ -89,7 +93,10 @@ impl OracleContext {
                     self.here_mut().host_requests.remove(&id_key(id));
                 }
             }
-            MessageKind::Malformed => self.here_mut().odd += 1,
+            MessageKind::Malformed => {
+                self.here_mut().odd += 1;
+                self.here_mut().vague = true;
+            }
         }
     }
 

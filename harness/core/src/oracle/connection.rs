@@ -59,6 +59,8 @@ pub(super) struct ConnectionRecord {
     pub fence: u64,
     /// The number of unreadable frames of the client. The host may answer each with any id.
     pub odd: usize,
+    /// Whether the client has sent a frame that a tolerant host may have read as a subscription.
+    pub vague: bool,
     pub subs: LiteMap<ChannelId, SubscriptionRecord>,
     /// The channels that the client has unsubscribed from, with a later request answered or a later dispatch
     /// echoed since. The host may send nothing more on them.

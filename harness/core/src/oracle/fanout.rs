@@ -170,7 +170,7 @@ fn notified(cx: &OracleContext, method: &str, channel: Option<ChannelId>, out: &
 fn may_receive(cx: &OracleContext, conn: &ConnectionRecord, channel: ChannelId) -> bool {
     conn.subs.contains_key(&channel)
         || asked_for(cx, conn, channel)
-        || (conn.partial() && !conn.left.contains(&channel))
+        || ((conn.partial() || conn.vague) && !conn.left.contains(&channel))
 }
 
 /// Returns whether an open request of the connection would subscribe it to the channel.

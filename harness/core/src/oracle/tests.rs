@@ -263,6 +263,11 @@ fn fanout() {
     play("A2 hello 0\nA2 got root 1 sessions\nB got root 1 sessions\nA barrier", &[]);
     let only_subscribed = ["fanout.subscribed-only"];
     check("A hello 0\nA got session 1 title x", &only_subscribed);
+    // A tolerant host may have read this as a subscription, and the client cannot see that it did.
+    let asks =
+        r#"A > {"jsonrpc":"2.0","method":"subscribe","params":{"channel":"ahp-session:/1"}}"#;
+    check(&format!("A hello 0\n{asks}\nA got session 1 title x"), &[]);
+    check("A hello 0\nA > {\"id\":[}\nA got session 1 title x", &[]);
     check("A hello 0\nA unsub root\nA got root 1 agents", &[]);
     let said = check("A hello 0\nA unsub root\nA barrier\nA got root 1 agents", &only_subscribed);
     assert_eq!(only(&said, "fanout.subscribed-only").weight, Weight::Must);
