@@ -460,7 +460,7 @@ fn a_campaign_keeps_what_it_finds_and_goes_on() {
     let (code, said) = fuzz(&out, &["--fault", "title-not-applied", "--sequences", "60"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("60 conversations"), "{said}");
-    // A single conversation can be repeated in the folder of its campaign.
+    // `--sequence-seed` plays one conversation of the campaign again.
     let state = std::fs::read_to_string(out.join("campaign.jsonl")).unwrap();
     let seed = FuzzCampaign::of_text(&state).unwrap().buckets[0].seed;
     let seed = format!("{seed:016x}");

@@ -172,7 +172,7 @@ impl FuzzCampaign {
 
     /// Returns whether enough findings with the same cause did reproduce, so that a further one is not examined.
     /// A host that accepts what only hosts may dispatch would otherwise cost one examination per action.
-    /// `confirmed` has the findings that did reproduce but are not recorded in the campaign yet.
+    /// `confirmed` lists the findings that were reproduced and are not yet recorded in the campaign.
     pub fn is_familiar<'a>(
         &'a self,
         finding: &FuzzFinding,

@@ -60,9 +60,9 @@ pub(super) struct FailedConversation {
 pub(super) enum ReplayCompany {
     /// Nothing.
     Nothing,
-    /// Other copies of the conversation.
+    /// The same conversation, played several times at once.
     Copies,
-    /// These conversations.
+    /// These other conversations.
     Others(Vec<ScenarioDraft>),
 }
 
@@ -264,8 +264,8 @@ pub(super) async fn confirm(
             let replay = async |draft: &ScenarioDraft, number: usize| {
                 let is_other = number > 0 && matches!(company, ReplayCompany::Others(_));
                 match is_other && target.limit() > OTHERS_LIMIT {
-                    true => hurried_replay(target, draft, number, gauge).await,
-                    false => target.replay(draft, number, gauge).await.unwrap_or_default(),
+                    true => hurried_replay(target, draft, gauge).await,
+                    false => target.replay(draft, gauge).await.unwrap_or_default(),
                 }
             };
             let shared = target.quiet.read().await;
@@ -306,11 +306,9 @@ pub(super) async fn confirm(
 async fn hurried_replay(
     target: &FuzzTarget,
     draft: &ScenarioDraft,
-    number: usize,
     gauge: &AnswerGauge,
 ) -> Vec<FuzzFinding> {
-    let name = format!("{}#beside-{number}", draft.id);
-    let played = target.play(draft, name, Some(OTHERS_LIMIT), gauge).await;
+    let played = target.play(draft, Some(OTHERS_LIMIT), gauge).await;
     played.map(|played| played.found).unwrap_or_default()
 }
 
@@ -445,14 +443,14 @@ mod tests {
         let renamer = draft("renamer", &[open, pause, rename]);
         let idle = draft("idle", &[connect, watches]);
         let gauge = AnswerGauge::default();
-        let play = |draft, name: &str| target.play(draft, name.to_owned(), None, &gauge);
-        let (watched, renamed) = join(play(&watcher, "one"), play(&renamer, "other")).await;
+        let play = |draft| target.play(draft, None, &gauge);
+        let (watched, renamed) = join(play(&watcher), play(&renamer)).await;
         let PlayedDraft { verdict, found: findings } = watched.unwrap();
         let renamed = renamed.unwrap().verdict.failure;
         assert!(!findings.is_empty(), "{:?} {renamed:?}", verdict.failure);
 
-        // Two plays of one conversation create different sessions, even with the same name.
-        let (one, other) = join(play(&renamer, "same"), play(&renamer, "same")).await;
+        // Two plays of one conversation create different sessions.
+        let (one, other) = join(play(&renamer), play(&renamer)).await;
         for played in [one.unwrap(), other.unwrap()] {
             assert!(played.verdict.failure.is_none(), "{:?}", played.verdict.failure);
         }

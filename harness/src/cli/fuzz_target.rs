@@ -82,13 +82,12 @@ impl FuzzTarget {
     pub(super) async fn play(
         &self,
         draft: &ScenarioDraft,
-        name: String,
         limit: Option<Duration>,
         gauge: &AnswerGauge,
     ) -> Option<PlayedDraft> {
         let entry =
             SuiteEntry { scenario: Arc::new(draft.scenario().ok()?), sources: Arc::new([]) };
-        let verdict = self.play_entry(&entry, name, limit, gauge).await?;
+        let verdict = self.play_entry(&entry, limit, gauge).await?;
         Some(self.judged(draft, verdict))
     }
 
@@ -110,14 +109,13 @@ impl FuzzTarget {
     }
 
     /// Plays the file of a draft as `run` does, and returns the findings; none if `run` passes the file.
-    /// `copy` numbers the plays at the same time; `gauge` observes their traffic.
+    /// `gauge` observes the traffic.
     ///
     /// # Errors
     /// Returns why `run` does not play the file.
     pub(super) async fn replay(
         &self,
         draft: &ScenarioDraft,
-        copy: usize,
         gauge: &AnswerGauge,
     ) -> Result<Vec<FuzzFinding>, String> {
         let entry = draft.entry()?;
@@ -126,8 +124,7 @@ impl FuzzTarget {
         if let Some(reason) = planned.first().and_then(|planned| planned.skip.clone()) {
             return Err(format!("`run` would not play it: {reason}"));
         }
-        let name = format!("{}#replay-{copy}", draft.id);
-        let verdict = self.play_entry(&entry, name, None, gauge).await;
+        let verdict = self.play_entry(&entry, None, gauge).await;
         let verdict = verdict.ok_or("it could not be played")?;
         let report = CaseReport::of(0, &entry, &verdict);
         let failed = verdict.checks.iter().any(|check| !check.findings.is_empty())
@@ -139,13 +136,13 @@ impl FuzzTarget {
     async fn play_entry(
         &self,
         entry: &SuiteEntry,
-        name: String,
         limit: Option<Duration>,
         gauge: &AnswerGauge,
     ) -> Option<ScenarioVerdict> {
         // The identifiers of a play follow from its name. If a replay created a session that an earlier play has
         // disposed, other clients would see a removed session change, and the host might still know the old one.
-        let name = format!("{name}-{}", self.plays.fetch_add(1, Ordering::Relaxed));
+        let number = self.plays.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}#{number}", entry.scenario.id);
         let recorder = Box::new(gauge.clone());
         let scenario: &Arc<ParsedScenario> = &entry.scenario;
         if self.is_embedded() {

@@ -332,7 +332,6 @@ impl<'a> FuzzHunt<'a> {
             (Arc::clone(&self.target), AnswerGauge::default(), self.limit());
         let number = self.plays;
         self.plays += 1;
-        let name = format!("{}#{number}", sequence.draft.id);
         let restarts = sequence.draft.restart().is_some();
         let (traffic, draft) = (TrafficWatch::new(gauge.clone()), sequence.draft.clone());
         let mut beside = Vec::new();
@@ -348,7 +347,7 @@ impl<'a> FuzzHunt<'a> {
         }
         self.under_way.push(UnderWay { number, traffic, restarts, draft, beside });
         playing.spawn(async move {
-            let played = target.play(&sequence.draft, name, limit, &gauge).await;
+            let played = target.play(&sequence.draft, limit, &gauge).await;
             PlayedSequence { number, sequence, played, gauge, hurried: limit.is_some() }
         });
     }

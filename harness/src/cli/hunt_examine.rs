@@ -426,7 +426,7 @@ mod tests {
         assert!(hunt.confirmed.is_empty() && hunt.waiting.is_empty());
         assert!(!hunt.campaign.unexamined.is_empty());
         assert_eq!(hunt.campaign.buckets.len(), number);
-        let found = target.replay(&draft, 0, &AnswerGauge::default()).await.unwrap();
+        let found = target.replay(&draft, &AnswerGauge::default()).await.unwrap();
         let keys: BTreeSet<String> = found.into_iter().map(|finding| finding.key).collect();
         for bucket in &hunt.campaign.buckets {
             assert!(!bucket.minimised && keys.contains(&bucket.finding.key), "{bucket:?}");

@@ -126,8 +126,7 @@ impl LonePlayer for FuzzHunt<'_> {
     async fn play_alone(&mut self, suspect: &DrawnSequence) -> Option<PlayedSequence> {
         let (number, gauge) = (self.plays, AnswerGauge::default());
         self.plays += 1;
-        let name = format!("{}#{number}", suspect.draft.id);
-        let played = self.target.play(&suspect.draft, name, None, &gauge).await;
+        let played = self.target.play(&suspect.draft, None, &gauge).await;
         Some(PlayedSequence { number, sequence: suspect.clone(), played, gauge, hurried: false })
     }
 

@@ -36,7 +36,7 @@ pub(super) struct FindingCase {
     pub(super) draft: ScenarioDraft,
     /// The order of its clients' frames that the case needs, as a sentence; empty if it needs none.
     pub(super) order: String,
-    /// The conversations that have to be played at the same time.
+    /// The other conversations that have to be played together with the scenario for the finding to occur.
     pub(super) beside: Vec<ScenarioDraft>,
     /// Whether the scenario was minimised.
     pub(super) minimised: bool,
@@ -100,7 +100,6 @@ pub(super) async fn minimise(
         target,
         finding,
         sameness: *sameness,
-        played: 0,
         until: None,
         limit: None,
         company: company.clone(),
@@ -124,10 +123,11 @@ pub(super) async fn minimise(
             return FindingCase::of(case, shows.company, order, true);
         }
     }
-    shows.company = company.clone();
-    let order = shows.order_of(draft).await;
-    let draft = ScenarioDraft { title: finding.statement(), ..draft.clone() };
-    FindingCase::of(draft, shows.company, order, false)
+    let whole = FindingCase::whole(confirmed);
+    match company {
+        ReplayCompany::Nothing => FindingCase { order: shows.order_of(draft).await, ..whole },
+        ReplayCompany::Copies | ReplayCompany::Others(_) => whole,
+    }
 }
 
 /// Joins two statements about what a finding needs. Either may be empty.
@@ -149,7 +149,6 @@ struct OnTarget<'a> {
     target: &'a FuzzTarget,
     finding: &'a FuzzFinding,
     sameness: FindingSameness,
-    played: u64,
     /// The time after which the shrinker tries no further candidate.
     until: Option<Instant>,
     /// The limit of a wait; `None` for the limit of `run`.
@@ -168,12 +167,10 @@ impl OnTarget<'_> {
     }
 
     async fn plays_in(&mut self, draft: &ScenarioDraft, company: &ReplayCompany) -> bool {
-        self.played += 1;
-        let (target, limit, played) = (self.target, self.limit, self.played);
+        let (target, limit) = (self.target, self.limit);
         let (finding, sameness) = (self.finding, self.sameness);
-        let play = async |draft: &ScenarioDraft, number: usize| {
-            let name = format!("{}#again-{played}-{number}", draft.id);
-            let played = target.play(draft, name, limit, &AnswerGauge::default()).await;
+        let play = async |draft: &ScenarioDraft, _: usize| {
+            let played = target.play(draft, limit, &AnswerGauge::default()).await;
             played.is_some_and(|it| it.found.iter().any(|found| sameness.holds(finding, found)))
         };
         let _shared = target.quiet.read().await;
@@ -206,13 +203,13 @@ impl OnTarget<'_> {
     }
 
     /// Returns whether `run` reports the finding for the file of a case while no other finding is examined. A finding
-    /// that depends on timing counts if two of three replays show it, so one replay that does not show it is no proof.
+    /// that depends on timing may be missing in one replay, so the file is played a second time.
     async fn replays(&self, case: &ScenarioDraft) -> bool {
         let (target, finding, sameness) = (self.target, self.finding, self.sameness);
         for _ in 0..NEEDED {
             let gauge = AnswerGauge::default();
-            let replay = async |draft: &ScenarioDraft, number: usize| {
-                let shown = target.replay(draft, number, &gauge).await.unwrap_or_default();
+            let replay = async |draft: &ScenarioDraft, _: usize| {
+                let shown = target.replay(draft, &gauge).await.unwrap_or_default();
                 shown.iter().any(|found| sameness.holds(finding, found))
             };
             let alone = target.quiet.write().await;

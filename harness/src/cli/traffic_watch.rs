@@ -16,7 +16,7 @@ pub(super) const QUIET: Duration = Duration::from_secs(1);
 pub(super) struct TrafficWatch {
     gauge: AnswerGauge,
     events: u64,
-    /// The time of the last traffic.
+    /// When the play last sent or received a frame.
     active: Instant,
 }
 

@@ -112,7 +112,7 @@ impl VersionEdge {
         } else if method == "initialize" {
             self.own(MessagePart::Result(method), &mut result, true);
         }
-        // A host of any version may add `_meta`, in which a host whose agent plays scripts lists what its agent can do.
+        // A host may add `_meta` in any version. If its agent plays scripts, it lists the agent's optional abilities there.
         let meta = result.get("_meta").filter(|_| method == "initialize").cloned();
         self.protocol.trim(
             TrimType::Result(method),

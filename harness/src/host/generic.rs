@@ -35,6 +35,17 @@ impl HostHooks for ActsOnEvents {
     }
 }
 
+/// Calls a function after each restart of the host, for hosts that do not keep everything.
+pub(super) struct ActsAfterRestart(pub(super) fn(&mut RefHost));
+
+impl HostHooks for ActsAfterRestart {
+    fn happens(&self, host: &mut RefHost, event: &HostEvent) {
+        if matches!(event, HostEvent::Restarted) {
+            (self.0)(host);
+        }
+    }
+}
+
 /// Changes the message of a turn before the agent receives it.
 pub(super) struct ChangesMessageForAgent(pub(super) fn(&RefHost, &mut Value));
 

@@ -53,13 +53,9 @@ impl OracleContext {
         emit(self, &OracleStep::Frame { seen, sender, errors: &errors, checked });
         match &seen.decoded {
             DecodedFrame::Message(message) => self.client_message(seen, message, &errors, emit),
-            DecodedFrame::Batch(items) => {
-                self.here_mut().odd += 1 + items.len();
-                self.here_mut().vague = true;
-            }
+            DecodedFrame::Batch(items) => self.here_mut().sent_unreadable(1 + items.len()),
             DecodedFrame::Scalar(_) | DecodedFrame::Odd(_) | DecodedFrame::Deep => {
-                self.here_mut().odd += 1;
-                self.here_mut().vague = true;
+                self.here_mut().sent_unreadable(1);
             }
         }
     }
@@ -93,10 +89,7 @@ impl OracleContext {
                     self.here_mut().host_requests.remove(&id_key(id));
                 }
             }
-            MessageKind::Malformed => {
-                self.here_mut().odd += 1;
-                self.here_mut().vague = true;
-            }
+            MessageKind::Malformed => self.here_mut().sent_unreadable(1),
         }
     }
 

@@ -69,8 +69,8 @@ pub(super) struct ConnectionRecord {
     pub leaving: bool,
     /// The highest `clientSeq` that the client has sent.
     pub client_seq: Option<i64>,
-    /// The `clientSeq` of the first dispatch after an `unsubscribe`, and the entry at which it was sent. `None` if
-    /// the host has answered or echoed something since.
+    /// The `clientSeq` of the first dispatch that the client sent while `leaving` was set, and the entry of that
+    /// dispatch.
     pub proof_of_leaving: Option<(i64, u64)>,
     /// The last number received on each channel before its subscription was confirmed.
     pub early: HashMap<ChannelId, u64>,
@@ -182,6 +182,12 @@ impl ConnectionRecord {
     /// Returns whether events before the first transcript entry may affect this connection.
     pub(super) fn partial(&self) -> bool {
         !self.opened || (self.assumed && self.handshake_line == 0)
+    }
+
+    /// Records a frame of the client that is no message, and the number of answers that it may get.
+    pub(super) fn sent_unreadable(&mut self, answers: usize) {
+        self.odd += answers;
+        self.vague = true;
     }
 
     pub(super) fn ask(&mut self, id: &Value, request: OpenRequest) {

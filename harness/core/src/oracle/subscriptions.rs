@@ -248,8 +248,8 @@ impl OracleContext {
         self.leave_channels(sent);
     }
 
-    /// Remembers the first dispatch after an `unsubscribe`. Its echo shows that the host has processed the
-    /// `unsubscribe`, because it processes the messages of one connection in order.
+    /// Records the first dispatch that the client sends after an `unsubscribe`. The host processes the messages of a
+    /// connection in order. So when it echoes this dispatch, it has processed the `unsubscribe`, too.
     pub(super) fn dispatched_after_leaving(&mut self, client_seq: i64) {
         let tick = self.now.tick;
         let conn = self.here_mut();
@@ -274,7 +274,7 @@ impl OracleContext {
         }
     }
 
-    /// Ends the subscriptions from which the client unsubscribed before tick `sent`.
+    /// Ends the subscriptions that the client cancelled before tick `sent`.
     fn leave_channels(&mut self, sent: u64) {
         let Some(conn) = self.here().filter(|conn| conn.leaving) else {
             return;
@@ -289,6 +289,7 @@ impl OracleContext {
         }
         let conn = self.here_mut();
         conn.leaving = conn.subs.values().any(|sub| sub.ending.is_some());
+        conn.proof_of_leaving = conn.proof_of_leaving.filter(|_| conn.leaving);
     }
 
     /// Ends a subscription of the current connection.

@@ -9,10 +9,10 @@ use crate::agent::script::{ScriptStep, ToolStep};
 use crate::host::agent::HostAgentOp;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
-    ActsAfterApplying, ActsOnEvents, AltersAction, AnswersRequests, ChangesAgentSteps,
+    ActsAfterApplying, ActsAfterRestart, AltersAction, AnswersRequests, ChangesAgentSteps,
     ChangesFirstState, ChangesMessageForAgent, ChangesToolCalls, LiftsRules,
 };
-use crate::host::injected::{ActionStage, AgentStep, HostEvent, HostHooks};
+use crate::host::injected::{ActionStage, AgentStep, HostHooks};
 use crate::host::publish::action_type;
 use crate::host::sessions::FIRST_TITLE;
 use crate::wire::channel::{ChannelKind, ROOT};
@@ -136,13 +136,11 @@ pub(super) const ROWS: &[VariantRow] = &[
         "After a restart there are no sessions, no client is known, and `serverSeq` begins at 0.",
         "Which sessions outlive the host's process is not specified.",
         "docs/specification/lifecycle.md › Unexpected Disconnection",
-        &ActsOnEvents(|host, event| {
-            if matches!(event, HostEvent::Restarted) {
-                host.forget_sessions();
-                host.clients = Default::default();
-                host.log.reset();
-                host.channels.iter_mut().for_each(|(_, channel)| channel.born = 0);
-            }
+        &ActsAfterRestart(|host| {
+            host.forget_sessions();
+            host.clients = Default::default();
+            host.log.reset();
+            host.channels.iter_mut().for_each(|(_, channel)| channel.born = 0);
         }),
     ),
     behaviour(
@@ -150,11 +148,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         "After a restart there are no automations.",
         "The guide says without a normative word that definitions outlive the host's process.",
         "docs/guide/automations.md › (intro)",
-        &ActsOnEvents(|host, event| {
-            if matches!(event, HostEvent::Restarted) {
-                host.forget_automations();
-            }
-        }),
+        &ActsAfterRestart(RefHost::forget_automations),
     ),
     behaviour(
         "watches-named-by-content",
