@@ -301,6 +301,12 @@ impl RefHost {
         self.log.forget();
     }
 
+    /// Lets `serverSeq` begin at 0 again.
+    pub(super) fn begin_numbers_anew(&mut self) {
+        self.log.reset();
+        self.channels.iter_mut().for_each(|(_, channel)| channel.born = 0);
+    }
+
     /// Removes a channel and its subscriptions.
     pub(super) fn drop_channel(&mut self, uri: &str) {
         let kind = self.channels.remove(uri).map(|channel| channel.kind);

@@ -4,13 +4,12 @@
 
 use super::FaultPart::{Host, Message};
 use super::parts::{ResultFault, remove};
-use crate::host::automations::{AUTOMATIONS, first_state};
+use crate::host::engine::RefHost;
 use crate::host::generic::{
-    ActsAfterApplying, ActsBeforeApplying, ActsOnEvents, AltersAction, AnswersRequests,
+    ActsAfterApplying, ActsAfterRestart, ActsBeforeApplying, AltersAction, AnswersRequests,
     ChangesFirstState, LiftsRules, RefusesActions,
 };
 use crate::host::injected::ActionStage::Published;
-use crate::host::injected::HostEvent;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
@@ -52,14 +51,7 @@ fault_table![
     AutomationsForgotten(
         "automations-forgotten",
         "After a restart the host has no automations.",
-        Host(&ActsOnEvents(|host, event| {
-            if matches!(event, HostEvent::Restarted) {
-                host.schedules.clear();
-                if let Some(channel) = host.channels.get_mut(AUTOMATIONS) {
-                    channel.state = first_state();
-                }
-            }
-        })),
+        Host(&ActsAfterRestart(RefHost::forget_automations)),
     ),
     UpdateForgets(
         "update-forgets",

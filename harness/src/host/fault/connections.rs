@@ -6,7 +6,9 @@ use super::FaultPart::Host;
 use crate::host::connection::{CallReply, ErrorResponse, HostCall};
 use crate::host::door::EndpointVisitor;
 use crate::host::engine::RefHost;
-use crate::host::generic::{ActsOnEvents, AnswersRequests, ChangesReplies, LiftsRules};
+use crate::host::generic::{
+    ActsAfterRestart, ActsOnEvents, AnswersRequests, ChangesReplies, LiftsRules,
+};
 use crate::host::injected::HostEvent;
 use crate::host::sessions::FIRST_TITLE;
 use crate::wire::channel::ChannelKind;
@@ -130,21 +132,14 @@ fault_table![
     RestartForgetsSequence(
         "restart-forgets-sequence",
         "After a restart the sessions are restored, but `serverSeq` begins at 0.",
-        Host(&ActsOnEvents(|host, event| {
-            if matches!(event, HostEvent::Restarted) {
-                host.log.reset();
-                host.channels.iter_mut().for_each(|(_, channel)| channel.born = 0);
-            }
-        })),
+        Host(&ActsAfterRestart(RefHost::begin_numbers_anew)),
     ),
     RestartLosesTitles(
         "restart-loses-titles",
         "After a restart sessions have their first titles, and each `reconnect` is answered with an empty replay.",
-        Host(&ActsOnEvents(|host, event| {
-            if matches!(event, HostEvent::Restarted) {
-                host.memory.restarted = true;
-                lose_titles(host);
-            }
+        Host(&ActsAfterRestart(|host| {
+            host.memory.restarted = true;
+            lose_titles(host);
         })),
         Host(&ChangesReplies(&["reconnect"], |host, _, reply| match host.memory.restarted {
             true => reply.map(|_| json!({"type": "replay", "actions": [], "missing": []})),

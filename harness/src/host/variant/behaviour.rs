@@ -139,8 +139,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         &ActsAfterRestart(|host| {
             host.forget_sessions();
             host.clients = Default::default();
-            host.log.reset();
-            host.channels.iter_mut().for_each(|(_, channel)| channel.born = 0);
+            host.begin_numbers_anew();
         }),
     ),
     behaviour(
