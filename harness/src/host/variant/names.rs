@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
+use super::super::configuration::{PROVIDER, has_provider};
 use super::catalogue::{OPTIONAL, VariantRow, offering_less, row, since};
 use super::{MessageLink, MessageRewriter, RewriterOutput, walk};
 
@@ -195,10 +196,10 @@ const WITH_PROVIDER: [&str; 3] =
 /// The agent of the reference host without capabilities.
 const SIMPLE: &str = "single";
 
-fn keep_simple(agents: &mut Vec<Value>) {
-    if agents.iter().any(|agent| agent["provider"] == SIMPLE) {
-        agents.retain(|agent| agent["provider"] == SIMPLE);
-    }
+/// Hides the other agents of the reference host. Agents that a script announces later remain.
+fn keep_only(agents: &mut Vec<Value>, provider: &str) {
+    let hidden = |name: &str| name != provider && has_provider(name);
+    agents.retain(|agent| agent["provider"].as_str().is_none_or(|name| !hidden(name)));
 }
 
 /// The provider of an agent that requires a token.
@@ -382,7 +383,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         || agents(|list| list.reverse(), None),
     ),
     offering_less(row("one-agent", "The host has one agent.", AGENTS, ROOT_STATE, || {
-        agents(|list| list.truncate(1), None)
+        agents(|list| keep_only(list, PROVIDER), None)
     })),
     since(
         Version::V0_2,
@@ -391,7 +392,7 @@ pub(super) const ROWS: &[VariantRow] = &[
             "The host has one agent, with one chat for each session and no capabilities.",
             AGENTS,
             ROOT_STATE,
-            || agents(keep_simple, Some(SIMPLE)),
+            || agents(|list| keep_only(list, SIMPLE), Some(SIMPLE)),
         )),
     ),
     row(
