@@ -118,6 +118,8 @@ fn claims_after_a_choice_of_the_host_are_skipped() {
     // A missing message is a choice of the host, too; an error or silence is not a choice.
     let wait = choice("await: { at: A, type: chat/usage");
     check(&[wait, snapshot(RIGHT, MUST)], Status::Skip, &["skip"]);
+    let forgotten = choice("drop: A\n  - reconnect: { by: A, lastSeen: -1");
+    check(&[forgotten, snapshot(RIGHT, MUST)], Status::Skip, &["skip"]);
     let refused = choice("request: { by: A, method: noSuchMethod, result: {}");
     check(&[refused, snapshot(RIGHT, MUST)], Status::Untested, &["untested"]);
     // If the host fulfils the premise, the claims decide the status.

@@ -342,9 +342,12 @@ impl ScenarioCase {
     /// choice.
     fn choice(&self, stop: &StepFailure) -> Option<&str> {
         let step = self.setup.scenario.steps.get(stop.step?)?;
-        // A host may omit a message or not support a version. An error in answer to any other request is not a
-        // choice of the host.
-        let free = matches!(step.verb, StepVerb::Await | StepVerb::Expect | StepVerb::Initialize);
+        // A host may omit a message, not support a version, or not know a client any more. An error in answer
+        // to any other request is not a choice of the host.
+        let free = matches!(
+            step.verb,
+            StepVerb::Await | StepVerb::Expect | StepVerb::Initialize | StepVerb::Reconnect
+        );
         let chosen = match stop.kind {
             FailureKind::Content => true,
             FailureKind::Outcome => free,
