@@ -231,13 +231,14 @@ fn after_snapshot(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut F
     }
 }
 
-/// Judges whether an action arrives on a channel of the right kind. Invariant A7.
+/// Judges whether an action arrives on a channel of the right kind, or names a resource of the right kind.
+/// Invariant A7.
 fn family(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some((row, channel)) = delivery.row.zip(cx.channel(delivery.channel)) else {
         return;
     };
-    // Before channels existed, the type of an action determined its channel.
-    let Some(kind) = channel.kind.filter(|_| delivery.value.get("channel").is_some()) else {
+    // Before channels existed, an action named its session or terminal itself.
+    let Some(kind) = channel.kind else {
         return;
     };
     if delivery.envelope.rejected {
