@@ -78,6 +78,19 @@ impl CliContext {
         }
     }
 
+    /// Returns the buffered lines of standard error.
+    #[cfg(test)]
+    pub fn buffered_errors(&self) -> Vec<String> {
+        let Some(held) = &self.held else { return Vec::new() };
+        let held = held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.iter()
+            .filter_map(|said| match said {
+                CliMessage::Error(text) => Some(text.clone()),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// Buffers the output if this context buffers. Returns whether the context buffers.
     fn keeps(&self, said: impl FnOnce() -> CliMessage) -> bool {
         if let Some(held) = &self.held {

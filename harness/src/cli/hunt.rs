@@ -417,7 +417,8 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Keeps a finding with its scenario, and with the conversations that have to be played at the same time.
+    /// Keeps a finding with its scenario, and with the conversations that have to be played at the same time. Reports
+    /// the finding only when it is on the disk: what was reported outlives the process.
     pub(super) fn keep(
         &mut self,
         mut draft: ScenarioDraft,
@@ -427,12 +428,12 @@ impl<'a> FuzzHunt<'a> {
         self.campaign.forget_flaky(&found.finding);
         let number = self.campaign.next_number();
         let finding = &found.finding;
-        self.context.error(&format!(
+        let report = format!(
             "finding {number}: {} ({}): {}\n",
             finding.rule,
             word(finding.weight),
             finding.message
-        ));
+        );
         // Only what is left after minimising shows that two findings are one.
         let same = match found.minimised {
             true => self.folder.same(&self.campaign, &draft, finding),
@@ -442,8 +443,9 @@ impl<'a> FuzzHunt<'a> {
             let bucket = &mut self.campaign.buckets[at];
             bucket.times += found.times;
             bucket.also.push(finding.key.clone());
-            self.context.error(&format!("it is the same as finding {}\n", at + 1));
-            return self.save();
+            self.save()?;
+            self.context.error(&format!("{report}it is the same as finding {}\n", at + 1));
+            return Ok(());
         }
         draft.id = CampaignFolder::id(number, &finding.rule);
         if !beside.is_empty() {
@@ -464,7 +466,9 @@ impl<'a> FuzzHunt<'a> {
         );
         self.folder.keep(&draft, &comment)?;
         self.campaign.buckets.push(FindingBucket { scenario: draft.id, ..found });
-        self.save()
+        self.save()?;
+        self.context.error(&report);
+        Ok(())
     }
 
     /// Writes the conversations that have to be played at the same time as the scenario with this id. Returns what

@@ -405,7 +405,8 @@ mod tests {
         fs::create_dir_all(out.join("fuzz")).unwrap();
         let mut hunt = FuzzHunt::new(&fuzz, &context, Arc::clone(&target), source, known, campaign);
         while hunt.waiting.len() < 2 {
-            let sequence = hunt.draw().unwrap();
+            // Not every seed draws a conversation.
+            let Some(sequence) = hunt.draw() else { continue };
             let played = hunt.play_alone(&sequence).await.unwrap();
             hunt.played(played);
         }
@@ -433,7 +434,16 @@ mod tests {
             let file = fs::read_to_string(out.join(format!("{}.yaml", bucket.scenario))).unwrap();
             assert!(file.contains("it was not minimised"), "{file}");
         }
+        // Only what is on the disk is reported.
+        let reported = || {
+            let errors = context.buffered_errors();
+            errors.iter().filter(|text| text.starts_with("finding ")).count()
+        };
+        assert_eq!(reported(), number);
         fs::remove_dir_all(&out).unwrap();
+        let bucket = hunt.campaign.buckets[0].clone();
+        assert!(hunt.keep(draft, Vec::new(), bucket).is_err());
+        assert_eq!(reported(), number);
     }
 
     #[test]
