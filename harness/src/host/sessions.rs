@@ -301,6 +301,13 @@ impl RefHost {
         self.log.forget();
     }
 
+    /// Changes the state of each channel, as a restart may. No client is told.
+    pub(super) fn change_states(&mut self, change: fn(&mut Value)) {
+        let views = self.views.iter_mut().flat_map(|view| view.channels.iter_mut());
+        views.for_each(|(_, shown)| change(&mut shown.state));
+        self.channels.iter_mut().for_each(|(_, channel)| change(&mut channel.state));
+    }
+
     /// Lets `serverSeq` begin at 0 again.
     pub(super) fn begin_numbers_anew(&mut self) {
         self.log.reset();

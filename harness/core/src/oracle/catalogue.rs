@@ -24,32 +24,30 @@ catalogue! {
          "jsonrpc.response.null-result-present", "auth.required.data", "transport.whole-messages",
          "channel.present-on-notifications", "channel.present-on-server-requests",
          "reading.action-params", "reading.subscribe-result"]
-        "Every frame of the host is one JSON-RPC 2.0 message that is valid for the negotiated \
-         version. Source: JSON-RPC 2.0 sections 4 and 5, the types of each version.";
+        "Every frame of the host is one JSON-RPC 2.0 message that is valid for the negotiated version. Source: \
+         JSON-RPC 2.0 sections 4 and 5, the types of each version.";
     ShapeHarness "shape.harness" Note "A9" []
-        "The clients' own frames are valid too. An invalid one is never the target's fault: a client may \
-         send it on purpose, which a transcript does not show.";
+        "The clients' own frames are valid too. An invalid one is never the target's fault: a client may send \
+         it on purpose, which a transcript does not show.";
     ShapeNullOptional "shape.null-optional" Should "A9" []
-        "Optional members are left out, not null, and expected ones are there. Clients differ in \
-         what they do with null. Source: the types of each version.";
+        "Optional members are left out, not null, and expected ones are there. Clients differ in what they do \
+         with null. Source: the types of each version.";
     AnsweredOnce "jsonrpc.answered-once" Must "B1" ["jsonrpc.response.exactly-one"]
-        "Every request gets exactly one response, or the connection ends. Source: JSON-RPC 2.0 \
-         section 5."
+        "Every request gets exactly one response, or the connection ends. Source: JSON-RPC 2.0 section 5."
         open "The specification states no deadline. A request counts as unanswered if a later request on the \
               connection was answered a whole deadline later, or if nothing arrived for that long.";
     NoStrayResponse "jsonrpc.no-stray-response" Must "B2"
         ["jsonrpc.notification.no-response", "dispatch.no-response-frame", "unsubscribe.no-response"]
-        "The host sends no response without a request: none with an unknown id, and none to a \
-         notification. Source: JSON-RPC 2.0 section 4.1."
+        "The host sends no response without a request: none with an unknown id, and none to a notification. \
+         Source: JSON-RPC 2.0 section 4.1."
         open "After an unreadable frame, one response with any id is allowed.";
     HostRequestIds "jsonrpc.host-request-ids" Essential "B4" []
-        "The host's open requests have different ids, otherwise it cannot tell their answers \
-         apart. Source: JSON-RPC 2.0 section 4.";
+        "The host's open requests have different ids, otherwise it cannot tell their answers apart. Source: \
+         JSON-RPC 2.0 section 4.";
     Alive "jsonrpc.alive" Must "B5"
         ["ping.response", "ping.before-initialize", "ping.without-subscriptions",
          "ping.during-turn"]
-        "A `ping` succeeds at any time, before the handshake and during turns too. Source: \
-         lifecycle.md, ping."
+        "A `ping` succeeds at any time, before the handshake and during turns too. Source: lifecycle.md, ping."
         open "The deadline is the deadline of every request. The check judges pings on the root channel.";
     ErrorCode "jsonrpc.error-code" Note "B6"
         ["jsonrpc.error.reserved-range", "jsonrpc.error.code-32006-unassigned"]
@@ -58,9 +56,9 @@ catalogue! {
     Refused "requests.refused" Must "B7"
         ["session.create.duplicate", "subscribe.unknown-resource", "jsonrpc.method-not-found"]
         apart ["session.create.duplicate", "subscribe.unknown-resource", "jsonrpc.method-not-found"]
-        "The host refuses impossible requests: to create a session at a URI in use (MUST), to subscribe \
-         to a disposed channel (essential, since no actions will follow), to call a method that no \
-         version has. Source: session-channel.md, creation; error codes."
+        "The host refuses impossible requests: to create a session at a URI in use (MUST), to subscribe to a \
+         disposed channel (essential, since no actions will follow), to call a method that no version has. \
+         Source: session-channel.md, creation; error codes."
         open "If other clients may have disposed of the session unseen, a breach is a note. Success of an \
               unknown method is also a note, because host and client may have agreed on the method.";
     Agreed "handshake.agreed" Must "O1"
@@ -84,9 +82,9 @@ catalogue! {
               later.";
     SequenceGrows "sequence.grows" Essential "A1"
         ["envelope.serverseq.monotonic", "subscribe.delivery.order-preserved", "transport.ordered"]
-        "On one connection the `serverSeq` of live accepted actions grows. A reconnecting client \
-         has one watermark for the connection; without growth it loses actions. Source: guide, \
-         `monotonically increasing`."
+        "On one connection the `serverSeq` of live accepted actions grows. A reconnecting client has one \
+         watermark for the connection; without growth it loses actions. Source: guide, `monotonically \
+         increasing`."
         open "The numbers grow strictly, per connection, over all channels. A rejection may repeat a number; a \
               rejection with a lower number is a note.";
     OneEnvelope "sequence.one-envelope" Essential "A2"
@@ -96,8 +94,8 @@ catalogue! {
         open "Connections of other versions and connections that asked for merged delivery are not compared, \
               nor are numbers beyond the limit of 16,384 actions or 16 MiB.";
     OrderAgreement "sequence.order-agreement" Essential "A3" ["envelope.total-order"]
-        "Every subscriber of a channel sees its actions in the same order, otherwise folded states \
-         diverge. Source: the reducers are not commutative.";
+        "Every subscriber of a channel sees its actions in the same order, otherwise folded states diverge. \
+         Source: the reducers are not commutative.";
     RealTime "sequence.real-time" Essential "A10"
         ["envelope.serverseq.survives-connections",
          "lifecycle.initialize.serverseq-matches-snapshots"]
@@ -116,17 +114,17 @@ catalogue! {
         ["multi.fanout.all-subscribers", "multi.fanout.join-leave-churn",
          "subscribe.no-gap-snapshot-to-live", "subscribe.live-after-response",
          "transport.reliable"]
-        "All subscribers of a channel receive the same actions, from the larger of their `fromSeq` \
-         to the earlier of their ends; otherwise their states diverge. Source: subscriptions.md."
+        "All subscribers of a channel receive the same actions, from the larger of their `fromSeq` to the \
+         earlier of their ends; otherwise their states diverge. Source: subscriptions.md."
         open "Rejections, `chat/turnsLoaded` and automations have no stated audience. An action that arrives \
               before the answer with the snapshot is a note, because a client may keep the action until the \
               answer.";
     SubscribedOnly "fanout.subscribed-only" Must "A5"
         ["unsubscribe.stops-delivery", "multi.isolation.sessions",
          "subscribe.isolated-per-connection"]
-        "Actions and notifications of a channel come only to its subscribers. After an `unsubscribe` \
-         this is a MUST; without any subscription it is essential, because it leaks other people's \
-         sessions. Source: subscriptions.md."
+        "Actions and notifications of a channel come only to its subscribers. After an `unsubscribe` this is a \
+         MUST; without any subscription it is essential, because it leaks other people's sessions. Source: \
+         subscriptions.md."
         open "The echo or rejection of an own dispatch is legal; `auth/required` is a note; the MCP relay is \
               not judged.";
     AfterSnapshot "fanout.after-snapshot" Essential "A6"
@@ -134,8 +132,8 @@ catalogue! {
         "After a snapshot with `fromSeq` n, no action with a number of n or below is delivered on that channel; \
          a client would fold such an action twice. Source: Snapshot.fromSeq.";
     Family "fanout.family" Essential "A7" ["channel.type-prefix-matches-channel"]
-        "An action comes on a channel of the kind that its type belongs to, and a notification about the \
-         root channel on the root channel; otherwise no client applies it. Source: the channel pages.";
+        "An action comes on a channel of the kind that its type belongs to, and a notification about the root \
+         channel on the root channel; otherwise no client applies it. Source: the channel pages.";
     KnownActions "fanout.known-actions" Must "A8"
         ["version.action-types-known", "version.host-no-newer-behaviour",
          "version.notification-methods-known", "reading.tool-actions", "reading.no-diffs"]
@@ -155,17 +153,17 @@ catalogue! {
               disposed of it.";
     SettledOnce "dispatch.settled-once" Essential "C1"
         ["envelope.origin.client-echo", "envelope.echo.to-dispatcher", "dispatch.rejected-echo"]
-        "A valid dispatch by a subscriber is answered by exactly one action with its origin, \
-         accepted or rejected; otherwise the client's pending action never settles, or is applied \
-         twice. Source: write-ahead reconciliation.";
+        "A valid dispatch by a subscriber is answered by exactly one action with its origin, accepted or \
+         rejected; otherwise the client's pending action never settles, or is applied twice. Source: \
+         write-ahead reconciliation.";
     NoForgedOrigin "dispatch.no-forged-origin" Essential "C2"
         ["envelope.origin.not-forgeable", "envelope.origin.clientseq-verbatim"]
-        "An origin names an action that this client dispatched, on this channel and of this type; \
-         otherwise a client settles the wrong pending action. Source: ActionOrigin.";
+        "An origin names an action that this client dispatched, on this channel and of this type; otherwise a \
+         client settles the wrong pending action. Source: ActionOrigin.";
     InOrder "dispatch.in-order" Essential "C3"
         ["envelope.echo.fifo-per-client", "dispatch.order-preserved"]
-        "The dispatches of a connection are settled in the order they were sent: clients take the \
-         head of their pending actions. Source: reconciliation."
+        "The dispatches of a connection are settled in the order they were sent: clients take the head of their \
+         pending actions. Source: reconciliation."
         open "The order within a channel is essential. The order across channels is only inferred, so a breach \
               is a note.";
     PayloadKept "dispatch.payload-kept" Note "C4"
@@ -177,13 +175,12 @@ catalogue! {
         ["envelope.rejection.no-effect", "envelope.accepted.no-reason"]
         "A rejected action changes nothing. Source: actions.md, rejection.";
     ClientDispatchableOnly "dispatch.client-dispatchable-only" Should "C6" []
-        "The host does not accept a client's action that only the host may send. Source: the dispatch \
-         rule of each action; hosts SHOULD reject it."
+        "The host does not accept a client's action that only the host may send. Source: the dispatch rule of \
+         each action; hosts SHOULD reject it."
         open "For `session/defaultChatChanged` and other disputed actions, a breach is a note.";
     AcceptedEffect "dispatch.accepted-effect" Note "C7" []
-        "An accepted action of a client has an effect in the reducers, or requests the state that \
-         already holds. The specification never says so, but the host should have rejected an \
-         action without effect.";
+        "An accepted action of a client has an effect in the reducers, or requests the state that already \
+         holds. The specification never says so, but the host should have rejected an action without effect.";
     EchoFirst "dispatch.echo-first" Essential "C8" ["multi.causality"]
         "The results of a client's action arrive after the action itself; otherwise no client knows the turn \
          yet, and the content of the turn is lost. Source: state-model.md."
@@ -193,15 +190,15 @@ catalogue! {
          "reconnect.snapshot.consistent", "subscribe.no-gap-snapshot-to-live",
          "subscribe.snapshot-resource-matches", "snapshot.isolation-from-later-mutation"]
         apart ["subscribe.snapshot-resource-matches"]
-        "A snapshot with the accepted actions after it equals every later snapshot of the channel, on \
-         any connection; otherwise clients diverge. Source: state-model.md."
+        "A snapshot with the accepted actions after it equals every later snapshot of the channel, on any \
+         connection; otherwise clients diverge. Source: state-model.md."
         open "Members that no action can change are not compared; see the masks. If a client that was not \
               recorded may have disposed of a session and created it again unseen, a difference is a note.";
     MergedAgrees "state.merged-agrees" Essential "D5"
         ["subscribe.delivery.same-reduced-state", "reconnect.delivery-options-reset"]
-        "A subscription with `delivery.maxLatencyMs` has the same state as one without, at every \
-         `serverSeq` that it receives; otherwise clients that accept delays see other content. \
-         Source: subscriptions.md, delivery preferences."
+        "A subscription with `delivery.maxLatencyMs` has the same state as one without, at every `serverSeq` \
+         that it receives; otherwise clients that accept delays see other content. Source: subscriptions.md, \
+         delivery preferences."
         open "Only subscriptions by `subscribe` are judged: the specification does not say whether a \
               `reconnect` keeps the preference.";
     StateGiven "state.given" Must "D6"
@@ -209,8 +206,8 @@ catalogue! {
          "reconnect.snapshot.one-per-subscription"]
         apart ["subscribe.snapshot-state-bearing", "lifecycle.initialize.snapshots-per-subscription",
                "reconnect.snapshot.one-per-subscription"]
-        "A subscriber to a channel with a state MUST receive a snapshot; without one it cannot fold any \
-         action. Source: subscriptions.md."
+        "A subscriber to a channel with a state MUST receive a snapshot; without one it cannot fold any action. \
+         Source: subscriptions.md."
         open "Among initial subscriptions, a missing snapshot of the root channel, which always exists, is \
               essential, and a missing snapshot of a channel to which other clients are subscribed is a note; \
               other channels may be gone or hidden. Two snapshots of one channel in one list are essential.";
@@ -219,17 +216,16 @@ catalogue! {
          "chat.tool.option-ids-unique", "chat.input.stable-ids"]
         apart ["root.state.terminals-live", "root.state.provider-unique",
          "root.state.default-model-valid", "chat.tool.option-ids-unique", "chat.input.stable-ids"]
-        "Terminals, agents, options of a call and questions of a request have unique identifiers; \
-         an identifier that occurs twice is ambiguous. Source: RootState, ConfirmationOption.id, \
-         ChatInputRequest."
+        "Terminals, agents, options of a call and questions of a request have unique identifiers; an identifier \
+         that occurs twice is ambiguous. Source: RootState, ConfirmationOption.id, ChatInputRequest."
         open "Models of an agent and changesets may be listed twice with the same meaning, so a repetition is a \
               note.";
     DeadHostAction "state.dead-host-action" Note "D4" []
-        "An action of the host has an effect in the reducers. The specification never says so, but an \
-         action without effect nearly always means a lost part or a wrong channel.";
+        "An action of the host has an effect in the reducers. The specification never says so, but an action \
+         without effect nearly always means a lost part or a wrong channel.";
     OneActive "turns.one-active" Essential "E1" ["chat.turn.single-active"]
-        "The host starts no turn of a chat while one is active: the reducers drop the running turn with \
-         all its content. Source: chat-channel.md, the reducers."
+        "The host starts no turn of a chat while one is active: the reducers drop the running turn with all its \
+         content. Source: chat-channel.md, the reducers."
         open "No rule permits a host to reject a client's `turnStarted` while a turn is active, so accepting it \
               is a note. The same holds if the client starts the active turn again.";
     ActiveOnly "turns.active-only" Essential "E2"
@@ -237,16 +233,16 @@ catalogue! {
         "Actions within a turn name the active turn; after its end their content is lost. Source: \
          chat-channel.md, the reducers.";
     OneEnd "turns.one-end" Essential "E3" ["chat.turn.exactly-one-end"]
-        "A turn ends at most once, and no accepted turn vanishes from the history without an end. \
-         Two ends, or none, leave clients with different histories. Source: turn life cycle."
+        "A turn ends at most once, and no accepted turn vanishes from the history without an end. Two ends, or \
+         none, leave clients with different histories. Source: turn life cycle."
         open "Scenarios test whether an end comes at all.";
     UniqueTurns "turns.unique-ids" Essential "E4" ["chat.state.turn-ids-unique"]
-        "A turn has an id that no other turn of its chat has; otherwise actions that name it reach \
-         another turn. Source: ChatState.turns.";
+        "A turn has an id that no other turn of its chat has; otherwise actions that name it reach another \
+         turn. Source: ChatState.turns.";
     UniqueParts "turns.unique-parts" Essential "E5"
         ["chat.state.part-ids-unique", "chat.tool.id-unique"]
-        "Text parts of a turn differ in their ids, as do the background works of a chat; otherwise \
-         appended text reaches another part. Source: chat-channel.md, response parts."
+        "Text parts of a turn differ in their ids, as do the background works of a chat; otherwise appended \
+         text reaches another part. Source: chat-channel.md, response parts."
         open "A text part and a tool call with the same id are a note, because the rule is inferred from \
               `chat/delta`.";
     PartBeforeAppend "turns.part-before-append" Must "E6"
@@ -255,8 +251,8 @@ catalogue! {
         "A part is created before text is appended to it, and has the kind that the appending action requires. \
          Source: chat-channel.md.";
     ErrorParts "turns.error-parts" Essential "E7" ["reducer.chat.responsePart-error-ignored"]
-        "From 0.9.0 on an error part comes with `chat/error`; in `chat/responsePart` every reducer \
-         ignores it, and the error is lost. Source: chat-channel.md, error recovery.";
+        "From 0.9.0 on an error part comes with `chat/error`; in `chat/responsePart` every reducer ignores it, \
+         and the error is lost. Source: chat-channel.md, error recovery.";
     AfterReady "turns.after-ready" Note "E8" ["session.lifecycle.ready"]
         "No turn starts before its session is ready. The life cycle only implies this rule, so a breach is a \
          note."
@@ -275,14 +271,14 @@ catalogue! {
          "chat.tool.id-unique"]
         apart ["chat.tool.lifecycle-legal", "chat.tool.start-first", "chat.tool.delta-only-streaming",
          "chat.tool.id-unique"]
-        "Tool calls move only along the table of transitions, beginning with a start under a new \
-         id; anything else loses content or runs without a decision. Source: the tool-call diagram."
+        "Tool calls move only along the table of transitions, beginning with a start under a new id; anything \
+         else loses content or runs without a decision. Source: the tool-call diagram."
         open "The reducers apply a completion while a confirmation is pending, but the diagram does not show \
               it, so it is a note.";
     OneDecision "tools.one-decision" Must "F4"
         ["dispatch.chat.toolCallConfirmed.twice", "dispatch.chat.toolCallConfirmed.opposite"]
-        "A tool call is confirmed at most once per pending period, completed once, and its result \
-         confirmed once. Source: chat-channel.md, validation.";
+        "A tool call is confirmed at most once per pending period, completed once, and its result confirmed \
+         once. Source: chat-channel.md, validation.";
     OwnerConstant "tools.owner-constant" Must "F3" ["chat.tool.ready-contributor"]
         "A tool call belongs to the same client from its start on: `chat/toolCallReady` names no other client. \
          Source: chat-channel.md, ownership."
@@ -294,8 +290,8 @@ catalogue! {
          such actions of other clients. Source: chat-channel.md, validation."
         open "Anybody may fail a call that waits for authentication.";
     AuthForMcp "tools.auth-for-mcp" Essential "F6" ["chat.tool.auth-required-mcp-only"]
-        "Only calls of MCP servers wait for authentication. For other calls the reducers ignore the \
-         action, so that the host waits while every client sees the call run. Source: chat-channel.md.";
+        "Only calls of MCP servers wait for authentication. For other calls the reducers ignore the action, so \
+         that the host waits while every client sees the call run. Source: chat-channel.md.";
     OwnerActive "tools.owner-active" Note "F7"
         ["chat.tool.client.inactive-owner", "reconnect.client-identity-for-tools"]
         "A new call belongs to a client that is active in the session, because no other client can run the \
@@ -321,9 +317,8 @@ catalogue! {
     SessionAggregates "status.session-aggregates" Should "G2"
         ["session.status.default-chat-base", "session.status.input-needed-any-chat",
          "session.status.error-any-chat", "session.status.in-progress"]
-        "A session's activity is that of its default chat or, without one, of the chat that \
-         changed last; a chat that waits for input or has failed takes precedence. Source: \
-         session-channel.md, SHOULD."
+        "A session's activity is that of its default chat or, without one, of the chat that changed last; a \
+         chat that waits for input or has failed takes precedence. Source: session-channel.md, SHOULD."
         open "The specification does not say whether waiting or failure takes precedence, so both are legal.";
     OneActivity "status.one-activity" Essential "G3" ["session.status.bits-valid"]
         "The lowest five bits of a status are exactly one activity; any other value has no meaning to any \
@@ -331,13 +326,13 @@ catalogue! {
         open "Bits above the known bits belong to newer versions.";
     FlagsKept "status.flags-kept" Essential "G4"
         ["session.status.flags-orthogonal", "session.isArchived.toggle", "session.isRead.toggle"]
-        "IsRead and IsArchived change only by their own actions; a new turn or question also clears \
-         IsRead of a chat. Otherwise clients disagree about what was read. Source: SessionStatus."
+        "IsRead and IsArchived change only by their own actions; a new turn or question also clears IsRead of a \
+         chat. Otherwise clients disagree about what was read. Source: SessionStatus."
         open "The host decides whether activity marks a session as unread, so a difference is a note.";
     InputNeededBits "status.input-needed-bits" Essential "G5" ["session.inputNeeded.status-bit"]
-        "A session with an entry in `inputNeeded` for a person has the activity InputNeeded; \
-         otherwise people who see only the list of sessions do not notice the request. Source: \
-         SessionState.inputNeeded, the reducers."
+        "A session with an entry in `inputNeeded` for a person has the activity InputNeeded; otherwise people \
+         who see only the list of sessions do not notice the request. Source: SessionState.inputNeeded, the \
+         reducers."
         open "From 0.8.0 on, the entry of a client's own tool is not for a person.";
     OpenRequests "input.open-requests" Should "H1"
         ["chat.input.late-answer", "chat.input.stable-ids"]
@@ -345,8 +340,8 @@ catalogue! {
          other answers. Source: chat-channel.md, validation.";
     RollupComplete "input.rollup-complete" Essential "H2"
         ["session.inputNeeded.set", "chat.tool.auth-inputNeeded"]
-        "Whatever a chat waits for has an entry in its session's `inputNeeded`; otherwise clients that \
-         see only the session never answer, and the turn hangs. Source: session-channel.md."
+        "Whatever a chat waits for has an entry in its session's `inputNeeded`; otherwise clients that see only \
+         the session never answer, and the turn hangs. Source: session-channel.md."
         open "The check judges a session at rest: no frame concerned the session for 3 s, or the host sent \
               nothing for 1 s. The host decides whether a client's own tool has an entry.";
     RollupMirrors "input.rollup-mirrors" Essential "H2"
@@ -358,8 +353,8 @@ catalogue! {
         open "The check compares the entries when the session is at rest. When an entry is removed, the check \
               judges whether the entry ever equalled the request or call in the chat.";
     RollupStale "input.rollup-stale" Essential "H3" ["session.inputNeeded.removed"]
-        "No entry of `inputNeeded` outlives its request or call, its turn, or its chat; otherwise people \
-         are asked in vain. Source: session-channel.md."
+        "No entry of `inputNeeded` outlives its request or call, its turn, or its chat; otherwise people are \
+         asked in vain. Source: session-channel.md."
         open "The check judges a session at rest. When an entry is removed, the check judges only whether the \
               chat ever had such a call.";
     CatalogMirrors "catalog.mirrors-chats" Must "I1" ["session.catalog.chatUpdated-consistent"]
@@ -373,20 +368,19 @@ catalogue! {
               what a client's tool shows.";
     DefaultChat "catalog.default-chat" Essential "I2"
         ["session.catalog.default-in-catalog", "chat.move.default-not-movable"]
-        "The default chat is in the catalogue, in a session's state and in its summaries; otherwise a \
-         client opens nothing. From 1.0.0 on it MUST NOT be movable. Source: session-channel.md.";
+        "The default chat is in the catalogue, in a session's state and in its summaries; otherwise a client \
+         opens nothing. From 1.0.0 on it MUST NOT be movable. Source: session-channel.md.";
     ReorderPermutes "catalog.reorder-permutes" Must "I3" ["session.catalog.reordered-complete"]
-        "`session/chatsReordered` lists every chat of the session exactly once. Source: \
-         session-channel.md.";
+        "`session/chatsReordered` lists every chat of the session exactly once. Source: session-channel.md.";
     OneOwner "catalog.one-owner" Essential "I4"
         ["session.catalog.one-owner", "session.catalog.unique"]
-        "A chat is in exactly one catalogue, once; otherwise its questions are asked twice, and its \
-         removal leaves a copy behind. Source: session-channel.md."
+        "A chat is in exactly one catalogue, once; otherwise its questions are asked twice, and its removal \
+         leaves a copy behind. Source: session-channel.md."
         open "A chat in two sessions is judged when the session is at rest. Adding a chat that is already \
               listed replaces its entry, and is a note.";
     UpdatedKnown "catalog.updated-known" Essential "I4" ["session.catalog.chatUpdated-known"]
-        "`session/chatUpdated` names a chat of the catalogue; reducers ignore an update of any other \
-         chat, and the change is lost. Source: the reducers.";
+        "`session/chatUpdated` names a chat of the catalogue; reducers ignore an update of any other chat, and \
+         the change is lost. Source: the reducers.";
     ListedOnce "sessions.listed-once" Essential "I5" ["root.listSessions.no-duplicates"]
         "A list has every session once, because clients use the URI as the key. Source: listSessions."
         open "Each page is judged separately.";
@@ -407,8 +401,8 @@ catalogue! {
         ["root.sessionAdded.emitted", "root.sessionRemoved.emitted", "root.summaryChanged.emitted"]
         apart ["root.sessionAdded.emitted", "root.sessionRemoved.emitted",
          "root.summaryChanged.emitted"]
-        "Every connection that is subscribed to the root channel receives the same announcements of \
-         sessions; clients learn of sessions in no other way. Source: root-channel.md, notifications."
+        "Every connection that is subscribed to the root channel receives the same announcements of sessions; \
+         clients learn of sessions in no other way. Source: root-channel.md, notifications."
         open "The check judges an announcement a second after the first one, once a later request was answered \
               or the host is at rest. Changes SHOULD be announced and may be merged, so the check judges their \
               latest values at rest. A session that was never announced is a note until it is known to be \
@@ -424,31 +418,30 @@ catalogue! {
          says MUST or SHOULD, so a difference is a note. Source: root-channel.md, State.";
     LifecycleOnce "session.lifecycle-once" Essential "I8"
         ["session.lifecycle.monotone", "session.lifecycle.ready"]
-        "A session becomes ready, or fails, at most once. Clients wait for this before they start \
-         a turn. Source: SessionLifecycle.";
+        "A session becomes ready, or fails, at most once. Clients wait for this before they start a turn. \
+         Source: SessionLifecycle.";
     IdentityKept "identity.kept" Must "I9"
         ["root.summaryChanged.identity-omitted", "session.catalog.chatUpdated-identity",
          "chat.state.origin-immutable", "session.modifiedAt.iso", "chat.state.fields-inlined"]
         apart ["root.summaryChanged.identity-omitted", "session.catalog.chatUpdated-identity",
          "chat.state.origin-immutable", "session.modifiedAt.iso", "chat.state.fields-inlined"]
-        "Resource, provider, time of creation and origin never change, and partial updates leave them \
-         out; a state that names its resource names its own channel. Source: PartialSessionSummary, \
-         ChatState."
+        "Resource, provider, time of creation and origin never change, and partial updates leave them out; a \
+         state that names its resource names its own channel. Source: PartialSessionSummary, ChatState."
         open "A partial update of a chat may repeat its origin as it is.";
     Directories "directories.within-session" Must "I10" ["chat.workingDirectories.subset"]
-        "A chat's working directories are among its session's, each once; otherwise an agent works where \
-         the session does not allow it. Source: chat-channel.md."
-        open "Judged when the session is at rest: the specification does not say what happens to a \
-              chat's directory that the session loses.";
+        "A chat's working directories are among its session's, each once; otherwise an agent works where the \
+         session does not allow it. Source: chat-channel.md."
+        open "Judged when the session is at rest: the specification does not say what happens to a chat's \
+              directory that the session loses.";
     OwnEntry "clients.own-entry" Essential "I11"
         ["dispatch.session.activeClientSet.other-client",
          "dispatch.session.activeClientRemoved.other-client", "session.activeClient.upsert"]
-        "A client registers and removes only itself, and is active once; a client that registers in the \
-         name of another one receives its tool calls. Source: the threat model.";
+        "A client registers and removes only itself, and is active once; a client that registers in the name of \
+         another one receives its tool calls. Source: the threat model.";
     QueueOnce "queue.once" Essential "J1"
         ["chat.queue.no-double-consume", "chat.queue.two-step"]
-        "A queued message becomes one turn with its content, and none after its removal; otherwise an \
-         agent does work twice, or work that nobody wants any more. Source: chat-channel.md.";
+        "A queued message becomes one turn with its content, and none after its removal; otherwise an agent \
+         does work twice, or work that nobody wants any more. Source: chat-channel.md.";
     QueueOrder "queue.order" Essential "J1" ["chat.queue.fifo", "chat.queue.reorder-honoured"]
         "The host takes the first message of the queue, because people see and change the order of the queue. \
          Source: chat-channel.md."
@@ -466,9 +459,9 @@ catalogue! {
               a turn may start a turn.";
     CommandPairs "terminal.command-pairs" Essential "K1"
         ["terminal.command.pairing", "terminal.command.flag"]
-        "A command starts under a new id and finishes once, on a terminal that declares command \
-         detection; otherwise clients show the output and the exit code of another command. Source: \
-         terminal-channel.md, command detection."
+        "A command starts under a new id and finishes once, on a terminal that declares command detection; \
+         otherwise clients show the output and the exit code of another command. Source: terminal-channel.md, \
+         command detection."
         open "The end of a command whose start may have scrolled away is a note.";
     OneCommand "terminal.one-command" Note "K2" ["terminal.command.no-nesting"]
         "A terminal runs one command at a time. The parts of its output only imply this rule, so a breach is a \
@@ -482,9 +475,8 @@ catalogue! {
     TerminalsListed "terminal.listed" Essential "K4"
         ["root.action.terminalsChanged", "root.action.terminalsChanged-lifecycle",
          "root.state.terminals-live", "terminal.dispose.success", "terminal.claim.always-owned"]
-        "The root's list has every terminal that was made and none that was disposed of, with its \
-         title, claim and lifecycle; clients find terminals nowhere else. Source: root-channel.md, \
-         terminal-channel.md."
+        "The root's list has every terminal that was made and none that was disposed of, with its title, claim \
+         and lifecycle; clients find terminals nowhere else. Source: root-channel.md, terminal-channel.md."
         open "Judged when the host has been at rest for a second, for terminals that a client created or \
               follows. The shape checks judge whether a claim is present and well-formed.";
     WholeCharacters "terminal.whole-characters" Note "K5" ["terminal.data.utf8-boundaries"]
@@ -493,31 +485,31 @@ catalogue! {
         open "The check `state.snapshot-agrees` tests that all observers have the same output; it permits \
               either side to drop output that scrolled away.";
     NoShellMarkers "terminal.no-shell-markers" Must "K6" ["terminal.data.strip-integration"]
-        "Output MUST NOT contain the escape sequences by which shells report commands to editors: OSC \
-         133, 633, and those of 1337 about a prompt. Source: terminal-channel.md, command detection."
+        "Output MUST NOT contain the escape sequences by which shells report commands to editors: OSC 133, 633, \
+         and those of 1337 about a prompt. Source: terminal-channel.md, command detection."
         open "A program that prints these sequences itself cannot be distinguished from its shell.";
     ProgressForward "progress.forward" Essential "L1"
         ["root.progress.monotone", "root.progress.nothing-after-final",
          "root.progress.only-with-token", "root.progress.total-constant"]
-        "Progress names a token that a client sent, never goes back or beyond its total, and ends \
-         once it is complete; otherwise a client shows a progress bar that has ended or that it \
-         did not request. Source: root-channel.md, progress."
+        "Progress names a token that a client sent, never goes back or beyond its total, and ends once it is \
+         complete; otherwise a client shows a progress bar that has ended or that it did not request. Source: \
+         root-channel.md, progress."
         open "All tokens are known only if every client is in the transcript.";
     ProgressEnds "progress.ends" Must "L1" ["root.progress.final-frame"]
-        "Progress that began MUST end with a frame in which it equals its total. Source: \
-         root-channel.md, progress."
+        "Progress that began MUST end with a frame in which it equals its total. Source: root-channel.md, \
+         progress."
         open "The check judges progress once the requested resource exists or was refused, and no frame has \
               arrived for as long as a host may take to answer.";
     ChangesetError "changeset.error" Essential "L2" ["changeset.error-iff"]
-        "A changeset has an error exactly if its status is `error`: reducers drop an error beside \
-         another status, and without one nobody knows why it failed. Source: ChangesetState.error.";
+        "A changeset has an error exactly if its status is `error`: reducers drop an error beside another \
+         status, and without one nobody knows why it failed. Source: ChangesetState.error.";
     ChangesetIds "changeset.unique-ids" Essential "L2" ["changeset.file-ids-unique"]
-        "The files and the operations of a changeset differ in their ids, by which they are changed, \
-         removed and invoked. Source: ChangesetFile.id.";
+        "The files and the operations of a changeset differ in their ids, by which they are changed, removed \
+         and invoked. Source: ChangesetFile.id.";
     ChangesetKept "changeset.kept-while-recomputing" Essential "L2"
         ["changeset.recomputing-keeps-files"]
-        "While a changeset is recomputed its files stay; otherwise people see no changes although there \
-         are some. Source: ChangesetStatus.Recomputing."
+        "While a changeset is recomputed its files stay; otherwise people see no changes although there are \
+         some. Source: ChangesetStatus.Recomputing."
         open "The whole new content may arrive before the status that it belongs to; single files that change \
               meanwhile are a note.";
     ChangesetReview "changeset.review-offered" Essential "L2"
@@ -548,25 +540,25 @@ catalogue! {
         open "The host chooses members that the request does not have.";
     RunsForward "automation.runs-forward" Essential "L5"
         ["automation.run.lifecycle", "automation.run.lifecycle-timestamps"]
-        "A run goes from pending to running and to its end, and its time of creation stays; clients wait \
-         in vain for a run that goes on after its end. Source: automations guide, run lifecycle.";
+        "A run goes from pending to running and to its end, and its time of creation stays; clients wait in \
+         vain for a run that goes on after its end. Source: automations guide, run lifecycle.";
     RunTimes "automation.run-times" Essential "L5" ["automation.run.lifecycle-timestamps"]
-        "A run is created, started and completed in this order; clients compute how long it took. \
-         Source: the lifecycle types of runs.";
+        "A run is created, started and completed in this order; clients compute how long it took. Source: the \
+         lifecycle types of runs.";
     RunSessions "automation.run-sessions" Essential "L5" ["automation.run.primary-member"]
-        "The sessions of a run are unique, and the primary one, which clients open, is among them. \
-         Source: AutomationRunState.primarySession.";
+        "The sessions of a run are unique, and the primary one, which clients open, is among them. Source: \
+         AutomationRunState.primarySession.";
     RunsListed "automation.runs-listed" Essential "L5"
         ["automation.runs.order-limit", "automation.occurrence-once"]
-        "The runs of an automation are listed once, newest first, at most as many as the host \
-         keeps, and one for each occurrence; two runs for one occurrence mean that an agent worked \
-         twice. Source: AutomationEntry.runs.";
+        "The runs of an automation are listed once, newest first, at most as many as the host keeps, and one \
+         for each occurrence; two runs for one occurrence mean that an agent worked twice. Source: \
+         AutomationEntry.runs.";
     RunsAgree "automation.runs-agree" Essential "L5" ["automation.run.summary-consistent"]
         "The catalogue's summary of a run agrees with the run. Source: AutomationRunSummary."
         open "Judged when the host has been at rest for a second, for runs that a recorded client follows.";
     RunCount "automation.run-count" Essential "L5" ["automation.runCount"]
-        "An automation has a `runCount` exactly if it ends after a number of runs; otherwise nobody \
-         knows how many are left. Source: AutomationEntry.runCount.";
+        "An automation has a `runCount` exactly if it ends after a number of runs; otherwise nobody knows how \
+         many are left. Source: AutomationEntry.runCount.";
     CustomizationIds "customizations.unique-ids" Essential "L6"
         ["session.customizations.ids-unique"]
         "Customizations of a session, children included, have unique ids; otherwise a toggle affects another \
@@ -588,8 +580,8 @@ catalogue! {
     HistoryPages "history.pages" Essential "L7"
         ["chat.fetchTurns.prepend", "chat.fetchTurns.cursor-cleared", "chat.fetchTurns.multi-client"]
         apart ["chat.fetchTurns.prepend", "chat.fetchTurns.cursor-cleared"]
-        "`chat/turnsLoaded` carries finished turns that are older than the known ones, once, in order \
-         and without gaps; reducers prepend them unchanged. Source: ChatTurnsLoadedAction."
+        "`chat/turnsLoaded` carries finished turns that are older than the known ones, once, in order and \
+         without gaps; reducers prepend them unchanged. Source: ChatTurnsLoadedAction."
         open "A page goes to all subscribers, whatever their windows: a page may begin with turns that some \
               subscribers lack, and continue with turns that other subscribers have.";
     ScalarForms "shape.scalars" Note "L8"
@@ -600,23 +592,23 @@ catalogue! {
         ["auth.not-in-state", "telemetry.no-secrets", "session.customizations.mcp.no-secret"]
         "No frame to a client contains a token that a client sent to the host, or another secret: any connected \
          client could act for the owner of the secret. Source: authentication.md, the threat model."
-        open "A client secret may occur in the challenge that carries it. Secrets of fewer than 12 \
-              bytes, and texts with spaces, are not searched for.";
+        open "A client secret may occur in the challenge that carries it. Secrets of fewer than 12 bytes, and \
+              texts with spaces, are not searched for.";
     RightClient "resources.right-client" Essential "L9"
         ["resource.symmetric.right-client", "resource.symmetric.host-to-client"]
         "The host requests a client's own URIs only from the client that published them: another client would \
          answer with other content, or learn about content of the first client. Source: customizations.md.";
     NoInternals "errors.no-internals" Should "L9"
         ["security.error-leak"]
-        "Errors and rejections reveal no internals of the host: no stack traces, no paths of home \
-         directories. Source: the threat model, minimum requirements."
+        "Errors and rejections reveal no internals of the host: no stack traces, no paths of home directories. \
+         Source: the threat model, minimum requirements."
         open "Texts from the client's own request may be repeated.";
     NotificationsSubscribed "fanout.notifications-subscribed" Must "L10"
         ["notify.only-to-subscribers", "root.notifications.only-root-subscribers",
          "unsubscribe.root-notifications-stop"]
-        "Notifications of the root channel and of telemetry come only to subscribers of the channel that \
-         they name. After an `unsubscribe` this is a MUST; without any subscription it is essential, as \
-         with actions. Source: subscriptions.md.";
+        "Notifications of the root channel and of telemetry come only to subscribers of the channel that they \
+         name. After an `unsubscribe` this is a MUST; without any subscription it is essential, as with \
+         actions. Source: subscriptions.md.";
     TelemetryLevel "telemetry.level" Should "L10"
         ["telemetry.level-filter"]
         "Log records on a channel with a level have that severity or a higher one. Source: \
@@ -637,8 +629,8 @@ catalogue! {
     ReplayComplete "reconnect.replay-complete" Must "M1"
         ["reconnect.replay-complete", "reconnect.replay-order", "reconnect.replay-only-subscribed",
          "reconnect.replay-exclusive-bound", "reconnect.no-events-in-between-lost"]
-        "A replay holds every accepted action on the resumed channels after `lastSeenServerSeq`, in \
-         order, and nothing else. Source: lifecycle.md, reconnection."
+        "A replay holds every accepted action on the resumed channels after `lastSeenServerSeq`, in order, and \
+         nothing else. Source: lifecycle.md, reconnection."
         open "The missed actions are known from what other connections received, within the limit of 16,384 \
               actions or 16 MiB; older actions are not judged. A newer action that arrives before the replay is \
               a note, because a client may keep the action until the replay.";
@@ -658,10 +650,23 @@ catalogue! {
          sessions, and would apply a late notification to the new list. Source: lifecycle.md, reconnection."
         open "The check judges the notifications of added and removed sessions, which occur once in the life of \
               a session.";
+    RestartOpens "restart.opens" Essential "M7" []
+        "A session that the restarted host lists can be subscribed to; otherwise clients show an entry that \
+         nobody can open. Source: listSessions."
+        open "A host need not keep or list its sessions. Errors about a token or a permission are no breach.";
+    RestartUndoes "restart.undoes-nothing" Essential "M8" []
+        "After a restart no turn that was complete or cancelled is active, no tool call that had ended waits or \
+         runs, and no cancelled call has succeeded. Clients have seen the host accept these decisions, and a \
+         call has effects outside of the protocol. Source: the states of turns and tool calls.";
+    RestartKeeps "restart.keeps" Note "M9" []
+        "A session or chat that a restarted host shows is as it was: title, flags, folders, draft, chats, and the \
+         turns in their order with the same text and calls. Source: lifecycle.md, unexpected disconnection."
+        open "The text does not say what a host keeps, so a difference is a note. The first snapshot after the \
+              restart is compared. It may leave out the oldest turns.";
     CallsToldOnce "below.calls-told-once" Essential "N1"
         ["chat.tool.start-first", "chat.tool.parallel"]
-        "Each tool call of the agent below the host is exactly one call above: nobody can refuse an \
-         invisible call, and an extra one shows what never happened. Source: ChatToolCallStartAction."
+        "Each tool call of the agent below the host is exactly one call above: nobody can refuse an invisible \
+         call, and an extra one shows what never happened. Source: ChatToolCallStartAction."
         open "Calls are matched by the longest text of their input, in completed turns. If the calls come from \
               a model, a difference is a note, because an agent may change them.";
     DeniedNeverRuns "below.denied-never-runs" Essential "N2" ["chat.tool.deny-not-run"]
@@ -672,8 +677,8 @@ catalogue! {
               `ahp-ran-$((A+B))` prints.";
     RunsApproved "below.runs-approved" Essential "N3"
         ["chat.tool.ready-pending", "chat.tool.approve-runs"]
-        "A call that asks for approval above does not run below before the approval; otherwise the \
-         question has no effect. Source: ChatToolCallReadyAction."
+        "A call that asks for approval above does not run below before the approval; otherwise the question has \
+         no effect. Source: ChatToolCallReadyAction."
         open "A call ran under the same conditions as for denied calls. A run is too early if it precedes the \
               approval that our own client sent. For other clients, only a missing approval proves a breach.";
     TextArrives "below.text-arrives" Essential "N4" ["chat.stream.content-exact"]
@@ -682,14 +687,13 @@ catalogue! {
         open "White space is ignored, and only completed turns are judged; the host may add text. If the text \
               comes from a model, a difference is a note, because an agent may change it.";
     CancelArrives "below.cancel-arrives" Essential "N5" ["chat.turn.cancel"]
-        "A turn that is cancelled above is cancelled below: an agent that does not receive the cancel \
-         goes on working, and changing files, unseen. Source: chat-channel.md."
+        "A turn that is cancelled above is cancelled below: an agent that does not receive the cancel goes on \
+         working, and changing files, unseen. Source: chat-channel.md."
         open "The cancel has to arrive within five seconds; the specification states no limit. For a model, the \
               cancel is the end of the connection that reads the model's answer.";
     ToolsUnique "below.tools-unique" Should "N6" ["session.tools.names-unique"]
-        "The tools that a model is offered have different names, those of the host and of all \
-         clients together; the model cannot tell two tools with the same name apart. Source: \
-         guide, tools."
+        "The tools that a model is offered have different names, those of the host and of all clients together; \
+         the model cannot tell two tools with the same name apart. Source: guide, tools."
         open "Judged only if the agent uses the model stand-in.";
 }
 

@@ -209,6 +209,11 @@ impl ChannelRecords {
         }
     }
 
+    /// Returns the ids of all channels.
+    pub(super) fn ids(&self) -> impl Iterator<Item = ChannelId> {
+        (0..u32::try_from(self.all.len()).unwrap_or(u32::MAX)).map(ChannelId)
+    }
+
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut ChannelRecord> {
         self.all.iter_mut()
     }

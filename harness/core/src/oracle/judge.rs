@@ -23,9 +23,9 @@ use super::{
     secrets, sessions, status,
 };
 use super::{
-    causality, convergence, dispatch, fanout, jsonrpc, published, reconnect, removal, sequence,
-    shape, side_channels, telemetry, terminals, tools, translation, turn_ids, turn_starts, turns,
-    watches, windows,
+    causality, convergence, dispatch, fanout, jsonrpc, published, reconnect, removal, restarts,
+    sequence, shape, side_channels, telemetry, terminals, tools, translation, turn_ids,
+    turn_starts, turns, watches, windows,
 };
 
 /// The default time that a host may take.
@@ -254,6 +254,7 @@ impl CheckFamilies {
                 (FRAME, Box::new(published::PublishedChecks::default())),
                 (ENVELOPE, Box::new(telemetry::TelemetryChecks::default())),
                 (ENVELOPE, Box::new(reconnect::ReconnectChecks::default())),
+                (ENVELOPE, Box::new(restarts::RestartChecks::default())),
                 (FOLDING, Box::new(translation::TranslationChecks::default())),
             ],
         }

@@ -63,6 +63,7 @@ mod reconnect;
 mod refusals;
 mod removal;
 mod rest;
+mod restarts;
 mod rollup;
 mod rule;
 mod same;

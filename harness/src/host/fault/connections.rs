@@ -10,6 +10,7 @@ use crate::host::generic::{
     ActsAfterRestart, ActsOnEvents, AnswersRequests, ChangesReplies, LiftsRules,
 };
 use crate::host::injected::HostEvent;
+use crate::host::publish::unknown_channel;
 use crate::host::sessions::FIRST_TITLE;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
@@ -146,6 +147,26 @@ fault_table![
             false => reply,
         })),
     ),
+    RestartResumesTurns(
+        "restart-resumes-turns",
+        "After a restart the last turn of each chat that was complete or cancelled is active again.",
+        Host(&ActsAfterRestart(|host| host.change_states(resume_last_turn))),
+    ),
+    RestartRunsDeniedCalls(
+        "restart-runs-denied-calls",
+        "After a restart each call that was denied is shown as completed.",
+        Host(&ActsAfterRestart(|host| host.change_states(complete_denied_calls))),
+    ),
+    RestartListsGhosts(
+        "restart-lists-ghosts",
+        "After a restart the sessions are listed, but a subscription to one of them fails.",
+        Host(&ActsAfterRestart(|host| host.memory.restarted = true)),
+        Host(&AnswersRequests(&["subscribe"], |host, call| {
+            let uri = call.text("channel");
+            let is_ghost = host.memory.restarted && host.sessions.contains_key(uri);
+            is_ghost.then(|| Err(unknown_channel(uri)))
+        })),
+    ),
 ];
 
 /// The requirement by which visitors without a valid token are refused.
@@ -188,6 +209,39 @@ fn lose_titles(host: &mut RefHost) {
     for uri in host.sessions.keys() {
         if let Some(channel) = host.channels.get_mut(uri) {
             lose_title(&mut channel.state);
+        }
+    }
+}
+
+fn resume_last_turn(state: &mut Value) {
+    let is_ended = |turn: &Value| matches!(turn["state"].as_str(), Some("complete" | "cancelled"));
+    let turns = state.get_mut("turns").and_then(Value::as_array_mut);
+    let last = turns.filter(|turns| turns.last().is_some_and(is_ended)).and_then(Vec::pop);
+    let Some(mut turn) = last else { return };
+    if let Some(turn) = turn.as_object_mut() {
+        ["state", "duration", "error"].iter().for_each(|name| drop(turn.remove(name)));
+    }
+    state["activeTurn"] = turn;
+    if state["status"].is_u64() {
+        state["status"] = json!(ACTIVE);
+    }
+}
+
+/// The status of a chat with an active turn.
+const ACTIVE: u64 = 8;
+
+fn complete_denied_calls(state: &mut Value) {
+    let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
+    let parts = turns.filter_map(|turn| turn.get_mut("responseParts")?.as_array_mut()).flatten();
+    for call in parts.filter_map(|part| part.get_mut("toolCall")) {
+        if call["status"] == "cancelled" && call["reason"] == "denied" {
+            call["status"] = json!("completed");
+            call["confirmed"] = json!("user-action");
+            call["success"] = json!(true);
+            call["pastTenseMessage"] = json!("Ran");
+            if let Some(call) = call.as_object_mut() {
+                call.remove("reason");
+            }
         }
     }
 }

@@ -150,6 +150,13 @@ pub(super) const ROWS: &[VariantRow] = &[
         &ActsAfterRestart(RefHost::forget_automations),
     ),
     behaviour(
+        "turn-ids-of-each-start",
+        "After a restart turns have other ids, and a denied call is shown as one that failed.",
+        "What outlives the host's process, and in which form, is not specified.",
+        "docs/specification/lifecycle.md › Unexpected Disconnection",
+        &ActsAfterRestart(|host| host.change_states(store_history)),
+    ),
+    behaviour(
         "watches-named-by-content",
         "The URI of a watch contains what is watched: equal watches are one, and a released watch begins anew when a \
          client subscribes to it.",
@@ -313,3 +320,24 @@ pub(super) const ROWS: &[VariantRow] = &[
         ),
     ),
 ];
+
+/// Changes a history like a host whose store has ids of its own and does not know denials.
+fn store_history(state: &mut Value) {
+    let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
+    for turn in turns {
+        let id = turn["id"].as_str().unwrap_or_default();
+        turn["id"] = json!(format!("stored-{id}"));
+        let parts = turn.get_mut("responseParts").and_then(Value::as_array_mut);
+        for call in parts.into_iter().flatten().filter_map(|part| part.get_mut("toolCall")) {
+            if call["status"] == "cancelled"
+                && let Some(call) = call.as_object_mut()
+            {
+                call.remove("reason");
+                call.insert("status", json!("completed"));
+                call.insert("confirmed", json!("not-needed"));
+                call.insert("success", json!(false));
+                call.insert("pastTenseMessage", json!("Was denied"));
+            }
+        }
+    }
+}

@@ -282,6 +282,7 @@ pub(super) const ROWS: &[MutantRow] = &[
             "dispatch/a-rejection-changes-nothing",
             "dispatch/malformed-actions-are-not-applied",
             "dispatch/every-payload-is-checked",
+            "dispatch/payloads-about-directories-are-checked",
         ],
     ),
     row(

@@ -9,7 +9,7 @@ use super::row;
 /// The rows, in the order of the faults.
 pub(super) const ROWS: &[MutantRow] = &[
     row(HostFault::RootNewsToFirst, &["sessions.announced-to-all"]),
-    row(HostFault::RootNewsElsewhere, &["fanout.family"]),
+    row(HostFault::RootNewsElsewhere, &["fanout.family", "fanout.notifications-subscribed"]),
     row(
         HostFault::SummaryChatTwice,
         &["catalog.one-owner", "sessions/the-list-shows-what-its-chats-do"],

@@ -216,9 +216,25 @@ pub(super) const ROWS: &[MutantRow] = &[
         HostFault::NotificationsReplayed,
         &["reconnect.no-notification-replay", "reconnect/news-are-not-replayed"],
     ),
+    row(
+        HostFault::RestartResumesTurns,
+        &["restart.undoes-nothing", "reconnect/a-restart-undoes-nothing"],
+    ),
+    row(HostFault::RestartRunsDeniedCalls, &["restart.undoes-nothing"]),
+    row(HostFault::RestartListsGhosts, &["restart.opens"]),
     row(HostFault::RestartForgetsSequence, &["reconnect/numbers-go-on-after-a-restart"]),
-    row(HostFault::RestartLosesTitles, &["reconnect/a-crash-leaves-nobody-behind"]),
-    row(HostFault::RestartKeepsTurns, &["reconnect/turn-fails-when-the-host-crashes"]),
+    row(
+        HostFault::RestartLosesTitles,
+        &[
+            "restart.keeps",
+            "reconnect/a-crash-leaves-nobody-behind",
+            "reconnect/a-restart-undoes-nothing",
+        ],
+    ),
+    row(
+        HostFault::RestartKeepsTurns,
+        &["reconnect/turn-fails-when-the-host-crashes", "reconnect/a-crash-answers-no-question"],
+    ),
     row(
         HostFault::ListMissesCreated,
         &[

@@ -1,0 +1,402 @@
+//! Checks what a restarted host has kept: that the sessions that it lists can be opened, that no decision is
+//! undone, and that titles and histories are as they were.
+//!
+//! Knows: folded sessions and chats before a restart, lists and snapshots after it. Never knows: how a host
+//! stores its state.
+//!
+//! Start at [`RestartChecks`].
+
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use foldhash::fast::FixedState;
+
+use crate::transcript::ConnId;
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+use crate::wire::message::Message;
+use crate::wire::protocol::Protocol;
+
+use super::asking::replaced;
+use super::catalogue::Rule;
+use super::channel::{ChannelFold, ChannelId};
+use super::check::{CheckFamily, FindingSink};
+use super::connection::OpenRequest;
+use super::context::OracleContext;
+use super::members::{given, list, text};
+use super::step::OracleStep;
+
+/// Upper bound for the channels whose contents are remembered.
+const MAX_CHANNELS: usize = 256;
+/// Upper bound for the turns and tool calls of all remembered channels.
+const MAX_ITEMS: usize = 20_000;
+/// Upper bound for the remembered sessions of a list.
+const MAX_LISTED: usize = 4_096;
+
+/// The members of a session or a chat that a person sets or sees, besides the turns.
+const MEMBERS: &[&str] = &["title", "isRead", "isArchived", "workingDirectories", "draft"];
+/// The states of turns that nobody resumes.
+const ENDED_TURNS: &[&str] = &["complete", "cancelled"];
+/// The final states of tool calls.
+const ENDED_CALLS: &[&str] = &["completed", "cancelled"];
+/// The errors by which a host refuses to show a session to this client: a missing token or permission.
+const NOT_FOR_YOU: &[i64] = &[-32007, -32009];
+
+/// What clients knew of a host when it was restarted, and what the restarted host has listed.
+#[derive(Default)]
+pub(super) struct RestartChecks {
+    /// The connection that is being closed.
+    closing: Option<ConnId>,
+    /// The contents of channels whose subscribers' connections were closed. A crash closes them before the
+    /// restart.
+    left: foldhash::HashMap<ChannelId, KeptContent>,
+    /// The contents of channels before the restart, until the first snapshot after it.
+    before: foldhash::HashMap<ChannelId, KeptContent>,
+    restarted: bool,
+    /// The line of the list in which the restarted host has named a session.
+    listed: foldhash::HashMap<String, u64>,
+}
+
+/// The content of a session or a chat, as far as a restart must or should keep it.
+struct KeptContent {
+    protocol: &'static Protocol,
+    /// The line of the last message that changed the content.
+    line: u64,
+    /// The hash of each of [`MEMBERS`].
+    members: Vec<Option<u64>>,
+    turns: Vec<KeptTurn>,
+    calls: Vec<KeptCall>,
+    active: Option<String>,
+    chats: Vec<String>,
+}
+
+/// A turn that has ended.
+struct KeptTurn {
+    id: String,
+    state: String,
+    /// The hash of the text of the message.
+    asked: u64,
+    /// The hash of the response.
+    answered: u64,
+}
+
+struct KeptCall {
+    id: String,
+    status: String,
+    has_succeeded: bool,
+}
+
+impl CheckFamily for RestartChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
+        match step {
+            OracleStep::Closed => self.closing = Some(cx.now.conn),
+            OracleStep::Ending { conn, channel } => {
+                self.left.remove(channel);
+                if self.closing == Some(*conn) {
+                    self.leave(cx, *channel);
+                }
+            }
+            OracleStep::Restarted => {
+                let followed: Vec<ChannelId> = cx.channels.ids().collect();
+                followed.into_iter().for_each(|channel| self.leave(cx, channel));
+                self.before = std::mem::take(&mut self.left);
+                self.listed.clear();
+                self.restarted = true;
+            }
+            OracleStep::Gap => *self = RestartChecks::default(),
+            OracleStep::Envelope(delivery) if !self.before.is_empty() => {
+                // The action may have changed what the restart has kept.
+                self.before.remove(&delivery.channel);
+            }
+            OracleStep::Snapshot { channel, kind: Some(_), state, .. } => {
+                self.snapshot(cx, *channel, state, out);
+            }
+            OracleStep::Answered { request, message } if self.restarted => {
+                self.answered(cx, request, message, out);
+            }
+            OracleStep::Notified { seen, method: "root/sessionRemoved", .. } => {
+                let params = seen.message().map(Message::params);
+                let session = params.and_then(|params| text(params, "session"));
+                session.and_then(|session| self.listed.remove(session));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl RestartChecks {
+    /// Remembers the content of a channel that a client follows.
+    fn leave(&mut self, cx: &OracleContext, channel: ChannelId) {
+        let kept = |fold: &&ChannelFold| {
+            matches!(fold.kind, ChannelKind::Session | ChannelKind::Chat)
+                && cx.channel(channel).is_some_and(|it| it.disposed.is_none() && !it.moving)
+        };
+        let Some(fold) = cx.followed(channel).filter(kept) else { return };
+        let items: usize = self.left.values().map(KeptContent::items).sum();
+        if self.left.len() < MAX_CHANNELS && items < MAX_ITEMS {
+            let line = fold.last_line.max(fold.base_line);
+            self.left.insert(channel, KeptContent::of(fold.protocol, &fold.state, line));
+        }
+    }
+
+    /// Compares the first snapshot after the restart with the content before it. Invariants M8 and M9.
+    fn snapshot(
+        &mut self,
+        cx: &OracleContext,
+        channel: ChannelId,
+        state: &Value,
+        out: &mut FindingSink,
+    ) {
+        let Some(before) = self.before.remove(&channel) else { return };
+        let Some(protocol) = cx.here().and_then(|conn| conn.protocol) else { return };
+        if !std::ptr::eq(protocol, before.protocol) {
+            return;
+        }
+        let after = KeptContent::of(protocol, state, cx.now.line);
+        let lines = [before.line, cx.now.line];
+        let uri = cx.uri(channel);
+        (0..before.decisions_in(&after)).for_each(|_| out.seen(Rule::RestartUndoes));
+        for undone in before.undone_by(&after) {
+            let message = format!("expected that a restart undoes nothing on `{uri}`, {undone}");
+            out.broken(Rule::RestartUndoes, message, &lines);
+        }
+        if !before.turns.is_empty() || before.members.iter().any(Option::is_some) {
+            out.seen(Rule::RestartKeeps);
+        }
+        for difference in before.differences(&after) {
+            let message = format!("expected `{uri}` after the restart as before it, {difference}");
+            out.broken(Rule::RestartKeeps, message, &lines);
+        }
+    }
+
+    fn answered(
+        &mut self,
+        cx: &OracleContext,
+        request: &OpenRequest,
+        message: &Message,
+        out: &mut FindingSink,
+    ) {
+        if let Some((uri, _)) = replaced(&request.method, request.params()) {
+            self.listed.remove(uri);
+            return;
+        }
+        match request.method.as_str() {
+            "listSessions" => {
+                let items = message.result().map_or(&[][..], |result| list(result, "items"));
+                for uri in items.iter().filter_map(|item| text(item, "resource")) {
+                    if self.listed.len() < MAX_LISTED {
+                        self.listed.entry(uri.to_owned()).or_insert(cx.now.line);
+                    }
+                }
+            }
+            "subscribe" => self.opened(cx, request, message, out),
+            _ => {}
+        }
+    }
+
+    /// Judges whether a session that the restarted host has listed can be opened. Invariant M7.
+    fn opened(
+        &self,
+        cx: &OracleContext,
+        request: &OpenRequest,
+        message: &Message,
+        out: &mut FindingSink,
+    ) {
+        let params = request.params();
+        let Some(uri) = text(params, "channel").or_else(|| text(params, "resource")) else {
+            return;
+        };
+        let listed = self.listed.get(uri).filter(|line| request.line > **line);
+        let Some(listed) = listed.filter(|_| request.sound && request.given_up.is_none()) else {
+            return;
+        };
+        out.seen(Rule::RestartOpens);
+        if message.error().is_none() {
+            return;
+        }
+        let code = message.error_code();
+        if code.is_some_and(|code| NOT_FOR_YOU.contains(&code)) || is_being_disposed(cx, uri) {
+            return;
+        }
+        let message = format!(
+            "expected that `{uri}`, which the restarted host lists, can be subscribed to, found error {}",
+            code.map_or_else(|| "without a code".to_owned(), |code| code.to_string())
+        );
+        out.broken(Rule::RestartOpens, message, &[*listed, request.line, cx.now.line]);
+    }
+}
+
+/// Returns whether a client has asked to dispose of the session and has no answer yet.
+fn is_being_disposed(cx: &OracleContext, uri: &str) -> bool {
+    let mut requests = cx.conns.iter().flat_map(|(_, conn)| conn.requests.values().flatten());
+    requests.any(|request| replaced(&request.method, request.params()) == Some((uri, true)))
+}
+
+impl KeptContent {
+    fn of(protocol: &'static Protocol, state: &Value, line: u64) -> KeptContent {
+        let id = |turn: &Value| text(turn, "id").unwrap_or_default().to_owned();
+        let active = given(state, "activeTurn");
+        let turns = list(state, "turns");
+        let kept = |turn: &Value| KeptTurn {
+            id: id(turn),
+            state: text(turn, "state").unwrap_or_default().to_owned(),
+            asked: hash_of(&asked(turn)),
+            answered: answered(turn),
+        };
+        let calls = turns.iter().chain(active).flat_map(|turn| list(turn, "responseParts"));
+        let calls = calls.filter_map(|part| given(part, "toolCall")).filter_map(|call| {
+            Some(KeptCall {
+                id: text(call, "toolCallId")?.to_owned(),
+                status: text(call, "status")?.to_owned(),
+                has_succeeded: given(call, "success") == Some(&Value::Bool(true)),
+            })
+        });
+        // Up to 0.3.0 a session has its title in a summary.
+        let summary = given(state, "summary");
+        let member = |name: &&str| given(state, name).or_else(|| given(summary?, name));
+        let uris = list(state, "chats").iter().filter_map(|chat| text(chat, "resource"));
+        KeptContent {
+            protocol,
+            line,
+            members: MEMBERS.iter().map(|name| member(name).map(hash_of)).collect(),
+            turns: turns.iter().map(kept).collect(),
+            calls: calls.take(MAX_ITEMS).collect(),
+            active: active.map(id),
+            chats: uris.map(str::to_owned).collect(),
+        }
+    }
+
+    fn items(&self) -> usize {
+        self.turns.len() + self.calls.len() + self.chats.len()
+    }
+
+    /// Returns the number of ended turns and calls that a later content still shows.
+    fn decisions_in(&self, after: &KeptContent) -> usize {
+        let is_active = |turn: &KeptTurn| after.active.as_ref() == Some(&turn.id);
+        let turns = self.turns.iter().zip(self.places(after)).filter(|(turn, place)| {
+            ENDED_TURNS.contains(&turn.state.as_str()) && (place.is_some() || is_active(turn))
+        });
+        let calls = after.calls_by_id();
+        let is_shown = |call: &&KeptCall| {
+            ENDED_CALLS.contains(&call.status.as_str()) && calls.contains_key(&call.id[..])
+        };
+        turns.count() + self.calls.iter().filter(is_shown).count()
+    }
+
+    fn calls_by_id(&self) -> foldhash::HashMap<&str, &KeptCall> {
+        self.calls.iter().map(|call| (&call.id[..], call)).collect()
+    }
+
+    /// Returns a sentence for each decision that a later content contradicts.
+    fn undone_by(&self, after: &KeptContent) -> Vec<String> {
+        let mut undone = Vec::new();
+        let is_ended = |turn: &&KeptTurn| ENDED_TURNS.contains(&turn.state.as_str());
+        for turn in self.turns.iter().filter(is_ended) {
+            if after.active.as_ref() == Some(&turn.id) {
+                undone.push(format!(
+                    "found turn `{}` active again, which was `{}`",
+                    turn.id, turn.state
+                ));
+            }
+        }
+        let calls = after.calls_by_id();
+        for was in self.calls.iter().filter(|call| ENDED_CALLS.contains(&call.status.as_str())) {
+            let Some(now) = calls.get(&was.id[..]) else { continue };
+            // A host may store a denied call as one that failed.
+            let has_run = was.status == "cancelled" && now.has_succeeded;
+            if has_run || !ENDED_CALLS.contains(&now.status.as_str()) {
+                let (id, now, was) = (&was.id, &now.status, &was.status);
+                undone.push(format!("found tool call `{id}` as `{now}`, which was `{was}`"));
+            }
+        }
+        undone
+    }
+
+    /// Returns the place of each turn in a later content: the turn with the same id, or else the next turn with the
+    /// same message.
+    fn places(&self, after: &KeptContent) -> Vec<Option<usize>> {
+        let by_id: foldhash::HashMap<&str, usize> =
+            after.turns.iter().enumerate().map(|(at, turn)| (&turn.id[..], at)).collect();
+        let mut next = 0;
+        let mut place = |turn: &KeptTurn| {
+            let later = after.turns.iter().enumerate().skip(next);
+            let same =
+                || later.into_iter().find(|(_, it)| it.asked == turn.asked).map(|(at, _)| at);
+            let at = by_id.get(&turn.id[..]).copied().or_else(same)?;
+            next = next.max(at + 1);
+            Some(at)
+        };
+        self.turns.iter().map(&mut place).collect()
+    }
+
+    /// Returns a sentence for each difference that a person would notice.
+    fn differences(&self, after: &KeptContent) -> Vec<String> {
+        let mut differences = Vec::new();
+        for ((name, was), now) in MEMBERS.iter().zip(&self.members).zip(&after.members) {
+            match (was, now) {
+                (Some(_), None) => differences.push(format!("found no `{name}`: lost")),
+                (Some(was), Some(now)) if was != now => {
+                    differences.push(format!("found another `{name}`: changed"));
+                }
+                _ => {}
+            }
+        }
+        let places = self.places(after);
+        // A snapshot may leave out the oldest turns.
+        let first = places.iter().position(Option::is_some);
+        let skipped = if after.turns.is_empty() { 0 } else { first.unwrap_or_default() };
+        let mut last = None;
+        for (turn, place) in self.turns.iter().zip(&places).skip(skipped) {
+            let id = &turn.id;
+            let Some((at, now)) = place.and_then(|at| Some((at, after.turns.get(at)?))) else {
+                if after.active.as_ref() != Some(id) {
+                    differences.push(format!("found no turn `{id}`: lost"));
+                }
+                continue;
+            };
+            if last.is_some_and(|last| at < last) {
+                differences.push(format!("found turn `{id}` at another place: changed"));
+            }
+            last = Some(at);
+            if now.id != *id {
+                differences.push(format!("found turn `{id}` under the id `{}`: changed", now.id));
+            }
+            if now.state != turn.state {
+                let (was, now) = (&turn.state, &now.state);
+                differences
+                    .push(format!("found turn `{id}` as `{now}`, which was `{was}`: changed"));
+            } else if now.answered != turn.answered {
+                differences.push(format!("found another response in turn `{id}`: changed"));
+            }
+        }
+        for chat in self.chats.iter().filter(|chat| !after.chats.contains(chat)) {
+            differences.push(format!("found no chat `{chat}`: lost"));
+        }
+        differences
+    }
+}
+
+/// Returns the text of a turn's message.
+fn asked(turn: &Value) -> Value {
+    let message = given(turn, "message").or_else(|| given(turn, "userMessage"));
+    message.and_then(|message| given(message, "text")).cloned().unwrap_or_default()
+}
+
+/// Returns the hash of the parts of a turn's response. Ids of parts, times and usage do not count: a person does not
+/// see them.
+fn answered(turn: &Value) -> u64 {
+    let mut hasher = FixedState::default().build_hasher();
+    for part in list(turn, "responseParts") {
+        text(part, "kind").hash(&mut hasher);
+        text(part, "content").hash(&mut hasher);
+        if let Some(call) = given(part, "toolCall") {
+            text(call, "toolCallId").hash(&mut hasher);
+            text(call, "status").hash(&mut hasher);
+            given(call, "content").map(hash_of).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}
+
+fn hash_of(value: &Value) -> u64 {
+    FixedState::default().hash_one(value.to_text())
+}
