@@ -15,7 +15,7 @@ use ahp_harness::report::places::ShownPlaces;
 use ahp_harness::report::summary::RunSummary;
 use ahp_harness::run::detect::DetectedFeature;
 use ahp_harness::run::mutants::playable;
-use ahp_harness::run::plan::{TargetAbilities, plan};
+use ahp_harness::run::plan::{HostRestarts, TargetAbilities, plan};
 use ahp_harness::run::play::{CountingRecorder, ScenarioPlay, TranscriptRecorder};
 use ahp_harness::run::setup::CaseSetup;
 use ahp_harness::run::sim;
@@ -238,7 +238,7 @@ fn scenarios_about_missing_capabilities_are_skipped() {
             version: Version::V1_0,
             profiles: vec!["all".to_owned()],
             embedded: true,
-            restarts: true,
+            restarts: HostRestarts::Crashes,
             detected: without.iter().map(lacks).collect(),
             agent: AgentMode::Host,
             aggressive: true,

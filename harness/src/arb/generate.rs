@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 use crate::agent::mode::AgentMode;
 use crate::dice::Dice;
 use crate::run::detect::DetectedFeature;
+use crate::run::plan::HostRestarts;
 use crate::run::sim;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::json;
@@ -71,17 +72,6 @@ impl DrawTaste {
         aggressive: false,
         reference: false,
     };
-}
-
-/// How the harness can restart a target.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum HostRestarts {
-    /// The target cannot be restarted.
-    Never,
-    /// The target can only be restarted by the user's command, which may let the target write what it keeps.
-    Orderly,
-    /// The target's process can also be killed.
-    Crashes,
 }
 
 /// A generated conversation, and the log of its moves.

@@ -9,9 +9,9 @@ use crate::wire::json::{Value, json};
 
 use super::act::ActionLogEntry;
 use super::draw::ConversationDraw;
-use super::generate::HostRestarts;
 use super::restarts;
 use super::step_result::ClientStepResult;
+use crate::run::plan::HostRestarts;
 
 /// The first identifier of raw requests, far from the identifiers that clients count up.
 const OWN_IDS: usize = 9_000;

@@ -14,8 +14,8 @@ use crate::wire::json::{Value, json};
 
 use super::act::ActionLogEntry;
 use super::draw::ConversationDraw;
-use super::generate::HostRestarts;
 use super::step_result::ClientStepResult;
+use crate::run::plan::HostRestarts;
 
 /// The percentage of restarts that are crashes, if the host can crash.
 const CRASHES: usize = 60;

@@ -16,8 +16,7 @@ use super::bases::{BaseScenario, bases};
 use super::draw::{ConversationDraw, DrawHead};
 use super::embedded::EmbeddedGround;
 use super::generate::{
-    ConversationGenerator, DrawTaste, DrawnSequence, HostRestarts, close, finished, go_on,
-    named_move,
+    ConversationGenerator, DrawTaste, DrawnSequence, close, finished, go_on, named_move,
 };
 use super::offered::HostOffers;
 use super::step_result::ClientStepResult;
@@ -56,7 +55,7 @@ pub fn fitting(
         version,
         profiles: vec![if taste.agent.is_some() { "all" } else { "core" }.to_owned()],
         embedded,
-        restarts: taste.restarts == HostRestarts::Crashes,
+        restarts: taste.restarts,
         detected: offers.detected().to_vec(),
         agent: taste.agent.unwrap_or_default(),
         aggressive: taste.aggressive,

@@ -74,6 +74,9 @@ pub(super) struct RunAim {
     /// Run this command to restart the host, for scenarios that need it
     #[arg(long, value_name = "COMMAND", help_heading = "Target")]
     pub(super) restart_command: Option<String>,
+    /// Run this command to kill the host and start it again, for scenarios about crashes
+    #[arg(long, value_name = "COMMAND", help_heading = "Target")]
+    pub(super) crash_command: Option<String>,
     /// Play the embedded host over real loopback sockets
     #[arg(long, conflicts_with_all = ["url", "command"], help_heading = "Target")]
     pub(super) loopback: bool,
@@ -224,6 +227,7 @@ impl RunAim {
     ) -> Result<PlayTarget, CommandStop> {
         let headers = self.headers();
         let restart = self.restart_command.clone();
+        let crash = self.crash_command.clone();
         let outside = self.is_outside();
         if self.agent_model.is_some() && !outside {
             return Err(CommandStop::usage(
@@ -248,10 +252,8 @@ impl RunAim {
             }
             (Some(url), _) => {
                 let at = strangers::endpoint(url, headers, self.other_token.as_deref());
-                PlayTarget::Remote(
-                    Arc::new(RemoteHost::at(at, restart).with_settings(settings, offers)),
-                    behind,
-                )
+                let remote = RemoteHost::at(at, restart).with_settings(settings, offers);
+                PlayTarget::Remote(Arc::new(remote.with_crash_command(crash)), behind)
             }
             (_, Some(command)) => {
                 let command = words
@@ -265,7 +267,8 @@ impl RunAim {
                     context.error(&format!("host: {}\n", redactor.text(&line)));
                 });
                 let remote = RemoteHost::start(&command, headers, other, restart, said).await?;
-                PlayTarget::Remote(Arc::new(remote.with_settings(settings, offers)), behind)
+                let remote = remote.with_settings(settings, offers).with_crash_command(crash);
+                PlayTarget::Remote(Arc::new(remote), behind)
             }
             _ if self.loopback => PlayTarget::Loopback,
             _ => PlayTarget::Embedded,
@@ -286,9 +289,11 @@ impl RunAim {
             Some(url) => option("url", quoted(url)),
             None => {}
         }
-        for (name, value) in
-            [("command", &self.command), ("restart-command", &self.restart_command)]
-        {
+        for (name, value) in [
+            ("command", &self.command),
+            ("restart-command", &self.restart_command),
+            ("crash-command", &self.crash_command),
+        ] {
             if let Some(value) = value {
                 option(name, quoted(value));
             }

@@ -11,9 +11,10 @@ use tokio::sync::RwLock;
 use crate::arb::agents::{AgentAbilitySet, AgentConversationGenerator};
 use crate::arb::campaign::{FuzzCampaign, KnownFindings};
 use crate::arb::embedded::EmbeddedGround;
-use crate::arb::generate::{ConversationGenerator, DrawTaste, HostRestarts};
+use crate::arb::generate::{ConversationGenerator, DrawTaste};
 use crate::arb::source::ConversationSource;
 use crate::fault::FaultKind;
+use crate::run::plan::HostRestarts;
 use crate::scenario::capability::SCRIPTS;
 use crate::verdict::Weight;
 use crate::wire::protocol::Protocol;
@@ -57,7 +58,7 @@ pub struct FuzzArguments {
         long,
         value_name = "PROFILE",
         num_args = 0..=1,
-        conflicts_with_all = ["url", "command", "loopback", "restart_command", "agent_model", "agent_acp", "provider", "spec"],
+        conflicts_with_all = ["url", "command", "loopback", "restart_command", "crash_command", "agent_model", "agent_acp", "provider", "spec"],
         help_heading = "Target"
     )]
     pub(super) acp: Option<Option<PathBuf>>,
@@ -279,8 +280,7 @@ impl FuzzArguments {
         DrawTaste {
             agent: plays.then_some(agent),
             restarts: match &target.target {
-                PlayTarget::Remote(remote, _) if !remote.restarts() => HostRestarts::Never,
-                PlayTarget::Remote(remote, _) if !remote.crashes() => HostRestarts::Orderly,
+                PlayTarget::Remote(remote, _) => remote.ways_to_restart(),
                 _ => HostRestarts::Crashes,
             },
             aggressive: embedded || self.aggressive,

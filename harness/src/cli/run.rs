@@ -19,7 +19,7 @@ use crate::report::redact::SecretRedactor;
 use crate::run::detect::{self, DetectionResult};
 use crate::run::first_steps::{self, FIRST_STEPS};
 use crate::run::mint::iso8601;
-use crate::run::plan::{ScenarioSelection, SelectionShard, TargetAbilities};
+use crate::run::plan::{HostRestarts, ScenarioSelection, SelectionShard, TargetAbilities};
 use crate::run::provider::plan_for;
 use crate::run::setup::CaseSetup;
 use crate::run::side::AgentSide;
@@ -60,7 +60,7 @@ pub struct RunArguments {
         long,
         value_name = "PROFILE",
         num_args = 0..=1,
-        conflicts_with_all = ["url", "command", "loopback", "restart_command", "agent_model", "agent_acp", "provider", "observe", "spec"],
+        conflicts_with_all = ["url", "command", "loopback", "restart_command", "crash_command", "agent_model", "agent_acp", "provider", "observe", "spec"],
         help_heading = "Target"
     )]
     pub(super) acp: Option<Option<PathBuf>>,
@@ -506,8 +506,8 @@ impl RunArguments {
             profiles,
             embedded,
             restarts: match target {
-                PlayTarget::Remote(remote, _) => remote.restarts(),
-                _ => true,
+                PlayTarget::Remote(remote, _) => remote.ways_to_restart(),
+                _ => HostRestarts::Crashes,
             },
             detected: header.detected.clone(),
             agent: self.agent(target),

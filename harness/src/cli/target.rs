@@ -15,7 +15,7 @@ use crate::host::engine::{HostConfig, RefHost};
 use crate::host::subject::AgentSubject;
 use crate::report::event::RunHeader;
 use crate::run::detect::DetectionResult;
-use crate::run::plan::{self, PlannedScenario};
+use crate::run::plan::{self, HostRestarts, PlannedScenario};
 use crate::run::play::{ScenarioPlay, ScenarioVerdict};
 use crate::run::probe::make_settings;
 use crate::run::profile::AgentProfile;
@@ -113,6 +113,7 @@ pub struct RemoteHost {
     process: Mutex<Option<ChildProcess>>,
     command: Option<String>,
     restart_command: Option<String>,
+    crash_command: Option<String>,
     said: HostVoice,
     /// The settings to apply before a run and after each restart.
     settings: Vec<HostSetting>,
@@ -130,6 +131,7 @@ impl RemoteHost {
             process: Mutex::new(None),
             command: None,
             restart_command: restart,
+            crash_command: None,
             said: Arc::new(|_| {}),
             settings: Vec::new(),
             setting_offers: Vec::new(),
@@ -143,6 +145,12 @@ impl RemoteHost {
         offers: Vec<String>,
     ) -> RemoteHost {
         (self.settings, self.setting_offers) = (settings, offers);
+        self
+    }
+
+    /// Adds the user's command that kills the host and starts it again.
+    pub(super) fn with_crash_command(mut self, command: Option<String>) -> RemoteHost {
+        self.crash_command = command;
         self
     }
 
@@ -189,6 +197,7 @@ impl RemoteHost {
             process: Mutex::new(Some(process)),
             command: Some(command),
             restart_command: restart,
+            crash_command: None,
             said,
             settings: Vec::new(),
             setting_offers: Vec::new(),
@@ -197,12 +206,21 @@ impl RemoteHost {
 
     /// Returns whether the harness can restart the host.
     pub fn restarts(&self) -> bool {
-        self.command.is_some() || self.restart_command.is_some()
+        self.command.is_some() || self.restart_command.is_some() || self.crash_command.is_some()
     }
 
     /// Returns whether the harness can kill the host and start it again.
     pub(super) fn crashes(&self) -> bool {
-        self.command.is_some() && self.restart_command.is_none()
+        self.crash_command.is_some() || (self.command.is_some() && self.restart_command.is_none())
+    }
+
+    /// Returns how the harness can restart the host.
+    pub(super) fn ways_to_restart(&self) -> HostRestarts {
+        match (self.restarts(), self.crashes()) {
+            (_, true) => HostRestarts::Crashes,
+            (true, false) => HostRestarts::Orderly,
+            (false, false) => HostRestarts::Never,
+        }
     }
 
     /// Returns the URL without its secrets, which are the query and the user part.
@@ -274,9 +292,15 @@ impl RemoteHost {
     }
 
     /// Restarts the host and returns when the host accepts connections again. `crash` says whether to kill the
-    /// host's process instead of asking it to end; a user's restart command decides this itself.
+    /// host's process instead of asking it to end; the user may have a command for each.
     pub(super) async fn again(&self, crash: bool) -> Result<(), String> {
-        if let Some(command) = &self.restart_command {
+        let (first, second) = match crash {
+            true => (&self.crash_command, &self.restart_command),
+            false => (&self.restart_command, &self.crash_command),
+        };
+        // The harness itself restarts a host that it has started.
+        let other = second.as_ref().filter(|_| self.command.is_none());
+        if let Some(command) = first.as_ref().or(other) {
             let status = restarting(command).await;
             match status {
                 Ok(status) if status.success() => {}
@@ -295,6 +319,9 @@ impl RemoteHost {
             Some(process) => ended(process).await,
             None => {}
         }
+        // A process that is being killed loses its memory before its sockets: it can still hold the port, and
+        // accept a connection, when nothing else is left of it.
+        let _ = timeout(ENDING, refuses(&self.url)).await;
         let (process, _) = launch(command, Some(self.url.clone()), &self.said).await?;
         *held = Some(process);
         drop(held);
@@ -468,19 +495,32 @@ fn url_in(line: &str) -> Option<String> {
 
 /// Waits until the URL accepts a connection.
 async fn listens(url: &str) -> Result<(), String> {
-    let bare = shown(url);
-    let address = bare.split_once("://").map_or(bare.as_str(), |(_, rest)| rest);
-    let address = address.split('/').next().unwrap_or(address);
-    let address = match address.rsplit_once(':') {
-        Some((_, port)) if port.parse::<u16>().is_ok() => address.to_owned(),
-        _ => format!("{address}:80"),
-    };
+    let address = address_of(url);
     let tried = timeout(STARTING, async {
         while tokio::net::TcpStream::connect(&address).await.is_err() {
             sleep(POLL).await;
         }
     });
     tried.await.map_err(|_| format!("nothing listened at {address} within {STARTING:?}"))
+}
+
+/// Waits until the URL accepts no connection.
+async fn refuses(url: &str) {
+    let address = address_of(url);
+    while tokio::net::TcpStream::connect(&address).await.is_ok() {
+        sleep(POLL).await;
+    }
+}
+
+/// Returns the host and the port of a URL.
+fn address_of(url: &str) -> String {
+    let bare = shown(url);
+    let address = bare.split_once("://").map_or(bare.as_str(), |(_, rest)| rest);
+    let address = address.split('/').next().unwrap_or(address);
+    match address.rsplit_once(':') {
+        Some((_, port)) if port.parse::<u16>().is_ok() => address.to_owned(),
+        _ => format!("{address}:80"),
+    }
 }
 
 /// Returns the provider that names sessions in versions without channels: the first provider of the host.
@@ -514,6 +554,15 @@ pub(super) fn embedded(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_port_is_free_only_when_nothing_accepts() {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("ws://{}/ahp", listener.local_addr().unwrap());
+        assert!(timeout(2 * POLL, refuses(&url)).await.is_err());
+        drop(listener);
+        assert!(timeout(ENDING, refuses(&url)).await.is_ok());
+    }
 
     #[test]
     fn shows_urls_without_secrets() {

@@ -19,7 +19,7 @@ use crate::oracle::{JudgedParty, checks_of};
 use crate::reducers::vector::VectorFile;
 use crate::run::detect::DetectedFeature;
 use crate::run::mutant_rows::named;
-use crate::run::plan::{TargetAbilities, plan};
+use crate::run::plan::{HostRestarts, TargetAbilities, plan};
 use crate::run::suite::{ScenarioSuite, SuiteEntry};
 use crate::scenario::capability::{FILES, SCRIPTS};
 use crate::verdict::Weight;
@@ -82,7 +82,7 @@ impl HostKind {
             version,
             profiles: vec!["all".to_owned()],
             embedded: self == HostKind::Embedded,
-            restarts: true,
+            restarts: HostRestarts::Crashes,
             detected: lacks.into_iter().collect(),
             agent: AgentMode::Host,
             aggressive: true,

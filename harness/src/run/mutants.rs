@@ -20,7 +20,7 @@ pub use super::mutant_rows::{OLDER, rows};
 
 use super::detect::DetectedFeature;
 use super::kills::{self, ExemptIds, KillDepth, KillHunt, KillMatrix, KillTable, TrippedRules};
-use super::plan::{TargetAbilities, plan};
+use super::plan::{HostRestarts, TargetAbilities, plan};
 use super::play::{CountingRecorder, ScenarioPlay, ScenarioVerdict, TranscriptRecorder};
 use super::setup::CaseSetup;
 use super::sim;
@@ -112,7 +112,7 @@ pub(super) fn playable_with(
         version,
         profiles: vec!["all".to_owned()],
         embedded: true,
-        restarts: true,
+        restarts: HostRestarts::Crashes,
         agent,
         detected,
         aggressive: true,

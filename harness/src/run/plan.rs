@@ -89,6 +89,17 @@ impl FromStr for SelectionShard {
     }
 }
 
+/// How the harness can restart a target.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HostRestarts {
+    /// The target cannot be restarted.
+    Never,
+    /// The target can only be restarted by the user's command, which may let the target write what it keeps.
+    Orderly,
+    /// The target's process can also be killed.
+    Crashes,
+}
+
 /// The abilities of the target.
 #[derive(Clone, Debug)]
 pub struct TargetAbilities {
@@ -98,8 +109,8 @@ pub struct TargetAbilities {
     pub profiles: Vec<String>,
     /// Whether the target is the embedded host, whose settings a scenario may choose.
     pub embedded: bool,
-    /// Whether the host can be restarted.
-    pub restarts: bool,
+    /// How the host can be restarted.
+    pub restarts: HostRestarts,
     /// The capabilities with the information whether the target offers them. A capability that is not listed
     /// counts as offered.
     pub detected: Vec<DetectedFeature>,
@@ -326,9 +337,13 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
     if let Some(reason) = scenario.embedded_only.as_ref().filter(|_| !abilities.embedded) {
         return SkipReason::out_of_reach(format!("only the embedded host plays it: {reason}"));
     }
-    let restarts = restarts(scenario);
-    if restarts && !abilities.restarts {
+    if restarts(scenario) && abilities.restarts == HostRestarts::Never {
         let why = "needs a host that can be restarted (hint: `--restart-command`)";
+        return SkipReason::out_of_reach(why);
+    }
+    // A host that is asked to end may first end its turns and write what it keeps.
+    if crashes(scenario) && abilities.restarts != HostRestarts::Crashes {
+        let why = "needs a host that can be killed (hint: `--command` or `--crash-command`)";
         return SkipReason::out_of_reach(why);
     }
     scripts(scenario)
@@ -401,6 +416,11 @@ fn authenticates(scenario: &ParsedScenario) -> bool {
 /// Returns whether a step of the scenario restarts the host.
 pub fn restarts(scenario: &ParsedScenario) -> bool {
     scenario.steps.iter().any(|step| step.verb == StepVerb::Restart)
+}
+
+/// Returns whether a step of the scenario kills the host's process.
+fn crashes(scenario: &ParsedScenario) -> bool {
+    scenario.steps.iter().any(|step| step.verb == StepVerb::Restart && step.flag("crash"))
 }
 
 /// Returns the scripts that a scenario gives the agent.

@@ -102,6 +102,7 @@ pub fn plan_for(
 
 #[cfg(test)]
 mod tests {
+    use super::super::plan::HostRestarts;
     use super::*;
     use crate::agent::mode::AgentMode;
     use crate::run::suite::ScenarioSuite;
@@ -124,7 +125,7 @@ mod tests {
             version: Version::V1_0,
             profiles: vec!["all".to_owned()],
             embedded: true,
-            restarts: true,
+            restarts: HostRestarts::Crashes,
             detected: vec![DetectedFeature::new("multipleChats.fork", true, "")],
             agent: AgentMode::Host,
             aggressive: true,
