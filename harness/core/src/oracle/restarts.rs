@@ -29,6 +29,8 @@ use super::step::OracleStep;
 const MAX_CHANNELS: usize = 256;
 /// Upper bound for the turns and tool calls of all remembered channels.
 const MAX_ITEMS: usize = 20_000;
+/// Upper bound for the remembered dispatches of one channel.
+const MAX_IN_FLIGHT: usize = 256;
 /// Upper bound for the remembered sessions of a list.
 const MAX_LISTED: usize = 4_096;
 
@@ -51,6 +53,10 @@ pub(super) struct RestartChecks {
     left: foldhash::HashMap<ChannelId, KeptContent>,
     /// The contents of channels before the restart, until the first snapshot after it.
     before: foldhash::HashMap<ChannelId, KeptContent>,
+    /// The dispatches on each channel that no envelope has settled yet, by client and `clientSeq`.
+    in_flight: foldhash::HashMap<ChannelId, foldhash::HashSet<(String, i64)>>,
+    /// The highest number of an accepted action on each channel.
+    latest: foldhash::HashMap<ChannelId, u64>,
     restarted: bool,
     /// The line of the list in which the restarted host has named a session.
     listed: foldhash::HashMap<String, u64>,
@@ -58,6 +64,9 @@ pub(super) struct RestartChecks {
 
 /// The content of a session or a chat, as far as a restart must or should keep it.
 struct KeptContent {
+    /// Whether the content has every action that clients have seen, and every dispatch on the channel was settled.
+    /// The host may have applied a dispatch whose echo was lost.
+    is_settled: bool,
     protocol: &'static Protocol,
     /// The line of the last message that changed the content.
     line: u64,
@@ -87,6 +96,10 @@ struct KeptCall {
 
 impl CheckFamily for RestartChecks {
     fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
+        if !self.left.is_empty() && is_traffic(step) {
+            // The host goes on, so what the clients knew may change without them.
+            self.left.clear();
+        }
         match step {
             OracleStep::Closed => self.closing = Some(cx.now.conn),
             OracleStep::Ending { conn, channel } => {
@@ -100,12 +113,33 @@ impl CheckFamily for RestartChecks {
                 followed.into_iter().for_each(|channel| self.leave(cx, channel));
                 self.before = std::mem::take(&mut self.left);
                 self.listed.clear();
+                self.in_flight.clear();
+                self.latest.clear();
                 self.restarted = true;
             }
             OracleStep::Gap => *self = RestartChecks::default(),
-            OracleStep::Envelope(delivery) if !self.before.is_empty() => {
+            OracleStep::Dispatched { channel, client_seq, .. } => {
+                let client = cx.here().and_then(|conn| conn.client_id.as_deref());
+                let open = self.in_flight.entry(*channel).or_default();
+                if open.len() < MAX_IN_FLIGHT {
+                    open.insert((client.unwrap_or_default().to_owned(), *client_seq));
+                }
+            }
+            OracleStep::Envelope(delivery) => {
                 // The action may have changed what the restart has kept.
                 self.before.remove(&delivery.channel);
+                if !delivery.envelope.rejected {
+                    let latest = self.latest.entry(delivery.channel).or_default();
+                    *latest = (*latest).max(delivery.envelope.seq);
+                }
+                if let Some(origin) = delivery.envelope.origin
+                    && let Some(open) = self.in_flight.get_mut(&delivery.channel)
+                {
+                    open.remove(&(origin.client_id.to_owned(), origin.client_seq));
+                    if open.is_empty() {
+                        self.in_flight.remove(&delivery.channel);
+                    }
+                }
             }
             OracleStep::Snapshot { channel, kind: Some(_), state, .. } => {
                 self.snapshot(cx, *channel, state, out);
@@ -134,7 +168,11 @@ impl RestartChecks {
         let items: usize = self.left.values().map(KeptContent::items).sum();
         if self.left.len() < MAX_CHANNELS && items < MAX_ITEMS {
             let line = fold.last_line.max(fold.base_line);
-            self.left.insert(channel, KeptContent::of(fold.protocol, &fold.state, line));
+            let mut content = KeptContent::of(fold.protocol, &fold.state, line);
+            let latest = self.latest.get(&channel).copied().unwrap_or_default();
+            content.is_settled =
+                !self.in_flight.contains_key(&channel) && latest <= fold.seq.max(fold.known_to);
+            self.left.insert(channel, content);
         }
     }
 
@@ -158,6 +196,9 @@ impl RestartChecks {
         for undone in before.undone_by(&after) {
             let message = format!("expected that a restart undoes nothing on `{uri}`, {undone}");
             out.broken(Rule::RestartUndoes, message, &lines);
+        }
+        if !before.is_settled {
+            return;
         }
         if !before.turns.is_empty() || before.members.iter().any(Option::is_some) {
             out.seen(Rule::RestartKeeps);
@@ -209,10 +250,14 @@ impl RestartChecks {
         let Some(listed) = listed.filter(|_| request.sound && request.given_up.is_none()) else {
             return;
         };
-        out.seen(Rule::RestartOpens);
-        if message.error().is_none() {
+        if let Some(result) = message.result() {
+            let state = given(result, "snapshot").and_then(|snapshot| given(snapshot, "state"));
+            if state.is_some_and(|state| text(state, "lifecycle").is_some()) {
+                out.seen(Rule::RestartOpens);
+            }
             return;
         }
+        out.seen(Rule::RestartOpens);
         let code = message.error_code();
         if code.is_some_and(|code| NOT_FOR_YOU.contains(&code)) || is_being_disposed(cx, uri) {
             return;
@@ -223,6 +268,18 @@ impl RestartChecks {
         );
         out.broken(Rule::RestartOpens, message, &[*listed, request.line, cx.now.line]);
     }
+}
+
+/// Returns whether the step shows that the host still runs.
+fn is_traffic(step: &OracleStep<'_>) -> bool {
+    matches!(
+        step,
+        OracleStep::Envelope(_)
+            | OracleStep::Answered { .. }
+            | OracleStep::Notified { .. }
+            | OracleStep::Snapshot { .. }
+            | OracleStep::HostAsked { .. }
+    )
 }
 
 /// Returns whether a client has asked to dispose of the session and has no answer yet.
@@ -255,6 +312,7 @@ impl KeptContent {
         let member = |name: &&str| given(state, name).or_else(|| given(summary?, name));
         let uris = list(state, "chats").iter().filter_map(|chat| text(chat, "resource"));
         KeptContent {
+            is_settled: true,
             protocol,
             line,
             members: MEMBERS.iter().map(|name| member(name).map(hash_of)).collect(),
