@@ -70,7 +70,8 @@ fn bounded(steps: usize) -> Result<(), ScriptErrorKind> {
 }
 
 fn act(text: &str) -> Result<ScriptStep, ScriptErrorKind> {
-    let (action, members) = text.trim().split_once(char::is_whitespace).unwrap_or((text, "{}"));
+    let text = text.trim();
+    let (action, members) = text.split_once(char::is_whitespace).unwrap_or((text, "{}"));
     let (action, members) = (action.to_owned(), members.trim().to_owned());
     let object: Result<Map, _> = serde_json::from_str(&members);
     match object {
