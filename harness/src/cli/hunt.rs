@@ -417,8 +417,8 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Keeps a finding with its scenario, and with the conversations that have to be played at the same time. Reports
-    /// the finding only when it is on the disk: what was reported outlives the process.
+    /// Keeps a finding with its scenario, and with the conversations that have to be played at the same time. The
+    /// finding is reported only after it was written to the disk, so that a kill loses no reported finding.
     pub(super) fn keep(
         &mut self,
         mut draft: ScenarioDraft,

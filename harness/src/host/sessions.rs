@@ -308,7 +308,7 @@ impl RefHost {
         self.channels.iter_mut().for_each(|(_, channel)| change(&mut channel.state));
     }
 
-    /// Lets `serverSeq` begin at 0 again.
+    /// Resets `serverSeq` to 0.
     pub(super) fn begin_numbers_anew(&mut self) {
         self.log.reset();
         self.channels.iter_mut().for_each(|(_, channel)| channel.born = 0);

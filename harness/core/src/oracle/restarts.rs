@@ -6,6 +6,7 @@
 //!
 //! Start at [`RestartChecks`].
 
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash, Hasher};
 
 use foldhash::fast::FixedState;
@@ -36,7 +37,7 @@ const MAX_LISTED: usize = 4_096;
 
 /// The members of a session or a chat that a person sets or sees, besides the turns.
 const MEMBERS: &[&str] = &["title", "isRead", "isArchived", "workingDirectories", "draft"];
-/// The states of turns that nobody resumes.
+/// The states of turns that cannot become active again.
 const ENDED_TURNS: &[&str] = &["complete", "cancelled"];
 /// The final states of tool calls.
 const ENDED_CALLS: &[&str] = &["completed", "cancelled"];
@@ -96,9 +97,10 @@ struct KeptCall {
 
 impl CheckFamily for RestartChecks {
     fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
-        if !self.left.is_empty() && is_traffic(step) {
-            // The host goes on, so what the clients knew may change without them.
+        if is_traffic(step) {
+            // The host still runs, so its state may change after the clients have left.
             self.left.clear();
+            self.closing = None;
         }
         match step {
             OracleStep::Closed => self.closing = Some(cx.now.conn),
@@ -126,7 +128,7 @@ impl CheckFamily for RestartChecks {
                 }
             }
             OracleStep::Envelope(delivery) => {
-                // The action may have changed what the restart has kept.
+                // The action may have changed the state since the restart.
                 self.before.remove(&delivery.channel);
                 if !delivery.envelope.rejected {
                     let latest = self.latest.entry(delivery.channel).or_default();
@@ -344,7 +346,7 @@ impl KeptContent {
         self.calls.iter().map(|call| (&call.id[..], call)).collect()
     }
 
-    /// Returns a sentence for each decision that a later content contradicts.
+    /// Returns a sentence for each turn or call that had ended and has not ended in the content after the restart.
     fn undone_by(&self, after: &KeptContent) -> Vec<String> {
         let mut undone = Vec::new();
         let is_ended = |turn: &&KeptTurn| ENDED_TURNS.contains(&turn.state.as_str());
@@ -374,12 +376,20 @@ impl KeptContent {
     fn places(&self, after: &KeptContent) -> Vec<Option<usize>> {
         let by_id: foldhash::HashMap<&str, usize> =
             after.turns.iter().enumerate().map(|(at, turn)| (&turn.id[..], at)).collect();
+        let mut by_message: foldhash::HashMap<u64, VecDeque<usize>> = Default::default();
+        for (at, turn) in after.turns.iter().enumerate() {
+            by_message.entry(turn.asked).or_default().push_back(at);
+        }
         let mut next = 0;
         let mut place = |turn: &KeptTurn| {
-            let later = after.turns.iter().enumerate().skip(next);
-            let same =
-                || later.into_iter().find(|(_, it)| it.asked == turn.asked).map(|(at, _)| at);
-            let at = by_id.get(&turn.id[..]).copied().or_else(same)?;
+            let mut same = || {
+                let places = by_message.get_mut(&turn.asked)?;
+                while places.front().is_some_and(|at| *at < next) {
+                    places.pop_front();
+                }
+                places.front().copied()
+            };
+            let at = by_id.get(&turn.id[..]).copied().or_else(&mut same)?;
             next = next.max(at + 1);
             Some(at)
         };
@@ -426,7 +436,8 @@ impl KeptContent {
                 differences.push(format!("found another response in turn `{id}`: changed"));
             }
         }
-        for chat in self.chats.iter().filter(|chat| !after.chats.contains(chat)) {
+        let shown: foldhash::HashSet<&String> = after.chats.iter().collect();
+        for chat in self.chats.iter().filter(|chat| !shown.contains(chat)) {
             differences.push(format!("found no chat `{chat}`: lost"));
         }
         differences
