@@ -56,8 +56,6 @@ pub(super) struct RestartChecks {
     before: foldhash::HashMap<ChannelId, KeptContent>,
     /// The dispatches on each channel that no envelope has settled yet, by client and `clientSeq`.
     in_flight: foldhash::HashMap<ChannelId, foldhash::HashSet<(String, i64)>>,
-    /// The highest number of an accepted action on each channel.
-    latest: foldhash::HashMap<ChannelId, u64>,
     restarted: bool,
     /// The line of the list in which the restarted host has named a session.
     listed: foldhash::HashMap<String, u64>,
@@ -116,7 +114,6 @@ impl CheckFamily for RestartChecks {
                 self.before = std::mem::take(&mut self.left);
                 self.listed.clear();
                 self.in_flight.clear();
-                self.latest.clear();
                 self.restarted = true;
             }
             OracleStep::Gap => *self = RestartChecks::default(),
@@ -130,10 +127,6 @@ impl CheckFamily for RestartChecks {
             OracleStep::Envelope(delivery) => {
                 // The action may have changed the state since the restart.
                 self.before.remove(&delivery.channel);
-                if !delivery.envelope.rejected {
-                    let latest = self.latest.entry(delivery.channel).or_default();
-                    *latest = (*latest).max(delivery.envelope.seq);
-                }
                 if let Some(origin) = delivery.envelope.origin
                     && let Some(open) = self.in_flight.get_mut(&delivery.channel)
                 {
@@ -171,9 +164,9 @@ impl RestartChecks {
         if self.left.len() < MAX_CHANNELS && items < MAX_ITEMS {
             let line = fold.last_line.max(fold.base_line);
             let mut content = KeptContent::of(fold.protocol, &fold.state, line);
-            let latest = self.latest.get(&channel).copied().unwrap_or_default();
-            content.is_settled =
-                !self.in_flight.contains_key(&channel) && latest <= fold.seq.max(fold.known_to);
+            let latest = cx.channel(channel).and_then(|it| it.recent.back().copied());
+            content.is_settled = !self.in_flight.contains_key(&channel)
+                && latest <= Some(fold.seq.max(fold.known_to));
             self.left.insert(channel, content);
         }
     }
