@@ -385,7 +385,7 @@ fn is_found_and_becomes_small(
 #[test]
 fn null_and_lying_hosts_are_detected() {
     let ground = EmbeddedGround::of(V1, AgentMode::Host, &[]);
-    let drafts: Vec<ScenarioDraft> = drawn(V1, 12).collect();
+    let drafts: Vec<ScenarioDraft> = drawn(V1, 24).collect();
     for kind in NullBehaviour::ALL {
         for draft in &drafts {
             let scenario = draft.scenario().unwrap();

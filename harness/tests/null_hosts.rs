@@ -413,6 +413,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "customizations.*",
             "customizations/*",
             "directories.*",
+            "context/*",
             "dispatch.*",
             "dispatch/*",
             "errors.*",

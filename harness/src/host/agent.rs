@@ -80,6 +80,8 @@ pub(super) struct HostAgentRun {
     pub(super) released: HashSet<String>,
     /// The context that the agent received in addition to the message.
     pub(super) given: Vec<String>,
+    /// The steering messages that the agent has received in this turn.
+    pub(super) steered: Vec<String>,
     /// Whether an injected fault makes the agent continue a cancelled turn.
     pub(super) undead: bool,
 }
@@ -93,6 +95,7 @@ impl HostAgentRun {
             tracks: vec![main],
             released: HashSet::new(),
             given: Vec::new(),
+            steered: Vec::new(),
             undead: false,
         }
     }

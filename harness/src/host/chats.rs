@@ -49,7 +49,11 @@ impl RefHost {
             self.load_turns(source);
         }
         let state = self.chat_from_source(call, &session, &chat)?;
-        let context = self.history(&state["origin"]);
+        // A fork has the turns of its source as its own turns.
+        let context = match state["origin"]["kind"] == "fork" {
+            true => String::new(),
+            false => self.history(&state["origin"]),
+        };
         let state = self.made_movable(state);
         self.add_chat(&session, &chat, state);
         if let Some(chat) = self.chats.get_mut(&chat) {

@@ -256,6 +256,9 @@ impl RefHost {
             "chat/pendingMessageSet" => self.drain_queue(uri),
             // The truncation may have removed the active turn.
             "chat/truncated" => {
+                if self.keeps("chat.truncate.agent-context") {
+                    self.leave_agent(uri);
+                }
                 self.wake(uri);
                 self.drain_queue(uri);
             }

@@ -57,6 +57,17 @@ impl HostHooks for ChangesMessageForAgent {
     }
 }
 
+/// Changes what the agent of a chat knows; the function gets the URI of the chat.
+pub(super) struct ChangesContextForAgent(pub(super) fn(&RefHost, &str, &mut Value));
+
+impl HostHooks for ChangesContextForAgent {
+    fn makes(&self, host: &RefHost, what: &MadeValue, known: &mut Value) {
+        if let MadeValue::ContextForAgent(uri) = what {
+            (self.0)(host, uri, known);
+        }
+    }
+}
+
 /// Calls a function before the host handles a dispatch; the result `false` drops the dispatch.
 pub(super) struct ChangesDispatches(pub(super) fn(&mut RefHost, &mut DispatchedAction) -> bool);
 

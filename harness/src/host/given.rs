@@ -7,6 +7,8 @@
 //! - A transcript holds the messages and the markdown of its turns, but no tool calls and no attachments.
 //! - An attached file is included only if clients may read this file.
 //! - The latest completed turn is the last turn that is not active, whatever its outcome.
+//! - The agent of a chat knows its turns with the results of their tools and the answers to their questions, but
+//!   not the attachments of earlier turns. It knows no turn that a truncation has removed.
 //!
 //! Knows: the states of chats, files. Never knows: how an agent reads the context.
 //!
@@ -15,8 +17,9 @@
 use data_encoding::BASE64;
 
 use super::engine::RefHost;
+use super::injected::MadeValue;
 use crate::agent::script;
-use crate::wire::json::Value;
+use crate::wire::json::{Value, json};
 
 /// The maximum size in bytes of one text of the context.
 const MAX_TEXT: usize = 1 << 20;
@@ -70,11 +73,58 @@ impl RefHost {
 
     /// Returns the agent's answer to a question: which of these words occur in the context of the active turn.
     pub(super) fn recall(&self, uri: &str, words: &[String]) -> String {
-        let active = &self.state(uri)["activeTurn"]["message"];
-        let mut given = self.runs.get(uri).map(|run| run.given.clone()).unwrap_or_default();
-        given.push(self.transcript(uri, None));
-        given.push(active["text"].as_str().unwrap_or_default().to_owned());
-        script::recalled(words, &given.iter().map(String::as_str).collect::<Vec<_>>())
+        let known = texts_of(&self.context_of(uri));
+        script::recalled(words, &known.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Returns what the host's own agent knows in the active turn of a chat, by source.
+    fn context_of(&self, uri: &str) -> Value {
+        let state = self.state(uri);
+        let turns = state["turns"].as_array().into_iter().flatten();
+        let turns: Vec<&Value> = turns.chain(Some(&state["activeTurn"])).collect();
+        let parts = || turns.iter().filter_map(|turn| turn["responseParts"].as_array()).flatten();
+        let answers = parts().map(|part| &part["request"]).filter(|asked| asked.is_object());
+        let answers = answers.map(|asked| json!({"id": asked["id"], "answers": asked["answers"]}));
+        let session = self.chats.get(uri).map_or("", |chat| chat.session.as_str());
+        let clients = self.state(session)["activeClients"].as_array().into_iter().flatten();
+        let run = self.runs.get(uri);
+        let known = json!({
+            "context": (run.map(|run| run.given.clone()).unwrap_or_default()),
+            "history": (turns.iter().map(|turn| self.told(turn)).collect::<Vec<_>>()),
+            "results": (parts().map(|part| part["toolCall"]["content"].clone()).collect::<Value>()),
+            "answers": (answers.collect::<Value>()),
+            "steering": (run.map(|run| run.steered.clone()).unwrap_or_default()),
+            "tools": (clients.map(|client| client["tools"].clone()).collect::<Value>()),
+        });
+        self.made(&MadeValue::ContextForAgent(uri), known)
+    }
+
+    /// Returns what the agent subprocess receives with a message: the context, and the history of the chat if the
+    /// agent has not received it yet.
+    pub(super) fn context_for_subprocess(
+        &self,
+        uri: &str,
+        given: Vec<String>,
+        needs_history: bool,
+    ) -> Vec<String> {
+        // As a quotation, so that the agent does not play the scripts of earlier messages.
+        let quoted = |line: &str| format!("{}{line}\n", script::QUOTE);
+        let history = if needs_history { self.transcript(uri, None) } else { String::new() };
+        let history: String = history.lines().map(quoted).collect();
+        let known = json!({"context": given, "history": history});
+        let mut texts = texts_of(&self.made(&MadeValue::ContextForAgent(uri), known));
+        texts.retain(|text| !text.is_empty());
+        texts
+    }
+}
+
+/// Returns all texts in a value.
+fn texts_of(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.to_string()],
+        Value::Array(items) => items.iter().flat_map(texts_of).collect(),
+        Value::Object(members) => members.iter().flat_map(|(_, value)| texts_of(value)).collect(),
+        _ => Vec::new(),
     }
 }
 

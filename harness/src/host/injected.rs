@@ -119,6 +119,8 @@ pub(super) enum MadeValue<'a> {
     Id(&'a str),
     /// The message of a turn that the agent receives.
     MessageForAgent,
+    /// What the agent of the chat with this URI knows besides the message, as lists by source.
+    ContextForAgent(&'a str),
 }
 
 /// An event that happens to the host and that no message to a client reports.

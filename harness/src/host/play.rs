@@ -309,6 +309,7 @@ impl RefHost {
             if let Some(chat) = self.chats.get_mut(uri) {
                 chat.began = self.now;
             }
+            let given = self.context_for_subprocess(uri, given, !self.has_agent_session(uri));
             return self.prompt_agent(uri, turn, text, given);
         }
         let ops = agent::plan(&text);
@@ -426,10 +427,14 @@ impl RefHost {
         if steering.is_null() || !self.keeps("chat.steering.consume") {
             return;
         }
-        let more = agent::steer(steering["message"]["text"].as_str().unwrap_or(""));
+        let text = steering["message"]["text"].as_str().unwrap_or("").to_owned();
+        let more = agent::steer(&text);
         let id = steering["id"].clone();
         let removed = json!({"type": "chat/pendingMessageRemoved", "kind": "steering", "id": id});
         self.publish(uri, removed);
+        if let Some(run) = self.runs.get_mut(uri) {
+            run.steered.push(text);
+        }
         self.queue(uri, 0, more);
     }
 

@@ -388,19 +388,21 @@ fn subscribe_params(
     merged(step.span, usual, more)
 }
 
-/// Returns the script of a step, or else the scenario's script, in the form for a prompt; empty if there is no
-/// script.
+/// Returns the script of a step, or else the scenario's script, in the form for a prompt; without a script, only
+/// the name of the scenario, or nothing.
 pub(super) fn script(case: &ScenarioCase, step: &ScenarioStep) -> String {
     let script = match step.text("script") {
         Some(script) => script.to_owned(),
         None => case.setup.scenario.agent.clone(),
     };
+    // An agent outside the host needs the name of the scenario to which the conversation belongs.
+    let named = || format!("{CASE} {} {}", case.setup.name, step.span.start);
     match (script.trim(), case.setup.agent) {
+        ("", AgentMode::Model | AgentMode::Acp) if step.text("script").is_some() => named(),
         ("", _) => String::new(),
         (script, AgentMode::Host) => format!("{HEADER}\n{script}"),
-        // An agent outside the host needs the name of the scenario to which the conversation belongs.
         (script, AgentMode::Model | AgentMode::Acp | AgentMode::Fixed) => {
-            format!("{HEADER}\n{CASE} {} {}\n{script}", case.setup.name, step.span.start)
+            format!("{HEADER}\n{}\n{script}", named())
         }
     }
 }
@@ -418,8 +420,9 @@ fn turn(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
         ("text".to_owned(), text),
         ("origin".to_owned(), ValueTemplate::fixed(span, json!({"kind": "user"}))),
     ];
-    let attached = step.template("attachments").cloned();
-    message.extend(attached.map(|list| ("attachments".to_owned(), list)));
+    for member in ["attachments", "model"] {
+        message.extend(step.template(member).cloned().map(|value| (member.to_owned(), value)));
+    }
     let message = ValueTemplate::map(span, message);
     let usual = vec![
         ("type", ValueTemplate::fixed(span, json!("chat/turnStarted"))),

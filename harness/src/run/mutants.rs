@@ -46,6 +46,15 @@ pub const EXEMPT: ExemptIds = &[
         "only the model stand-in receives the offered tools, and no agent uses it in the \
          simulation",
     ),
+    (
+        "below.history-given",
+        "only a request to the model stand-in shows the whole conversation, and no agent uses it \
+         in the simulation",
+    ),
+    (
+        "below.model-chosen",
+        "only a request to the model stand-in names a model, and no agent uses it in the simulation",
+    ),
     // No fault breaks the claims of these scenarios. The matrix does not count faults that break only premises
     // of the scenarios.
     (
@@ -59,6 +68,11 @@ pub const EXEMPT: ExemptIds = &[
     (
         "tools/whose-call-it-is-shows-from-the-start",
         "no fault hides the owner of a call while it is streamed",
+    ),
+    (
+        "context/a-resumed-turn-has-one-prompt",
+        "it does not apply to the reference host, whose agent says which errors can be resumed; \
+         turns/resume-can-fail-again makes the same claims",
     ),
     ("turns/sessions-do-not-mix", "no fault sends turns to the subscribers of another session"),
 ];

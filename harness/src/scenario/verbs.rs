@@ -212,6 +212,7 @@ pub const VERBS: &[VerbRow] = &[
                 "a script for this step, instead of the scenario's `agent`; no script if it is empty",
             ),
             field("attachments", MemberForm::Template, "what is attached to the message, a list"),
+            field("model", MemberForm::Template, "the model that the message selects, an object"),
             field("members", MemberForm::Template, "further members of the action"),
             wanted(
                 "accept",

@@ -7,12 +7,13 @@
 //!
 //! Start at [`CHECKS`].
 
+use super::catalogue_below::with_rows_below_hosts;
 pub use super::rule::CheckRow;
 pub(super) use super::rule::CheckRule;
 use super::rule::catalogue;
 use crate::verdict::Weight;
 
-catalogue! {
+with_rows_below_hosts! { catalogue {
     ShapeHost "shape.host" Must "A9"
         ["envelope.shape", "snapshot.schema-valid", "jsonrpc.version.tag-output",
          "jsonrpc.response.result-xor-error", "jsonrpc.error.shape",
@@ -663,39 +664,7 @@ catalogue! {
          turns in their order with the same text and calls. Source: lifecycle.md, unexpected disconnection."
         open "The text does not say what a host keeps, so a difference is a note. The first snapshot after the \
               restart is compared. It may leave out the oldest turns.";
-    CallsToldOnce "below.calls-told-once" Essential "N1"
-        ["chat.tool.start-first", "chat.tool.parallel"]
-        "Each tool call of the agent below the host is exactly one call above: nobody can refuse an invisible \
-         call, and an extra one shows what never happened. Source: ChatToolCallStartAction."
-        open "Calls are matched by the longest text of their input, in completed turns. If the calls come from \
-              a model, a difference is a note, because an agent may change them.";
-    DeniedNeverRuns "below.denied-never-runs" Essential "N2" ["chat.tool.deny-not-run"]
-        "A call that was denied above never runs below; otherwise the denial has no effect. Source: \
-         ChatToolCallConfirmedAction."
-        open "A call ran if the agent received the permission for the call, or reported its success. Behind a \
-              model, a call ran if the result contains `ahp-ran-` and a digit, which only the command \
-              `ahp-ran-$((A+B))` prints.";
-    RunsApproved "below.runs-approved" Essential "N3"
-        ["chat.tool.ready-pending", "chat.tool.approve-runs"]
-        "A call that asks for approval above does not run below before the approval; otherwise the question has \
-         no effect. Source: ChatToolCallReadyAction."
-        open "A call ran under the same conditions as for denied calls. A run is too early if it precedes the \
-              approval that our own client sent. For other clients, only a missing approval proves a breach.";
-    TextArrives "below.text-arrives" Essential "N4" ["chat.stream.content-exact"]
-        "The agent's text arrives in the turn, complete and in order; otherwise clients show a different text. \
-         Source: ChatDeltaAction."
-        open "White space is ignored, and only completed turns are judged; the host may add text. If the text \
-              comes from a model, a difference is a note, because an agent may change it.";
-    CancelArrives "below.cancel-arrives" Essential "N5" ["chat.turn.cancel"]
-        "A turn that is cancelled above is cancelled below: an agent that does not receive the cancel goes on \
-         working, and changing files, unseen. Source: chat-channel.md."
-        open "The cancel has to arrive within five seconds; the specification states no limit. For a model, the \
-              cancel is the end of the connection that reads the model's answer.";
-    ToolsUnique "below.tools-unique" Should "N6" ["session.tools.names-unique"]
-        "The tools that a model is offered have different names, those of the host and of all clients together; \
-         the model cannot tell two tools with the same name apart. Source: guide, tools."
-        open "Judged only if the agent uses the model stand-in.";
-}
+} }
 
 #[cfg(test)]
 mod tests {

@@ -19,8 +19,8 @@ use super::context::OracleContext;
 use super::step::{ENVELOPE, FOLDED, FOLDING, FRAME, OracleStep, RARE};
 use super::{
     annotations, announcements, automations, catalog, changesets, customizations, given, handshake,
-    identity, ids, internals, merging, owners, pending, progress, refusals, rollup, scalars,
-    secrets, sessions, status,
+    identity, ids, internals, merging, owners, pending, progress, prompts, refusals, rollup,
+    scalars, secrets, sessions, status,
 };
 use super::{
     causality, convergence, dispatch, fanout, jsonrpc, published, reconnect, removal, restarts,
@@ -256,6 +256,7 @@ impl CheckFamilies {
                 (ENVELOPE, Box::new(reconnect::ReconnectChecks::default())),
                 (ENVELOPE, Box::new(restarts::RestartChecks::default())),
                 (FOLDING, Box::new(translation::TranslationChecks::default())),
+                (FOLDING, Box::<prompts::PromptChecks>::default()),
             ],
         }
     }

@@ -46,6 +46,11 @@ pub const MAX_HOLD: Duration = Duration::from_secs(120);
 /// token to the stand-in, to validate it, has to receive an error.
 pub const INVALID_TOKEN: &str = "not-a-token";
 
+/// The maximum number of blocks of the user's messages in a log record.
+const MAX_HISTORY: usize = 64;
+/// The maximum length of such a block, in bytes.
+const MAX_BLOCK: usize = 4 << 10;
+
 /// The approximate number of bytes of a token.
 const BYTES_OF_TOKEN: u64 = 4;
 
@@ -140,7 +145,10 @@ fn turn(
     let asked = ParsedRequest::read(wanted, body);
     let plan = AnswerPlan::of(&asked, setting.serial);
     record["family"] = json!(wanted.family.name());
+    record["model"] = json!(asked.model);
     record["prompt"] = json!(asked.prompt);
+    record["history"] = history(&asked.history);
+    record["latest"] = json!(asked.latest as u64);
     record["place"] = json!(asked.place as u64);
     record["round"] = json!(asked.rounds);
     record["tools"] = asked.tools.iter().map(offered::OfferedTool::full_name).collect();
@@ -159,6 +167,18 @@ fn turn(
         setting.flavor,
         asked.stream,
     )
+}
+
+/// Returns the blocks of the user's messages as a log record: the latest ones, and null for each that is too long.
+/// If earlier ones are left out, the first item is null.
+fn history(blocks: &[String]) -> Value {
+    let left_out = blocks.len().saturating_sub(MAX_HISTORY);
+    let short = |block: &String| match block.len() <= MAX_BLOCK {
+        true => json!(block),
+        false => Value::Null,
+    };
+    let first = (left_out > 0).then_some(Value::Null);
+    first.into_iter().chain(blocks[left_out..].iter().map(short)).collect()
 }
 
 /// Serves a Model Context Protocol server without tools, for agents that expect one at this address.

@@ -200,7 +200,8 @@ impl AnswerPlan {
             ScriptStep::Fail { kind, .. } => self.moves.push(AnswerMove::Fail(kind.clone())),
             ScriptStep::Endless => self.moves.push(AnswerMove::Endless),
             ScriptStep::Recall(words) => {
-                let given: Vec<&str> = asked.texts.iter().map(String::as_str).collect();
+                let given = asked.texts.iter().chain(&asked.tool_texts);
+                let given: Vec<&str> = given.map(String::as_str).collect();
                 self.moves.push(AnswerMove::Text(script::recalled(words, &given)));
             }
             // A model cannot rename a session; an agent that renames sessions asks for a title in a separate

@@ -11,6 +11,9 @@ use crate::wire::json::{Map, Value, json};
 use super::offered::{OfferedTool, offered};
 use super::routes::{ModelFamily, ModelTurnRequest};
 
+/// The text between the blocks of a message that is read as one text.
+const SEPARATOR: &str = "\n\n";
+
 /// The content of a request for a model's turn.
 #[derive(Debug, Default)]
 pub(super) struct ParsedRequest {
@@ -32,6 +35,12 @@ pub(super) struct ParsedRequest {
     pub(super) tools: Vec<OfferedTool>,
     /// All texts of the request except the texts of the tools.
     pub(super) texts: Vec<String>,
+    /// The texts of the offered tools, such as descriptions.
+    pub(super) tool_texts: Vec<String>,
+    /// The blocks of the user's messages, oldest first, without the context that the agent wraps around them.
+    pub(super) history: Vec<String>,
+    /// The number of blocks of the user's latest message.
+    pub(super) latest: usize,
 }
 
 /// The result of a tool call.
@@ -52,7 +61,8 @@ impl ToolResult {
 
 /// An item of a conversation.
 enum ConversationItem {
-    User(String),
+    /// A message of the user, as blocks of text.
+    User(Vec<String>),
     /// Tool calls of the model: one round, however many calls.
     Calls,
     Result(ToolResult),
@@ -76,10 +86,10 @@ impl ParsedRequest {
             ModelFamily::Messages => list(body, "messages").iter().flat_map(of_messages).collect(),
             ModelFamily::Gemini => list(body, "contents").iter().flat_map(of_gemini).collect(),
         };
-        let members = body.as_object().into_iter().flatten();
-        members.filter(|(name, _)| *name != "tools").for_each(|(_, value)| {
-            texts(value, &mut asked.texts);
-        });
+        for (name, value) in body.as_object().into_iter().flatten() {
+            let all = if *name == "tools" { &mut asked.tool_texts } else { &mut asked.texts };
+            texts(value, all);
+        }
         asked.place = said.len();
         asked.follow(said);
         asked
@@ -92,10 +102,18 @@ impl ParsedRequest {
         for one in said {
             let calls = matches!(one, ConversationItem::Calls);
             match one {
-                ConversationItem::User(text) if theirs(&text) => {
-                    script::latest(&text).clone_into(&mut self.prompt);
+                ConversationItem::User(blocks) if theirs(&blocks.join(SEPARATOR)) => {
+                    script::latest(&blocks.join(SEPARATOR)).clone_into(&mut self.prompt);
                     self.rounds = 0;
                     self.results.clear();
+                    let prompts = blocks.iter().flat_map(|block| {
+                        let latest = script::latest(block);
+                        [&block[..block.len() - latest.len()], latest]
+                    });
+                    let bare = prompts.map(unwrapped).filter(|block| !block.is_empty());
+                    let bare: Vec<String> = bare.collect();
+                    self.latest = bare.len();
+                    self.history.extend(bare);
                 }
                 // The calls of one round may be consecutive items.
                 ConversationItem::Calls if !calling => {
@@ -157,7 +175,7 @@ pub(super) fn unwrapped(text: &str) -> String {
 
 fn of_chat(message: &Value) -> Vec<ConversationItem> {
     match message["role"].as_str() {
-        Some("user") => vec![ConversationItem::User(content(&message["content"]))],
+        Some("user") => vec![ConversationItem::User(text_blocks(&message["content"]))],
         Some("assistant") if !list(message, "tool_calls").is_empty() => {
             vec![ConversationItem::Calls]
         }
@@ -171,12 +189,12 @@ fn of_chat(message: &Value) -> Vec<ConversationItem> {
 
 fn responses(body: &Value) -> Vec<ConversationItem> {
     if let Some(text) = body["input"].as_str() {
-        return vec![ConversationItem::User(text.to_owned())];
+        return vec![ConversationItem::User(vec![text.to_owned()])];
     }
     let said = |item: &Value| {
         let kind = item["type"].as_str().unwrap_or("message");
         if item["role"] == "user" {
-            ConversationItem::User(content(&item["content"]))
+            ConversationItem::User(text_blocks(&item["content"]))
         } else if kind.ends_with("_call") {
             ConversationItem::Calls
         } else if kind.ends_with("_call_output") {
@@ -210,7 +228,7 @@ fn of_messages(message: &Value) -> Vec<ConversationItem> {
         ConversationItem::Result(ToolResult { id, text })
     };
     let mut said: Vec<ConversationItem> = of("tool_result").iter().map(result).collect();
-    said.push(ConversationItem::User(content(&message["content"])));
+    said.push(ConversationItem::User(text_blocks(&message["content"])));
     said
 }
 
@@ -229,7 +247,7 @@ fn of_gemini(message: &Value) -> Vec<ConversationItem> {
         ConversationItem::Result(ToolResult { id: self::text(response, "name"), text })
     };
     let mut said: Vec<ConversationItem> = has("functionResponse").iter().map(result).collect();
-    said.push(ConversationItem::User(content(&message["parts"])));
+    said.push(ConversationItem::User(text_blocks(&message["parts"])));
     said
 }
 
@@ -243,10 +261,14 @@ fn text(value: &Value, name: &str) -> String {
 
 /// Returns a text, or the texts of a list of blocks, separated from each other.
 fn content(value: &Value) -> String {
+    text_blocks(value).join(SEPARATOR)
+}
+
+/// Returns a text as one block, or the texts of a list of blocks.
+fn text_blocks(value: &Value) -> Vec<String> {
     if let Some(text) = value.as_str() {
-        return text.to_owned();
+        return vec![text.to_owned()];
     }
     let blocks = value.as_array().map_or(&[][..], Vec::as_slice).iter();
-    let texts: Vec<&str> = blocks.filter_map(|block| block.get("text")?.as_str()).collect();
-    texts.join("\n\n")
+    blocks.filter_map(|block| block.get("text")?.as_str()).map(str::to_owned).collect()
 }

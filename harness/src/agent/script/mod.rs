@@ -438,11 +438,16 @@ const KNOWN: &str = ": known";
 /// The suffix of an unknown word in the answer to `recall`.
 const UNKNOWN: &str = ": unknown";
 
+/// The beginning of each line of a transcript that an agent receives as context. A script in such a transcript is
+/// not played.
+pub const QUOTE: &str = "| ";
+
 /// Returns the answer to `recall`: a line for each word, which states whether the word occurs in `given`.
 /// Ignores words in `recall` steps and in answers to `recall`.
 pub fn recalled(words: &[String], given: &[&str]) -> String {
     let own = |line: &str| {
-        line.trim_start().starts_with("recall ") || line.ends_with(KNOWN) || line.ends_with(UNKNOWN)
+        let bare = line.trim_start_matches(QUOTE).trim_start();
+        bare.starts_with("recall ") || line.ends_with(KNOWN) || line.ends_with(UNKNOWN)
     };
     let lines = || given.iter().flat_map(|text| text.lines()).filter(|line| !own(line));
     let answer = |word: &String| {

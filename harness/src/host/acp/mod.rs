@@ -6,7 +6,8 @@
 //!
 //! Interpretations: The host offers no client capabilities, so that the agent accesses files and terminals
 //! itself. A steering message is a further prompt of the same turn. An input cannot be edited, because the
-//! response to a permission request has no member for it.
+//! response to a permission request has no member for it. After a truncation the chat gets a new session, because
+//! an agent cannot forget a part of a session; the first prompt of a session contains the turns of the chat.
 //!
 //! Knows: chats, ACP. Never knows: processes, connections.
 //!
@@ -406,7 +407,13 @@ impl RefHost {
         messages
     }
 
-    /// Cancels the prompt of a removed chat and forgets the chat.
+    /// Returns whether the agent has a session for a chat.
+    pub(super) fn has_agent_session(&self, uri: &str) -> bool {
+        let talk = self.acp.as_ref().and_then(|link| link.talks.get(uri));
+        talk.is_some_and(|talk| talk.asked)
+    }
+
+    /// Cancels the prompt of a removed or truncated chat and forgets the agent's session for the chat.
     pub(super) fn leave_agent(&mut self, uri: &str) {
         if self.talk(uri).is_some_and(|talk| talk.turn.is_some()) {
             self.cancel_agent(uri);

@@ -1,14 +1,20 @@
 //! Injected faults in the context that an agent receives with a message.
 //!
-//! Knows: the attachments of a message. Never knows: which check finds which fault.
+//! Knows: the attachments of a message, what an agent knows. Never knows: which check finds which fault.
 
 use data_encoding::BASE64;
 
 use super::FaultPart::Host;
 use crate::agent::script::ScriptStep;
 use crate::host::agent::HostAgentOp;
+use crate::host::connection::{CallReply, HostCall};
 use crate::host::engine::RefHost;
-use crate::host::generic::{ChangesAgentSteps, ChangesMessageForAgent};
+use crate::host::generic::{
+    ActsBeforeApplying, ChangesAgentSteps, ChangesContextForAgent, ChangesDispatches,
+    ChangesMessageForAgent,
+};
+use crate::host::injected::{HostHooks, MadeValue};
+use crate::host::publish::{ActionOrigin, action_type};
 use crate::wire::json::{Value, json};
 
 fault_table![
@@ -63,7 +69,138 @@ fault_table![
             }
         })),
     ),
+    RemovedTurnsKnown(
+        "removed-turns-known",
+        "The agent of a truncated chat still knows the removed turns.",
+        Host(&ActsBeforeApplying("chat/truncated", |host, uri, _, _| {
+            let turns = host.transcript(uri, None);
+            if let Some(chat) = host.chats.get_mut(uri) {
+                chat.context.push_str(&turns);
+            }
+            true
+        })),
+    ),
+    OtherChatsKnown(
+        "other-chats-known",
+        "An agent receives the messages of all chats.",
+        Host(&ChangesContextForAgent(|host, uri, known| {
+            known["others"] = messages_of_other_chats(host, uri);
+        })),
+    ),
+    DisposedTurnsKnown(
+        "disposed-turns-known",
+        "The agent of a chat knows the turns of a disposed chat with the same URI.",
+        Host(&DisposedTurnsKept),
+    ),
+    ModelsDropped(
+        "models-dropped",
+        "A message loses the model that it selects.",
+        Host(&ChangesDispatches(|_, dispatched| {
+            if let Some(message) = dispatched.action["message"].as_object_mut() {
+                message.remove("model");
+            }
+            true
+        })),
+    ),
+    EarlierTurnsUnknown(
+        "earlier-turns-unknown",
+        "An agent does not know the earlier turns of its chat.",
+        Host(&WithheldContext("history")),
+    ),
+    AnswersUnknown(
+        "answers-unknown",
+        "An agent does not receive the answers to its questions.",
+        Host(&WithheldContext("answers")),
+    ),
+    SynchronisedAnswersUnknown(
+        "synchronised-answers-unknown",
+        "An agent receives only the answers that a client sends with the completion.",
+        Host(&SynchronisedAnswersLost),
+    ),
+    ResultsUnknown(
+        "results-unknown",
+        "An agent does not receive the results of its tools.",
+        Host(&WithheldContext("results")),
+    ),
+    SteeringUnknown(
+        "steering-unknown",
+        "An agent does not receive the text of a steering message.",
+        Host(&WithheldContext("steering")),
+    ),
+    ClientToolsUnknown(
+        "client-tools-unknown",
+        "An agent receives the names of client tools without their descriptions.",
+        Host(&WithheldContext("tools")),
+    ),
 ];
+
+/// Returns the messages of all chats but one.
+pub(super) fn messages_of_other_chats(host: &RefHost, uri: &str) -> Value {
+    let others = host.chats.keys().filter(|other| other.as_str() != uri);
+    let turns = others.filter_map(|other| host.state(other)["turns"].as_array()).flatten();
+    turns.map(|turn| turn["message"]["text"].clone()).collect()
+}
+
+/// A fault that withholds one source of an agent's knowledge.
+struct WithheldContext(&'static str);
+
+impl HostHooks for WithheldContext {
+    fn makes(&self, _host: &RefHost, what: &MadeValue, known: &mut Value) {
+        if matches!(what, MadeValue::ContextForAgent(_)) {
+            known[self.0] = Value::Null;
+        }
+    }
+}
+
+/// A fault that keeps the turns of disposed chats.
+struct DisposedTurnsKept;
+
+impl HostHooks for DisposedTurnsKept {
+    fn serves(&self, host: &mut RefHost, method: &str, call: &HostCall) -> Option<CallReply> {
+        let uri = call.params["channel"].as_str().unwrap_or_default();
+        if method == "disposeChat" && host.chats.contains_key(uri) {
+            let turns = host.transcript(uri, None);
+            host.memory.disposed.insert(uri.to_owned(), turns);
+        }
+        None
+    }
+
+    fn makes(&self, host: &RefHost, what: &MadeValue, known: &mut Value) {
+        if let MadeValue::ContextForAgent(uri) = what {
+            known["disposed"] = json!(host.memory.disposed.get(*uri));
+        }
+    }
+}
+
+/// A fault that loses the answers of input requests that were completed without answers.
+struct SynchronisedAnswersLost;
+
+impl HostHooks for SynchronisedAnswersLost {
+    fn acts(
+        &self,
+        host: &mut RefHost,
+        _uri: &str,
+        action: &mut Value,
+        _from: Option<&ActionOrigin>,
+    ) -> bool {
+        if action_type(action) == "chat/inputCompleted" && !action["answers"].is_object() {
+            let request = action["requestId"].as_str().unwrap_or_default();
+            host.memory.unanswered.insert(request.to_owned());
+        }
+        true
+    }
+
+    fn makes(&self, host: &RefHost, what: &MadeValue, known: &mut Value) {
+        let answers = match what {
+            MadeValue::ContextForAgent(_) => known["answers"].as_array_mut(),
+            _ => None,
+        };
+        if let Some(answers) = answers {
+            let unanswered = &host.memory.unanswered;
+            answers.retain(|one| !one["id"].as_str().is_some_and(|id| unanswered.contains(id)));
+        }
+    }
+}
 
 /// The maximum depth to which attachments of attached chats are followed.
 const MAX_DEPTH: u32 = 3;

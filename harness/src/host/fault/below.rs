@@ -3,8 +3,9 @@
 //! Knows: the actions of a turn, open requests for permission. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
+use super::attachments::messages_of_other_chats;
 use crate::host::engine::RefHost;
-use crate::host::generic::ActsAfterApplying;
+use crate::host::generic::{ActsAfterApplying, ChangesContextForAgent, LiftsRules};
 use crate::host::injected::ActionStage::{Accepted, Published};
 use crate::host::injected::{ActionStage, HostHooks};
 use crate::host::play::tool_call;
@@ -66,6 +67,25 @@ fault_table![
                     host.publish_from(uri, told, None);
                 }
             }
+        })),
+    ),
+    RemovedTurnsPrompted(
+        "removed-turns-prompted",
+        "The session of the agent subprocess goes on after a truncation of its chat.",
+        Host(&LiftsRules(&["chat.truncate.agent-context"])),
+    ),
+    MessagesPromptedTwice(
+        "messages-prompted-twice",
+        "An agent receives each message twice.",
+        Host(&ChangesContextForAgent(|host, uri, known| {
+            known["again"] = host.state(uri)["activeTurn"]["message"]["text"].clone();
+        })),
+    ),
+    OtherChatsPrompted(
+        "other-chats-prompted",
+        "The agent subprocess receives the messages of all chats.",
+        Host(&ChangesContextForAgent(|host, uri, known| {
+            known["others"] = messages_of_other_chats(host, uri);
         })),
     ),
 ];

@@ -2,6 +2,8 @@
 //!
 //! Knows: nothing. Never knows: which fault remembers what.
 
+use std::collections::BTreeSet;
+
 use litemap::LiteMap;
 
 use crate::wire::json::Value;
@@ -17,6 +19,10 @@ pub(in crate::host) struct FaultMemory {
     pub(super) texts: LiteMap<String, u64>,
     /// Whether the host was restarted.
     pub(super) restarted: bool,
+    /// The transcripts of disposed chats, by URI.
+    pub(super) disposed: LiteMap<String, String>,
+    /// The input requests that were completed without answers.
+    pub(super) unanswered: BTreeSet<String>,
     /// The delayed actions, by the key of the channel and the turn.
     pub(super) held: LiteMap<String, Value>,
 }

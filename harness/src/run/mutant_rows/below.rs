@@ -26,5 +26,14 @@ pub(super) const ROWS: &[MutantRow] = &[
         HostFault::ChunksSwapped,
         &["below.text-arrives", "below/what-the-agent-does-is-shown-once"],
     ),
+    row(
+        HostFault::RemovedTurnsPrompted,
+        &["below.removed-stays-out", "context/what-was-removed-is-not-given-again"],
+    ),
+    row(HostFault::MessagesPromptedTwice, &["below.prompt-once"]),
+    row(
+        HostFault::OtherChatsPrompted,
+        &["below.chats-apart", "context/chats-know-only-their-own-turns"],
+    ),
     row(HostFault::CallToldTwice, &["below.calls-told-once", "tools/parts-stay-in-order"]),
 ];
