@@ -38,6 +38,8 @@ const MAX_OF_A_TURN: usize = 16;
 const MAX_MESSAGES: usize = 16_384;
 /// Upper bound for the removed turns of one chat, and for the chats with removed turns.
 const MAX_REMOVED: usize = 256;
+/// Upper bound for the earlier turns of a chat; a longer chat is not judged.
+const MAX_TURNS: usize = 256;
 /// Upper bound for the sessions of ACP, and for the texts of one session.
 const MAX_SESSIONS: usize = 1_024;
 /// The length in bytes from which a text is too long to be compared.
@@ -235,6 +237,9 @@ impl PromptChecks {
             return;
         }
         let turns = list(&fold.state, "turns");
+        if turns.len() > MAX_TURNS {
+            return;
+        }
         let turn = JudgedTurn {
             chat,
             uri: cx.uri(chat),

@@ -1,7 +1,7 @@
 //! Checks what a restarted host has kept: that the sessions that it lists can be opened, that no decision is
-//! undone, and that titles and histories are as they were.
+//! undone, that no message is shown twice, and that lists, titles and histories are as they were.
 //!
-//! Knows: folded sessions and chats before a restart, lists and snapshots after it. Never knows: how a host
+//! Knows: folded channels before a restart, lists and snapshots after it. Never knows: how a host
 //! stores its state.
 //!
 //! Start at [`RestartChecks`].
@@ -37,6 +37,9 @@ const MAX_LISTED: usize = 4_096;
 
 /// The members of a session or a chat that a person sets or sees, besides the turns.
 const MEMBERS: &[&str] = &["title", "isRead", "isArchived", "workingDirectories", "draft"];
+/// The kinds of channels whose content is compared.
+const KINDS: &[ChannelKind] =
+    &[ChannelKind::Session, ChannelKind::Chat, ChannelKind::Automations, ChannelKind::Annotations];
 /// The states of turns that cannot become active again.
 const ENDED_TURNS: &[&str] = &["complete", "cancelled"];
 /// The final states of tool calls.
@@ -59,9 +62,20 @@ pub(super) struct RestartChecks {
     restarted: bool,
     /// The line of the list in which the restarted host has named a session.
     listed: foldhash::HashMap<String, u64>,
+    /// The sessions that the host has listed or announced, and (`announced_before`) those before the restart, until
+    /// the first list after it.
+    announced: foldhash::HashMap<String, SessionAnnouncement>,
+    announced_before: foldhash::HashMap<String, SessionAnnouncement>,
 }
 
-/// The content of a session or a chat, as far as a restart must or should keep it.
+/// The first message in which a client has seen a session.
+struct SessionAnnouncement {
+    line: u64,
+    /// The client. A host may show other sessions to another client.
+    client: Option<String>,
+}
+
+/// The content of a channel, as far as a restart must or should keep it.
 struct KeptContent {
     /// Whether the content has every action that clients have seen, and every dispatch on the channel was settled.
     /// The host may have applied a dispatch whose echo was lost.
@@ -74,7 +88,15 @@ struct KeptContent {
     turns: Vec<KeptTurn>,
     calls: Vec<KeptCall>,
     active: Option<String>,
+    /// The hash of the message of the active turn.
+    asked_now: Option<u64>,
+    /// Whether the list of turns may lack the oldest ones.
+    is_window: bool,
     chats: Vec<String>,
+    /// The hashes of the messages in the queue, in their order.
+    queue: Vec<u64>,
+    /// The automations or annotations: the id, and the hash of what a person sees.
+    entries: Vec<(String, u64)>,
 }
 
 /// A turn that has ended.
@@ -112,6 +134,7 @@ impl CheckFamily for RestartChecks {
                 let followed: Vec<ChannelId> = cx.channels.ids().collect();
                 followed.into_iter().for_each(|channel| self.leave(cx, channel));
                 self.before = std::mem::take(&mut self.left);
+                self.announced_before = std::mem::take(&mut self.announced);
                 self.listed.clear();
                 self.in_flight.clear();
                 self.restarted = true;
@@ -139,13 +162,22 @@ impl CheckFamily for RestartChecks {
             OracleStep::Snapshot { channel, kind: Some(_), state, .. } => {
                 self.snapshot(cx, *channel, state, out);
             }
-            OracleStep::Answered { request, message } if self.restarted => {
+            OracleStep::Answered { request, message } => {
                 self.answered(cx, request, message, out);
             }
-            OracleStep::Notified { seen, method: "root/sessionRemoved", .. } => {
-                let params = seen.message().map(Message::params);
-                let session = params.and_then(|params| text(params, "session"));
-                session.and_then(|session| self.listed.remove(session));
+            OracleStep::Notified { seen, method, .. } => {
+                let params = seen.message().map_or(&Value::Null, Message::params);
+                match (*method, given(params, "summary")) {
+                    ("root/sessionAdded", Some(summary)) => {
+                        self.announce(cx, text(summary, "resource"));
+                    }
+                    ("root/sessionRemoved", _) => {
+                        if let Some(session) = text(params, "session") {
+                            self.forget(session);
+                        }
+                    }
+                    _ => {}
+                }
             }
             _ => {}
         }
@@ -156,7 +188,7 @@ impl RestartChecks {
     /// Remembers the content of a channel that a client follows.
     fn leave(&mut self, cx: &OracleContext, channel: ChannelId) {
         let kept = |fold: &&ChannelFold| {
-            matches!(fold.kind, ChannelKind::Session | ChannelKind::Chat)
+            KINDS.contains(&fold.kind)
                 && cx.channel(channel).is_some_and(|it| it.disposed.is_none() && !it.moving)
         };
         let Some(fold) = cx.followed(channel).filter(kept) else { return };
@@ -195,7 +227,15 @@ impl RestartChecks {
         if !before.is_settled {
             return;
         }
-        if !before.turns.is_empty() || before.members.iter().any(Option::is_some) {
+        if !before.turns.is_empty() || !before.queue.is_empty() {
+            out.seen(Rule::RestartRepeats);
+        }
+        for repeated in before.repeated_by(&after) {
+            let message =
+                format!("expected `{uri}` to show each message once after a restart, {repeated}");
+            out.broken(Rule::RestartRepeats, message, &lines);
+        }
+        if before.items() > 0 || before.members.iter().any(Option::is_some) {
             out.seen(Rule::RestartKeeps);
         }
         for difference in before.differences(&after) {
@@ -212,20 +252,68 @@ impl RestartChecks {
         out: &mut FindingSink,
     ) {
         if let Some((uri, _)) = replaced(&request.method, request.params()) {
-            self.listed.remove(uri);
+            self.forget(uri);
             return;
         }
-        match request.method.as_str() {
-            "listSessions" => {
-                let items = message.result().map_or(&[][..], |result| list(result, "items"));
-                for uri in items.iter().filter_map(|item| text(item, "resource")) {
-                    if self.listed.len() < MAX_LISTED {
-                        self.listed.entry(uri.to_owned()).or_insert(cx.now.line);
-                    }
-                }
-            }
-            "subscribe" => self.opened(cx, request, message, out),
+        match (request.method.as_str(), message.result()) {
+            ("listSessions", Some(result)) => self.list(cx, request, result, out),
+            ("subscribe", _) if self.restarted => self.opened(cx, request, message, out),
             _ => {}
+        }
+    }
+
+    fn announce(&mut self, cx: &OracleContext, session: Option<&str>) {
+        let session = session.filter(|_| self.announced.len() < MAX_LISTED);
+        if let Some(session) = session.filter(|session| !self.announced.contains_key(*session)) {
+            let client = cx.here().and_then(|conn| conn.client_id.as_deref()).map(str::to_owned);
+            let seen = SessionAnnouncement { line: cx.now.line, client };
+            self.announced.insert(session.to_owned(), seen);
+        }
+    }
+
+    /// Forgets a session that was disposed of.
+    fn forget(&mut self, session: &str) {
+        self.listed.remove(session);
+        self.announced.remove(session);
+        self.announced_before.remove(session);
+    }
+
+    /// Compares the first list after the restart with the sessions before it. Invariant M9.
+    fn list(
+        &mut self,
+        cx: &OracleContext,
+        request: &OpenRequest,
+        result: &Value,
+        out: &mut FindingSink,
+    ) {
+        let items = list(result, "items");
+        for uri in items.iter().filter_map(|item| text(item, "resource")) {
+            self.announce(cx, Some(uri));
+            if self.restarted && self.listed.len() < MAX_LISTED {
+                self.listed.entry(uri.to_owned()).or_insert(cx.now.line);
+            }
+        }
+        let is_whole =
+            ["cursor", "filter"].iter().all(|name| given(request.params(), name).is_none())
+                && given(result, "nextCursor").is_none();
+        if !self.restarted || !is_whole || self.announced_before.is_empty() {
+            return;
+        }
+        let client = cx.here().and_then(|conn| conn.client_id.as_deref());
+        let before = std::mem::take(&mut self.announced_before);
+        let mut before: Vec<(String, u64)> = before
+            .into_iter()
+            .filter(|(uri, seen)| seen.client.as_deref() == client && !is_being_disposed(cx, uri))
+            .map(|(uri, seen)| (uri, seen.line))
+            .collect();
+        before.sort_unstable();
+        before.iter().for_each(|_| out.seen(Rule::RestartKeeps));
+        let lost = before.into_iter().filter(|(uri, _)| !self.announced.contains_key(uri));
+        for (uri, line) in lost {
+            let message = format!(
+                "expected `{uri}` in the list after the restart as before it, found no such session: lost"
+            );
+            out.broken(Rule::RestartKeeps, message, &[line, cx.now.line]);
         }
     }
 
@@ -314,12 +402,52 @@ impl KeptContent {
             turns: turns.iter().map(kept).collect(),
             calls: calls.take(MAX_ITEMS).collect(),
             active: active.map(id),
+            asked_now: active.map(|turn| hash_of(&asked(turn))),
+            is_window: given(state, "turnsNextCursor").is_some(),
             chats: uris.map(str::to_owned).collect(),
+            queue: list(state, "queuedMessages").iter().map(|one| hash_of(&asked(one))).collect(),
+            entries: list(state, "entries")
+                .iter()
+                .chain(list(state, "annotations"))
+                .map(entry)
+                .collect(),
         }
     }
 
     fn items(&self) -> usize {
-        self.turns.len() + self.calls.len() + self.chats.len()
+        self.turns.len()
+            + self.calls.len()
+            + self.chats.len()
+            + self.queue.len()
+            + self.entries.len()
+    }
+
+    /// Returns a sentence for each message that is shown more often than before, in turns and in the queue.
+    fn repeated_by(&self, after: &KeptContent) -> Vec<String> {
+        let shown = |content: &KeptContent, active: Option<u64>| {
+            let mut counts: foldhash::HashMap<u64, usize> = Default::default();
+            let turns = content.turns.iter().map(|turn| turn.asked);
+            for message in turns.chain(active).chain(content.queue.iter().copied()) {
+                *counts.entry(message).or_default() += 1;
+            }
+            counts
+        };
+        if self.is_window {
+            return Vec::new();
+        }
+        // A host may begin the interrupted turn again.
+        let before = shown(self, None);
+        let nothing = hash_of(&Value::Null);
+        let more = |(message, count): (u64, usize)| {
+            let was = before.get(&message).copied().unwrap_or_default();
+            let is_repeated = was > 0 && count > was && message != nothing;
+            let interrupted = self.asked_now == Some(message);
+            (is_repeated && !interrupted).then_some((was, count))
+        };
+        let repeated = shown(after, after.asked_now).into_iter().filter_map(more);
+        repeated
+            .map(|(was, now)| format!("found a message {now} times that was shown {was} times"))
+            .collect()
     }
 
     /// Returns the number of ended turns and calls that a later content still shows.
@@ -433,8 +561,43 @@ impl KeptContent {
         for chat in self.chats.iter().filter(|chat| !shown.contains(chat)) {
             differences.push(format!("found no chat `{chat}`: lost"));
         }
+        // A restarted host may go on with the queue.
+        let asked = after.turns.iter().map(|turn| turn.asked).chain(after.asked_now);
+        let shown: foldhash::HashSet<u64> = asked.chain(after.queue.iter().copied()).collect();
+        let lost = self.queue.iter().filter(|message| !shown.contains(message)).count();
+        if lost > 0 {
+            let all = self.queue.len();
+            differences.push(format!("found no {lost} of {all} messages of the queue: lost"));
+        }
+        let entries: foldhash::HashMap<&String, u64> =
+            after.entries.iter().map(|(id, hash)| (id, *hash)).collect();
+        for (id, was) in &self.entries {
+            match entries.get(id) {
+                None => differences.push(format!("found no entry `{id}`: lost")),
+                Some(now) if now != was => {
+                    differences.push(format!("found another entry `{id}`: changed"));
+                }
+                Some(_) => {}
+            }
+        }
         differences
     }
+}
+
+/// Returns the id of an automation or an annotation, and the hash of what a person has written.
+fn entry(entry: &Value) -> (String, u64) {
+    let id = text(entry, "id").or_else(|| text(entry, "resource")).unwrap_or_default();
+    let mut hasher = FixedState::default().build_hasher();
+    match given(entry, "definition") {
+        Some(definition) => hash_of(definition).hash(&mut hasher),
+        None => {
+            given(entry, "resolved").map(hash_of).hash(&mut hasher);
+            list(entry, "entries").iter().filter_map(|one| given(one, "text")).for_each(|text| {
+                hash_of(text).hash(&mut hasher);
+            });
+        }
+    }
+    (id.to_owned(), hasher.finish())
 }
 
 /// Returns the text of a turn's message.

@@ -24,6 +24,8 @@ mod reply;
 mod routes;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_history;
 mod tool_class;
 mod tools;
 mod voice;

@@ -157,6 +157,34 @@ fault_table![
         "After a restart each call that was denied is shown as completed.",
         Host(&ActsAfterRestart(|host| host.change_states(complete_denied_calls))),
     ),
+    RestartQueuesAgain(
+        "restart-queues-again",
+        "After a restart the message of the last complete turn of each chat is in the queue again.",
+        Host(&ActsAfterRestart(|host| host.change_states(queue_last_message))),
+    ),
+    RestartLosesQueues(
+        "restart-loses-queues",
+        "After a restart the queues of all chats are empty.",
+        Host(&ActsAfterRestart(|host| {
+            host.change_states(|state| {
+                if let Some(chat) = state.as_object_mut() {
+                    chat.remove("queuedMessages");
+                }
+            });
+        })),
+    ),
+    RestartLosesChats(
+        "restart-loses-chats",
+        "After a restart each session lists only its default chat.",
+        Host(&ActsAfterRestart(|host| {
+            host.change_states(|state| {
+                let default = state["defaultChat"].clone();
+                if let Some(chats) = state.get_mut("chats").and_then(Value::as_array_mut) {
+                    chats.retain(|chat| chat["resource"] == default);
+                }
+            });
+        })),
+    ),
     RestartListsGhosts(
         "restart-lists-ghosts",
         "After a restart the sessions are listed, but a subscription to one of them fails.",
@@ -224,6 +252,19 @@ fn resume_last_turn(state: &mut Value) {
     state["activeTurn"] = turn;
     if state["status"].is_u64() {
         state["status"] = json!(ACTIVE);
+    }
+}
+
+fn queue_last_message(state: &mut Value) {
+    let turns = state["turns"].as_array().into_iter().flatten();
+    let last = turns.rev().find(|turn| turn["state"] == "complete").cloned();
+    let Some(turn) = last else { return };
+    // Older versions name the member differently.
+    let name = if turn["message"].is_null() { "userMessage" } else { "message" };
+    let message = json!({"id": "again", name: turn[name]});
+    match state.get_mut("queuedMessages").and_then(Value::as_array_mut) {
+        Some(queue) => queue.push(message),
+        None => state["queuedMessages"] = json!([message]),
     }
 }
 

@@ -218,9 +218,19 @@ pub(super) const ROWS: &[MutantRow] = &[
     ),
     row(
         HostFault::RestartResumesTurns,
-        &["restart.undoes-nothing", "reconnect/a-restart-undoes-nothing"],
+        &[
+            "restart.undoes-nothing",
+            "reconnect/a-restart-undoes-nothing",
+            "reconnect/a-restart-runs-no-message-again",
+        ],
     ),
     row(HostFault::RestartRunsDeniedCalls, &["restart.undoes-nothing"]),
+    row(HostFault::RestartQueuesAgain, &["restart.repeats-nothing"]),
+    row(
+        HostFault::RestartLosesChats,
+        &["restart.keeps", "reconnect/a-restart-keeps-chats-and-drafts"],
+    ),
+    row(HostFault::RestartLosesQueues, &["restart.keeps"]),
     row(HostFault::RestartListsGhosts, &["restart.opens"]),
     row(HostFault::RestartForgetsSequence, &["reconnect/numbers-go-on-after-a-restart"]),
     row(
