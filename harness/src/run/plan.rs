@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::agent::mode::AgentMode;
 use crate::agent::script::{self, AgentScript, HEADER};
 use crate::ledger::RequirementLedger;
-use crate::scenario::bind::ValueTemplate;
 use crate::scenario::capability::{self, CapabilitySource, HostCapability};
 use crate::scenario::parse::{ParsedScenario, ScenarioStep};
 use crate::scenario::source::closest;
@@ -428,9 +427,11 @@ fn scripts(scenario: &ParsedScenario) -> impl Iterator<Item = AgentScript> {
     let own = scenario.steps.iter().filter_map(|step| step.text("script"));
     let headed =
         std::iter::once(scenario.agent.as_str()).chain(own).map(|text| format!("{HEADER}\n{text}"));
-    // A prompt that refers to bound names contains the script in its text.
+    // A prompt that refers to bound names contains the script in its text, and so does a message in the queue.
     let texts = scenario.steps.iter().filter_map(|step| step.template("text"));
-    let written = texts.filter_map(ValueTemplate::plain_text);
+    let actions = scenario.steps.iter().filter_map(|step| step.template("action"));
+    let queued = actions.filter_map(|action| action.member("message")?.member("text"));
+    let written = texts.cloned().chain(queued).filter_map(|text| text.plain_text());
     headed.chain(written).filter_map(|text| script::find(&text)?.ok())
 }
 

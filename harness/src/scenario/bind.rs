@@ -227,6 +227,14 @@ impl ValueTemplate {
         ValueTemplate::new(span, TemplateShape::Text(vec![TextPiece::Now]))
     }
 
+    /// Returns the member `name` of a map, as a template.
+    pub fn member(&self, name: &str) -> Option<ValueTemplate> {
+        match self.without_holes() {
+            Some(fixed) => Some(ValueTemplate::fixed(self.span, fixed.get(name)?.clone())),
+            None => self.members().iter().find(|(key, _)| key == name).map(|(_, it)| it.clone()),
+        }
+    }
+
     /// Returns the members of a map template, with their holes; empty if the template is not a map.
     pub fn members(&self) -> &[(String, ValueTemplate)] {
         match &*self.shape {

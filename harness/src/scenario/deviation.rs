@@ -275,7 +275,15 @@ fn kind_of(channel: &ValueTemplate) -> Option<ChannelKind> {
 fn known(protocol: &Protocol, message: Message, unknown: &[String]) -> Vec<ShapeError> {
     let edge = VersionEdge::new(protocol.version(), "");
     let renames = !edge.is_plain();
-    let errors = protocol.check_message(&edge.lower_message(message), MessageOrigin::Client, None);
+    let message = edge.lower_message(message);
+    let mut errors = protocol.check_message(&message, MessageOrigin::Client, None);
+    let strange = protocol.strange_members(&message, MessageOrigin::Client, None);
+    errors.extend(strange.into_iter().map(|path| ShapeError {
+        path,
+        expected: "a member of the protocol".to_owned(),
+        found: "a member that the tables do not define".to_owned(),
+        soft: false,
+    }));
     let about_a_hole = |error: &ShapeError| {
         let within = |path: &String| {
             error.path.strip_prefix(path.as_str()).is_some_and(|rest| {
@@ -390,6 +398,14 @@ mod tests {
             "request: { by: A, method: subscribe, params: { channel: 5 } }",
             &["`params.channel`"],
         );
+        check(
+            "request: { by: A, method: disposeChat, params: { channel: 'ahp-chat:/x', chat: z } }",
+            &["a member that the tables do not define"],
+        );
+        let more = "action: { type: session/titleChanged, title: T, x-more: 1 }";
+        check(&format!("dispatch: {{ by: A, channel: 'ahp-session:/x', {more} }}"), &["x-more"]);
+        let decision = "action: { type: chat/toolCallConfirmed, turnId: t, toolCallId: c, approved: false, reason: denied }";
+        check(&dispatch(decision), &[]);
         check("notify: { by: A, method: root/sessionAdded }", &["only hosts send"]);
         check("expect: { at: A, type: chat/detla }", &["did you mean `chat/delta`?"]);
         check("expect: { at: A, method: subscribe }", &["a `method` that hosts send"]);

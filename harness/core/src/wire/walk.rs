@@ -66,11 +66,13 @@ pub(super) struct ValueWalk<'p> {
     lenient: bool,
     /// The paths of unknown members; `None` if the caller does not need them.
     pub(super) strange: Option<Vec<String>>,
+    /// The members that have chosen the type of the next record, which the record itself does not define.
+    tags: Vec<String>,
 }
 
 impl<'p> ValueWalk<'p> {
     pub(super) fn new(protocol: &'p Protocol) -> ValueWalk<'p> {
-        ValueWalk { protocol, errors: Vec::new(), lenient: false, strange: None }
+        ValueWalk { protocol, errors: Vec::new(), lenient: false, strange: None, tags: Vec::new() }
     }
 
     pub(super) fn report(
@@ -176,7 +178,11 @@ impl<'p> ValueWalk<'p> {
 
     fn record(&mut self, members: &[ObjectMember], object: &Map, path: &ValuePath<'_>) {
         if let Some(strange) = &mut self.strange {
-            let known = |name: &str| members.iter().any(|member| member.name == name);
+            let tags = std::mem::take(&mut self.tags);
+            let known = |name: &str| {
+                tags.iter().any(|tag| tag == name)
+                    || members.iter().any(|member| member.name == name)
+            };
             for (name, _) in object.iter().filter(|(name, _)| !known(name)) {
                 if strange.len() < MAX_ERRORS {
                     let mut text = String::new();
@@ -234,9 +240,20 @@ impl<'p> ValueWalk<'p> {
             None => return self.absent(&at, tags(union), false),
         };
         match union.variants.iter().find(|(name, _)| name == tag) {
-            Some((_, variant)) => self.value(*variant, value, path),
+            Some((_, variant)) => {
+                self.chosen_by(&union.tag);
+                self.value(*variant, value, path);
+            }
             None if union.open => {}
             None => self.report(&at, tags(union), format!("`{}`", cut(tag)), false),
+        }
+    }
+
+    /// Records the member that has chosen the type of the next record.
+    #[inline]
+    fn chosen_by(&mut self, tag: &str) {
+        if self.strange.is_some() {
+            self.tags.push(tag.to_owned());
         }
     }
 
@@ -260,6 +277,7 @@ impl<'p> ValueWalk<'p> {
             None => return self.absent(&path.member("type"), "a string", false),
         };
         if let Some(row) = self.protocol.action(action_type) {
+            self.chosen_by("type");
             self.value(row.shape, action, path);
         }
     }
