@@ -55,6 +55,10 @@ pub const EXEMPT: ExemptIds = &[
         "below.model-chosen",
         "only a request to the model stand-in names a model, and no agent uses it in the simulation",
     ),
+    (
+        "below.output-shown",
+        "the commands of agents do not run in the simulation, so their outputs have no number",
+    ),
     // No fault breaks the claims of these scenarios. The matrix does not count faults that break only premises
     // of the scenarios.
     (

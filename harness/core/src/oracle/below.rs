@@ -16,7 +16,7 @@ use crate::transcript::{BelowEvent, ConnId};
 use crate::wire::json::{Map, Value};
 use crate::wire::message::{Message, MessageKind};
 
-use super::members::{list, text};
+use super::members::{given, list, text};
 
 /// Upper bound for the open requests and exchanges that are remembered.
 const MAX_OPEN: usize = 4_096;
@@ -40,8 +40,8 @@ pub(super) enum ConversationFact {
     Called { id: String, leaf: String },
     /// The agent received the decision whether a call may run.
     Answered { id: String, allowed: bool },
-    /// A call has run.
-    Ran { id: String },
+    /// A call has run. `mark` is the mark in its output, such as `ahp-ran-42`; `None` if the output is not known.
+    Ran { id: String, mark: Option<String> },
     /// The agent received a request to stop, or the reader of its answer disconnected.
     Cancelled,
     /// The agent finished the prompt, or failed to finish it.
@@ -183,11 +183,10 @@ impl BelowReading {
             facts.push(ConversationFact::Prompted(prompt.to_owned()));
         }
         facts.push(ConversationFact::Round(round));
-        let marked = |result: &&Value| text(result, "text").is_some_and(has_run);
-        let results = list(record, "results").iter().filter(marked);
-        let ran = results
-            .filter_map(|it| text(it, "id"))
-            .map(|id| ConversationFact::Ran { id: id.to_owned() });
+        let ran = list(record, "results").iter().filter_map(|result| {
+            let mark = mark_in(text(result, "text")?)?;
+            Some(ConversationFact::Ran { id: text(result, "id")?.to_owned(), mark: Some(mark) })
+        });
         facts.extend(ran);
         for said in list(record, "says") {
             let chunk = text(said, "text").map(|it| ConversationFact::Text(it.to_owned()));
@@ -214,7 +213,10 @@ fn updated(update: &Value) -> Vec<ConversationFact> {
         Some("tool_call" | "tool_call_update") => {
             let ran = text(update, "status") == Some("completed");
             let id = text(update, "toolCallId").filter(|_| ran);
-            let ran = id.map(|id| ConversationFact::Ran { id: id.to_owned() });
+            let output = list(update, "content")
+                .iter()
+                .find_map(|block| mark_in(text(given(block, "content")?, "text")?));
+            let ran = id.map(|id| ConversationFact::Ran { id: id.to_owned(), mark: output });
             called(update).into_iter().chain(ran).collect()
         }
         _ => Vec::new(),
@@ -227,9 +229,13 @@ fn called(call: &Value) -> Option<ConversationFact> {
     Some(ConversationFact::Called { id, leaf })
 }
 
-fn has_run(result: &str) -> bool {
-    let mut places = result.match_indices(MARK);
-    places.any(|(at, _)| result[at + MARK.len()..].starts_with(|c: char| c.is_ascii_digit()))
+/// Returns the mark in the output of a command, with its number.
+fn mark_in(output: &str) -> Option<String> {
+    output.match_indices(MARK).find_map(|(at, _)| {
+        let number: String =
+            output[at + MARK.len()..].chars().take_while(char::is_ascii_digit).collect();
+        (!number.is_empty()).then(|| format!("{MARK}{number}"))
+    })
 }
 
 /// Returns the longest text in an input.

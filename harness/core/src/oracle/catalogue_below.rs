@@ -59,6 +59,10 @@ macro_rules! with_rows_below_hosts {
         "The agent asks the model that the message of the turn selects. Source: Message.model."
         open "Judged only if the agent uses the model stand-in. A part of the name is enough, because hosts add the \
               names of providers. The names `auto` and `default` leave the choice to the host.";
+    OutputShown "below.output-shown" Note "N12" []
+        "The result of a tool call that succeeded contains the output of its command, which the agent received; \
+         otherwise the user does not see what the agent works with. Source: ToolCallResult.content."
+        open "Judged only for commands that print `ahp-ran-` and a number, and for results that consist of texts.";
     } };
 }
 

@@ -329,9 +329,11 @@ impl RestartChecks {
         let Some(uri) = text(params, "channel").or_else(|| text(params, "resource")) else {
             return;
         };
-        let listed = self.listed.get(uri).filter(|line| request.line > **line);
-        let Some(listed) = listed.filter(|_| request.sound && request.given_up.is_none()) else {
+        if !request.sound || request.given_up.is_some() {
             return;
+        }
+        let Some(listed) = self.listed.get(uri).filter(|line| request.line > **line) else {
+            return self.unlisted(cx, uri, request, message, out);
         };
         if let Some(result) = message.result() {
             let state = given(result, "snapshot").and_then(|snapshot| given(snapshot, "state"));
@@ -350,6 +352,34 @@ impl RestartChecks {
             code.map_or_else(|| "without a code".to_owned(), |code| code.to_string())
         );
         out.broken(Rule::RestartOpens, message, &[*listed, request.line, cx.now.line]);
+    }
+}
+
+impl RestartChecks {
+    /// Reports a channel that clients have used before the restart and that cannot be opened after it. The host does
+    /// not list it, so it need not keep it. Invariant M9.
+    fn unlisted(
+        &self,
+        cx: &OracleContext,
+        uri: &str,
+        request: &OpenRequest,
+        message: &Message,
+        out: &mut FindingSink,
+    ) {
+        let before = cx.channels.find(uri).and_then(|channel| self.before.get(&channel));
+        let code = message.error_code();
+        let is_refused = code.is_some_and(|code| NOT_FOR_YOU.contains(&code));
+        let Some(before) = before.filter(|before| {
+            before.items() > 0 && code.is_some() && !is_refused && !is_being_disposed(cx, uri)
+        }) else {
+            return;
+        };
+        out.seen(Rule::RestartKeeps);
+        let message = format!(
+            "expected `{uri}` after the restart as before it, found that it cannot be opened (error {}): lost",
+            code.unwrap_or_default()
+        );
+        out.broken(Rule::RestartKeeps, message, &[before.line, request.line, cx.now.line]);
     }
 }
 

@@ -25,7 +25,7 @@ use super::catalogue::{CheckRule as _, Rule};
 use super::channel::ChannelId;
 use super::check::{CheckFamily, FindingSink};
 use super::context::OracleContext;
-use super::members::{list, text};
+use super::members::{given, list, text};
 use super::step::{ActionFolding, OracleStep};
 
 /// Upper bound for the turns and conversations that are remembered. Further ones are not judged.
@@ -76,9 +76,16 @@ struct ClientTurn {
 /// The end of a turn.
 enum TurnEnd {
     /// The turn completed. `said` is its text; `None` if the state does not contain the whole text.
-    Complete { said: Option<String>, line: u64 },
+    Complete { said: Option<String>, outputs: Vec<CallOutput>, line: u64 },
     /// The turn ended early, so missing parts prove nothing.
     Short,
+}
+
+/// The output of a call that succeeded, as the clients see it.
+struct CallOutput {
+    id: String,
+    /// The texts of the result; `None` if the result has content of another kind.
+    text: Option<String>,
 }
 
 /// A tool call as the clients see it.
@@ -121,6 +128,8 @@ struct CallBelow {
     line: u64,
     /// The line that shows that the call may run, or has run.
     ran: Option<u64>,
+    /// The mark in the output, and the line that shows it.
+    mark: Option<(String, u64)>,
 }
 
 impl CheckFamily for TranslationChecks {
@@ -301,8 +310,13 @@ impl TranslationChecks {
                 self.bytes += talk.said(&said, room);
             }
             ConversationFact::Called { id, leaf } => talk.called(id, leaf, line),
-            ConversationFact::Answered { id, allowed: true } | ConversationFact::Ran { id } => {
-                talk.shows(&id, line)
+            ConversationFact::Answered { id, allowed: true } => talk.shows(&id, line),
+            ConversationFact::Ran { id, mark } => {
+                talk.shows(&id, line);
+                let call = talk.calls.iter_mut().find(|call| call.id == id);
+                if let (Some(call), Some(mark)) = (call, mark) {
+                    call.mark = Some((mark, line));
+                }
             }
             ConversationFact::Answered { .. } => {}
             ConversationFact::Cancelled => talk.stopped = Some(line),
@@ -385,8 +399,15 @@ impl TranslationChecks {
                 decided(uri, above, call, out);
             }
         }
-        if let (Some(TurnEnd::Complete { said, line }), true) = (&turn.over, talk.ended) {
+        if let (Some(TurnEnd::Complete { said, outputs, line }), true) = (&turn.over, talk.ended) {
             told_once(uri, *line, turn, talk, &pairs, out);
+            for (call, pair) in talk.calls.iter().zip(&pairs) {
+                let above = pair.and_then(|at| turn.calls.get(at));
+                let output = above.and_then(|it| outputs.iter().find(|output| output.id == it.id));
+                if let Some(output) = output {
+                    output_shown(uri, *line, call, output, out);
+                }
+            }
             if let Some(said) = said.as_ref().filter(|_| talk.whole) {
                 text_arrived(uri, [turn.line, *line], said, talk, out);
             }
@@ -472,7 +493,7 @@ impl AgentTalk {
                 call.leaf = leaf;
             }
         } else if self.calls.len() < MAX_CALLS {
-            self.calls.push(CallBelow { id, leaf, line, ran: None });
+            self.calls.push(CallBelow { id, leaf, line, ran: None, mark: None });
             self.texts.push(String::new());
         }
     }
@@ -493,7 +514,19 @@ fn complete(cx: &OracleContext, folding: &ActionFolding<'_>) -> TurnEnd {
     let parts = turn.map(|turn| list(turn, "responseParts")).unwrap_or_default();
     let texts = parts.iter().filter(|part| text(part, "kind") == Some("markdown"));
     let said = turn.and_then(|_| texts.map(|part| text(part, "content")).collect());
-    TurnEnd::Complete { said, line: folding.line }
+    let calls = parts.iter().filter_map(|part| given(part, "toolCall"));
+    let succeeded = |call: &&Value| {
+        text(call, "status") == Some("completed") && call.get("success") == Some(&Value::Bool(true))
+    };
+    let output = |call: &Value| {
+        let texts = list(call, "content")
+            .iter()
+            .map(|item| text(item, "text").filter(|_| text(item, "type") == Some("text")));
+        let text = texts.collect::<Option<String>>();
+        Some(CallOutput { id: self::text(call, "toolCallId")?.to_owned(), text })
+    };
+    let outputs = calls.filter(succeeded).take(MAX_CALLS).filter_map(output).collect();
+    TurnEnd::Complete { said, outputs, line: folding.line }
 }
 
 /// Matches each call below to a call above, beginning with the longest inputs.
@@ -586,6 +619,21 @@ fn told_once(
             );
             out.weaker(rule, weight, message, &[call.line, above.line]);
         }
+    }
+}
+
+/// Judges whether the result of a call that succeeded contains the output of its command. Invariant N12.
+fn output_shown(uri: &str, end: u64, call: &CallBelow, output: &CallOutput, out: &mut FindingSink) {
+    let (Some((mark, line)), Some(shown)) = (&call.mark, &output.text) else { return };
+    out.seen(Rule::OutputShown);
+    if !shown.contains(mark.as_str()) {
+        let message = format!(
+            "expected the result of the tool call `{}` of `{uri}` to contain the output `{mark}`, which \
+             the agent received, found `{}`",
+            output.id,
+            self::shown(shown)
+        );
+        out.broken(Rule::OutputShown, message, &[*line, end]);
     }
 }
 
