@@ -435,6 +435,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "reconnect.no-notification-replay",
             "reconnect/incomplete-reconnects-are-refused",
             "reconnect/a-crash-answers-no-question",
+            "reconnect/a-crash-undoes-*",
             "reconnect/a-restart-*",
             "reconnect/numbers-go-on-after-a-restart",
             "reconnect/turn-fails-when-the-host-crashes",

@@ -1,4 +1,4 @@
-//! The context that an agent receives in addition to the message of a turn: attached chats, files and texts,
+//! The context that an agent receives in addition to the message of a turn: attached chats, files, annotations and texts,
 //! and the history that a chat inherits from its origin.
 //!
 //! The host collects the context when the turn starts; later changes do not affect the context.
@@ -45,8 +45,18 @@ impl RefHost {
                 Some(String::from_utf8_lossy(&bytes).into_owned())
             }
             "simple" => text("modelRepresentation").map(str::to_owned),
+            "annotations" => Some(self.annotations_of(text("resource")?, attachment)),
             _ => None,
         }
+    }
+
+    /// Returns the entries of the annotations that an attachment names; without ids it names all of the channel.
+    fn annotations_of(&self, uri: &str, attachment: &Value) -> String {
+        let ids = attachment["annotationIds"].as_array();
+        let annotations = self.state(uri)["annotations"].as_array().into_iter().flatten();
+        let named = annotations.filter(|it| ids.is_none_or(|ids| ids.contains(&it["id"])));
+        let entries = named.filter_map(|it| it["entries"].as_array()).flatten();
+        texts_of(&entries.map(|entry| entry["text"].clone()).collect()).join("\n")
     }
 
     fn file_of(&self, uri: &str) -> Option<String> {

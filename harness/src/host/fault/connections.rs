@@ -157,6 +157,11 @@ fault_table![
         "After a restart each call that was denied is shown as completed.",
         Host(&ActsAfterRestart(|host| host.change_states(complete_denied_calls))),
     ),
+    RestartAsksAgain(
+        "restart-asks-again",
+        "After a restart each call that was denied waits for a decision again.",
+        Host(&ActsAfterRestart(|host| host.change_states(ask_again))),
+    ),
     RestartQueuesAgain(
         "restart-queues-again",
         "After a restart the message of the last complete turn of each chat is in the queue again.",
@@ -252,6 +257,19 @@ fn resume_last_turn(state: &mut Value) {
     state["activeTurn"] = turn;
     if state["status"].is_u64() {
         state["status"] = json!(ACTIVE);
+    }
+}
+
+fn ask_again(state: &mut Value) {
+    let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
+    let parts = turns.filter_map(|turn| turn.get_mut("responseParts")?.as_array_mut()).flatten();
+    for call in parts.filter_map(|part| part.get_mut("toolCall")) {
+        if call["status"] == "cancelled" && call["reason"] == "denied" {
+            call["status"] = json!("pending-confirmation");
+            if let Some(call) = call.as_object_mut() {
+                ["reason", "reasonMessage"].iter().for_each(|name| drop(call.remove(name)));
+            }
+        }
     }
 }
 

@@ -13,6 +13,7 @@ pub(super) const ROWS: &[MutantRow] = &[
             "chats/an-attached-chat-is-given-through-its-end",
             "chats/an-attached-chat-is-as-it-was-when-it-was-sent",
             "chats/attachments-of-attached-chats-stay-out",
+            "context/attached-annotations-are-given",
             "context/attached-texts-are-given",
             "context/queued-messages-are-given",
             "turns/what-is-attached-is-given",

@@ -222,9 +222,14 @@ pub(super) const ROWS: &[MutantRow] = &[
             "restart.undoes-nothing",
             "reconnect/a-restart-undoes-nothing",
             "reconnect/a-restart-runs-no-message-again",
+            "reconnect/a-crash-undoes-no-cancel",
         ],
     ),
     row(HostFault::RestartRunsDeniedCalls, &["restart.undoes-nothing"]),
+    row(
+        HostFault::RestartAsksAgain,
+        &["restart.undoes-nothing", "reconnect/a-crash-undoes-no-denial"],
+    ),
     row(HostFault::RestartQueuesAgain, &["restart.repeats-nothing"]),
     row(
         HostFault::RestartLosesChats,
