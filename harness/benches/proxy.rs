@@ -40,22 +40,27 @@ fn main() {
     if !measure::wanted() {
         return;
     }
-    let (mut trips, mut floods) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    let mut trips = [Vec::new(), Vec::new(), Vec::new()];
+    let mut floods = trips.clone();
     for _ in 0..ROUNDS {
-        for (index, through) in [false, true].into_iter().enumerate() {
-            trips[index].push(trip(through));
-            floods[index].push(flood(through));
+        for (index, route) in BenchRoute::ALL.into_iter().enumerate() {
+            trips[index].push(trip(route));
+            floods[index].push(flood(route));
         }
     }
-    let [bare, ours] = trips.map(median);
+    let [bare, judged, captured] = trips.map(median);
     println!(
-        "round trip: {bare:.1} µs direct, {ours:.1} through the proxy: {:.1} more a frame",
-        (ours - bare) / 2.0
+        "round trip: {bare:.1} µs direct, {judged:.1} through the proxy, {captured:.1} with a capture: {:.1} and {:.1} \
+         more a frame",
+        (judged - bare) / 2.0,
+        (captured - bare) / 2.0
     );
-    let [bare, ours] = floods.map(median);
+    let [bare, judged, captured] = floods.map(median);
     println!(
-        "flood:      {bare:.0} frames a second direct, {ours:.0} through the proxy: {:.0} %",
-        100.0 * ours / bare
+        "flood:      {bare:.0} frames a second direct, {judged:.0} through the proxy, {captured:.0} with a capture: \
+         {:.0} % and {:.0} %",
+        100.0 * judged / bare,
+        100.0 * captured / bare
     );
     let began = Instant::now();
     let bytes = compared();
@@ -65,21 +70,46 @@ fn main() {
     );
 }
 
+/// The way of the frames.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum BenchRoute {
+    Direct,
+    /// Through a proxy that records and judges, and forwards without waiting for the capture.
+    Judged,
+    /// Through a proxy that forwards what is in the capture.
+    Captured,
+}
+
+impl BenchRoute {
+    const ALL: [BenchRoute; 3] = [BenchRoute::Direct, BenchRoute::Judged, BenchRoute::Captured];
+}
+
 /// Starts a proxy in front of this URL and returns the proxy's URL. The proxy ends with the process.
-fn proxied(url: &str) -> String {
+fn proxied(url: &str, route: BenchRoute) -> String {
     let (listener, own) = host::listener();
     let upstream = UpstreamHost::new(url, Vec::new()).expect("a URL");
     let (proxy, mut noted) =
         RecordProxy::new(upstream, ConnectionRelay::default(), SecretRedactor::default())
             .expect("a proxy");
     let keeper = std::sync::Arc::clone(&proxy);
+    if route == BenchRoute::Captured {
+        keeper.recorded(0);
+    }
     std::thread::spawn(move || {
         let writer = RunWriter::new(Box::new(measure::tempfile()), SecretRedactor::default());
         let mut journal = RecordJournal::new(writer.recorder(None), SecretRedactor::default());
+        let mut taken = 0;
         while let Some(next) = noted.blocking_recv() {
+            taken += 1;
             let weight = next.weight();
             journal.take(next.at, next.note);
             keeper.done(weight);
+            if noted.is_empty() {
+                writer.flush();
+                if route == BenchRoute::Captured {
+                    keeper.recorded(taken);
+                }
+            }
         }
     });
     drop(beside(move || async move {
@@ -89,15 +119,18 @@ fn proxied(url: &str) -> String {
     own
 }
 
-fn url(url: String, through: bool) -> String {
-    if through { proxied(&url) } else { url }
+fn url(url: String, route: BenchRoute) -> String {
+    match route {
+        BenchRoute::Direct => url,
+        BenchRoute::Judged | BenchRoute::Captured => proxied(&url, route),
+    }
 }
 
 /// Returns the time for one round trip of an envelope, in microseconds.
-fn trip(through: bool) -> f64 {
+fn trip(route: BenchRoute) -> f64 {
     let (listener, at) = host::listener();
     let server = beside(move || async move { host::echo(host::accepted(&listener).await).await });
-    let at = url(at, through);
+    let at = url(at, route);
     let took = runtime().block_on(async {
         let (mut socket, _) =
             connect_async_with_config(at, Some(config()), true).await.expect("a connection");
@@ -114,11 +147,11 @@ fn trip(through: bool) -> f64 {
 }
 
 /// Returns the number of envelopes per second.
-fn flood(through: bool) -> f64 {
+fn flood(route: BenchRoute) -> f64 {
     let (listener, at) = host::listener();
     let server =
         beside(move || async move { host::pour(host::accepted(&listener).await, FRAMES).await });
-    let at = url(at, through);
+    let at = url(at, route);
     let took = runtime().block_on(async {
         let (mut socket, _) =
             connect_async_with_config(at, Some(config()), true).await.expect("a connection");
@@ -139,7 +172,7 @@ fn flood(through: bool) -> f64 {
 fn compared() -> u64 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let host: SocketAddr = listener.local_addr().expect("an address");
-    let at = proxied(&format!("ws://{host}"));
+    let at = proxied(&format!("ws://{host}"), BenchRoute::Captured);
     let at = at.trim_start_matches("ws://").to_owned();
     let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");

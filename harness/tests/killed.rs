@@ -291,10 +291,25 @@ fn record_loses_no_message() {
 }
 
 #[test]
-#[ignore = "takes minutes; `cargo test --test killed -- --ignored` tries 50 moments of each command"]
-fn no_command_loses_anything_at_two_hundred_moments() {
+#[ignore = "takes minutes; `cargo test --release --test killed -- --ignored` tries 50 moments of each command"]
+fn run_loses_no_result_at_fifty_moments() {
     run_keeps_its_results("run-long", MANY);
+}
+
+#[test]
+#[ignore = "takes minutes, see above"]
+fn certify_loses_no_result_at_fifty_moments() {
     certify_keeps_its_results("certify-long", MANY);
+}
+
+#[test]
+#[ignore = "takes minutes, see above"]
+fn record_loses_no_message_at_fifty_moments() {
     record_keeps_its_messages("record-long", MANY);
+}
+
+#[test]
+#[ignore = "takes minutes, see above"]
+fn fuzz_loses_no_finding_at_fifty_moments() {
     fuzz_keeps_its_campaign("fuzz-long", MANY);
 }

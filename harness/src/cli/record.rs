@@ -215,6 +215,9 @@ impl RecordArguments {
             quiet: self.quiet,
         };
         let keeper = Arc::clone(proxy);
+        if writer.is_some() {
+            proxy.recorded(0);
+        }
         let flushed = writer.clone();
         let judging = tokio::task::spawn_blocking(move || {
             judge(journal, noted, &keeper, flushed.as_ref(), &said)
@@ -261,6 +264,15 @@ struct RecordMessage {
     quiet: bool,
 }
 
+/// Lets the proxy forward messages without the journal, once the journal has ended or failed.
+struct JournalEnd<'a>(&'a RecordProxy);
+
+impl Drop for JournalEnd<'_> {
+    fn drop(&mut self) {
+        self.0.recorded(u64::MAX);
+    }
+}
+
 /// Writes and judges the messages on a separate thread, until the proxy ends.
 fn judge(
     mut journal: RecordJournal,
@@ -269,7 +281,10 @@ fn judge(
     writer: Option<&CaptureSink>,
     said: &RecordMessage,
 ) -> RecordJournal {
+    let _unblocks = JournalEnd(proxy);
+    let mut taken = 0;
     while let Some(next) = noted.blocking_recv() {
+        taken += 1;
         let weight = next.weight();
         said.event(&next);
         for finding in journal.take(next.at, next.note) {
@@ -277,8 +292,10 @@ fn judge(
         }
         proxy.done(weight);
         if let (Some(writer), true) = (writer, noted.is_empty()) {
-            // The queue is empty, so a reader of the file sees all messages so far.
+            // The queue is empty, so a reader of the file sees all messages so far. The queue becomes empty soon,
+            // because the proxy forwards nothing until then.
             writer.flush();
+            proxy.recorded(taken);
         }
     }
     journal

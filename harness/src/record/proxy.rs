@@ -9,7 +9,7 @@
 //! Start at [`RecordProxy::serve`].
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -71,6 +71,10 @@ pub struct RecordProxy {
 #[derive(Debug, Default)]
 struct JournalBacklog {
     bytes: AtomicUsize,
+    /// The number of notes that the journal has received, and of those that it has recorded. Without a capture the
+    /// second number is the maximum, and nobody waits.
+    sent: AtomicU64,
+    recorded: AtomicU64,
     eased: Notify,
 }
 
@@ -95,7 +99,10 @@ impl RecordProxy {
             relay: Mutex::new(relay),
             wakes: Mutex::default(),
             notes: Mutex::new(Some(notes)),
-            backlog: JournalBacklog::default(),
+            backlog: JournalBacklog {
+                recorded: AtomicU64::new(u64::MAX),
+                ..JournalBacklog::default()
+            },
             began: Instant::now(),
         };
         Ok((Arc::new(proxy), noted))
@@ -137,6 +144,14 @@ impl RecordProxy {
         self.backlog.eased.notify_waiters();
     }
 
+    /// Sets how many notes are in the capture. From the first call on, the proxy forwards a message only when its
+    /// notes are in the capture, so that a sudden end loses no message that a client has received; after
+    /// `u64::MAX` it does not wait any more.
+    pub fn recorded(&self, notes: u64) {
+        self.backlog.recorded.store(notes, Ordering::Release);
+        self.backlog.eased.notify_waiters();
+    }
+
     /// Returns the rules that no message triggered.
     pub fn unused(&self) -> Vec<String> {
         self.act(|relay, _| relay.unused().map(|rule| rule.text.clone()).collect())
@@ -154,7 +169,9 @@ impl RecordProxy {
             for note in made {
                 let noted = TimedNote { at: now, note };
                 self.backlog.bytes.fetch_add(noted.weight(), Ordering::Relaxed);
-                let _ = notes.send(noted);
+                if notes.send(noted).is_ok() {
+                    self.backlog.sent.fetch_add(1, Ordering::Release);
+                }
             }
         }
         if relay.has_stirred() {
@@ -275,6 +292,7 @@ impl RecordProxy {
         loop {
             let taken = self.act(|relay, now| relay.take(now, conn, from));
             if !taken.bytes.is_empty() {
+                self.backlog.wait_for_record().await;
                 let written = async {
                     writer.write_all(&taken.bytes).await?;
                     writer.flush().await
@@ -346,6 +364,18 @@ impl TimedNote {
 }
 
 impl JournalBacklog {
+    /// Waits until the notes so far are in the capture.
+    async fn wait_for_record(&self) {
+        let notes = self.sent.load(Ordering::Acquire);
+        loop {
+            let eased = self.eased.notified();
+            if self.recorded.load(Ordering::Acquire) >= notes {
+                return;
+            }
+            eased.await;
+        }
+    }
+
     /// Waits until the journal has caught up.
     async fn wait(&self) {
         loop {
