@@ -261,14 +261,10 @@ fn resume_last_turn(state: &mut Value) {
 }
 
 fn ask_again(state: &mut Value) {
-    let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
-    let parts = turns.filter_map(|turn| turn.get_mut("responseParts")?.as_array_mut()).flatten();
-    for call in parts.filter_map(|part| part.get_mut("toolCall")) {
-        if call["status"] == "cancelled" && call["reason"] == "denied" {
-            call["status"] = json!("pending-confirmation");
-            if let Some(call) = call.as_object_mut() {
-                ["reason", "reasonMessage"].iter().for_each(|name| drop(call.remove(name)));
-            }
+    for call in denied_calls(state) {
+        call["status"] = json!("pending-confirmation");
+        if let Some(call) = call.as_object_mut() {
+            ["reason", "reasonMessage"].iter().for_each(|name| drop(call.remove(name)));
         }
     }
 }
@@ -290,19 +286,23 @@ fn queue_last_message(state: &mut Value) {
 const ACTIVE: u64 = 8;
 
 fn complete_denied_calls(state: &mut Value) {
-    let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
-    let parts = turns.filter_map(|turn| turn.get_mut("responseParts")?.as_array_mut()).flatten();
-    for call in parts.filter_map(|part| part.get_mut("toolCall")) {
-        if call["status"] == "cancelled" && call["reason"] == "denied" {
-            call["status"] = json!("completed");
-            call["confirmed"] = json!("user-action");
-            call["success"] = json!(true);
-            call["pastTenseMessage"] = json!("Ran");
-            if let Some(call) = call.as_object_mut() {
-                call.remove("reason");
-            }
+    for call in denied_calls(state) {
+        call["status"] = json!("completed");
+        call["confirmed"] = json!("user-action");
+        call["success"] = json!(true);
+        call["pastTenseMessage"] = json!("Ran");
+        if let Some(call) = call.as_object_mut() {
+            call.remove("reason");
         }
     }
+}
+
+/// Returns the calls in a chat's finished turns that a client has denied.
+fn denied_calls(state: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
+    let parts = turns.filter_map(|turn| turn.get_mut("responseParts")?.as_array_mut()).flatten();
+    let calls = parts.filter_map(|part| part.get_mut("toolCall"));
+    calls.filter(|call| call["status"] == "cancelled" && call["reason"] == "denied")
 }
 
 fn lose_title(state: &mut Value) {
