@@ -388,8 +388,8 @@ fn subscribe_params(
     merged(step.span, usual, more)
 }
 
-/// Returns the script of a step, or else the scenario's script, in the form for a prompt; without a script, only
-/// the name of the scenario, or nothing.
+/// Returns the text that makes an agent play the script of a step, or else the scenario's script. Without a script,
+/// the text contains only the name of the scenario, or is empty.
 pub(super) fn script(case: &ScenarioCase, step: &ScenarioStep) -> String {
     let script = match step.text("script") {
         Some(script) => script.to_owned(),

@@ -42,9 +42,9 @@ const MAX_REMOVED: usize = 256;
 const MAX_TURNS: usize = 256;
 /// Upper bound for the sessions of ACP, and for the texts of one session.
 const MAX_SESSIONS: usize = 1_024;
-/// The length in bytes from which a text is too long to be compared.
+/// Upper bound in bytes for a text that is compared.
 const MAX_TEXT: usize = 4 << 10;
-/// The length in bytes below which two messages may be equal by chance.
+/// Lower bound in bytes for a message that is compared. Shorter messages may be equal by chance.
 const MIN_TEXT: usize = 16;
 /// The names by which a client leaves the choice of the model to the host.
 const OPEN_CHOICES: &[&str] = &["auto", "default"];
@@ -57,7 +57,7 @@ type TextHash = u64;
 /// The requests that agents have received, and the messages of turns.
 #[derive(Default)]
 pub(super) struct PromptChecks {
-    /// The requests by their latest texts, until their turns end.
+    /// The requests whose turn has not ended yet, by each text of the user's latest message.
     pending: HashMap<TextHash, Vec<Arc<AgentRequest>>>,
     pending_requests: usize,
     /// The chats in which a text was the message of a turn.
@@ -70,9 +70,10 @@ pub(super) struct PromptChecks {
 /// A request to a model, or a prompt of ACP.
 struct AgentRequest {
     line: u64,
-    /// The texts of the user in the conversation so far, oldest first. The latest ones are the prompt.
+    /// The texts of the user in the conversation so far, oldest first. The last ones are the prompt.
     texts: Vec<TextHash>,
-    /// Whether `texts` is complete: an agent may have received further texts.
+    /// Whether `texts` contains every text of the user. The log leaves out long texts, and an ACP agent may have loaded
+    /// a session.
     is_complete: bool,
     /// The name of the model; `None` if the agent speaks ACP.
     model: Option<String>,

@@ -93,7 +93,7 @@ struct KeptContent {
     /// Whether the list of turns may lack the oldest ones.
     is_window: bool,
     chats: Vec<String>,
-    /// The hashes of the messages in the queue, in their order.
+    /// The hashes of the messages in the queue, in the order of the queue.
     queue: Vec<u64>,
     /// The automations or annotations: the id, and the hash of what a person sees.
     entries: Vec<(String, u64)>,
@@ -118,7 +118,7 @@ struct KeptCall {
 impl CheckFamily for RestartChecks {
     fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         if is_traffic(step) {
-            // The host still runs, so its state may change after the clients have left.
+            // The host is still running, so its state may change after the clients have left.
             self.left.clear();
             self.closing = None;
         }
@@ -353,9 +353,7 @@ impl RestartChecks {
         );
         out.broken(Rule::RestartOpens, message, &[*listed, request.line, cx.now.line]);
     }
-}
 
-impl RestartChecks {
     /// Reports a channel that clients have used before the restart and that cannot be opened after it. The host does
     /// not list it, so it need not keep it. Invariant M9.
     fn unlisted(
@@ -474,8 +472,12 @@ impl KeptContent {
             let interrupted = self.asked_now == Some(message);
             (is_repeated && !interrupted).then_some((was, count))
         };
-        let repeated = shown(after, after.asked_now).into_iter().filter_map(more);
+        let mut repeated: Vec<(usize, usize)> =
+            shown(after, after.asked_now).into_iter().filter_map(more).collect();
+        // The order of a map differs from run to run.
+        repeated.sort_unstable();
         repeated
+            .into_iter()
             .map(|(was, now)| format!("found a message {now} times that was shown {was} times"))
             .collect()
     }

@@ -172,7 +172,7 @@ impl HostHooks for DisposedTurnsKept {
     }
 }
 
-/// A fault that loses the answers of input requests that were completed without answers.
+/// A fault that drops synchronised answers if the completion of the input request contains no answers.
 struct SynchronisedAnswersLost;
 
 impl HostHooks for SynchronisedAnswersLost {

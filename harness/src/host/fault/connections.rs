@@ -273,7 +273,7 @@ fn queue_last_message(state: &mut Value) {
     let turns = state["turns"].as_array().into_iter().flatten();
     let last = turns.rev().find(|turn| turn["state"] == "complete").cloned();
     let Some(turn) = last else { return };
-    // Older versions name the member differently.
+    // Older versions have `userMessage` in place of `message`.
     let name = if turn["message"].is_null() { "userMessage" } else { "message" };
     let message = json!({"id": "again", name: turn[name]});
     match state.get_mut("queuedMessages").and_then(Value::as_array_mut) {
