@@ -132,6 +132,7 @@ impl OracleContext {
                 let chats = self.channel(channel).map(|known| known.chats.clone());
                 let going = std::iter::once(channel).chain(chats.into_iter().flatten());
                 going.for_each(|channel| self.ending(channel, emit));
+                self.doubt(channel, u64::MAX);
             }
             self.unsettle(channel);
             if !disposes && let Some(channel) = self.channels.get_mut(channel) {

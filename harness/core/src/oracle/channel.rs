@@ -57,6 +57,9 @@ pub(super) struct ChannelRecord {
     pub moving: bool,
     /// The line of the answer that confirmed the disposal of the channel.
     pub disposed: Option<u64>,
+    /// The host may have ended subscriptions that were requested before this entry, since a request to dispose
+    /// of the channel was open at the same time. `u64::MAX` while such a request is open, 0 without one.
+    pub doubtful_until: u64,
 }
 
 /// A folded state, with the numbers and lines that it is based on.
@@ -235,6 +238,7 @@ impl ChannelRecord {
             chats: Vec::new(),
             moving: false,
             disposed: None,
+            doubtful_until: 0,
         }
     }
 

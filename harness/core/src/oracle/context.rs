@@ -412,6 +412,11 @@ impl OracleContext {
         }
         let line = self.now.line;
         let request = self.here_mut().answer(message.id()?, line)?;
+        if let Some((uri, true)) = replaced(&request.method, request.params())
+            && let Some(channel) = self.channels.intern(uri)
+        {
+            self.doubt(channel, self.now.tick);
+        }
         if request.method == "initialize" && message.kind() == MessageKind::Success {
             let version = message.result().and_then(version_of);
             // An answer without a known version must not disable the checks, so the offered version applies if
@@ -558,6 +563,7 @@ impl OracleContext {
             && let Some(session) = session.and_then(|uri| self.channels.intern(uri))
         {
             self.unsettle(session);
+            self.doubt(session, self.now.tick);
         }
     }
 }

@@ -317,7 +317,9 @@ fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSi
     }
     for uri in answer.wanted.iter().filter(|uri| !answer.missing.contains(uri)) {
         let channel = cx.channels.find(uri).and_then(|id| cx.channel(id));
-        if let Some(line) = channel.and_then(|channel| channel.disposed) {
+        let disposed = channel.and_then(|channel| channel.disposed);
+        // The host may have handled this request before it disposed of the channel.
+        if let Some(line) = disposed.filter(|line| *line < answer.request.line) {
             let message =
                 format!("expected the disposed channel `{uri}` in `missing`, found it resumed");
             let lines = [line, answer.request.line, cx.now.line];

@@ -147,7 +147,9 @@ impl RollupChecks {
         let UnlikeEntry { chat, entry, line, since_line, seen, .. } =
             self.unlike.swap_remove(place);
         let fold = cx.followed(chat).filter(|fold| fold.since_line == since_line);
-        let Some(fold) = fold else { return };
+        // The chat's actions may arrive later than those of its session, on other connections.
+        let is_current = cx.known_to(chat) >= folding.envelope.seq;
+        let Some(fold) = fold.filter(|_| is_current) else { return };
         let lines = [fold.base_line, line, fold.last_line, folding.line];
         let Some(seen) = seen else {
             if !knows_call(&fold.state, &entry) {

@@ -65,13 +65,13 @@ impl OracleContext {
                 let from_seq = self.snapshot(channel, snapshot, &arrival, emit);
                 let mut sub = self.begin(from_seq, from_seq.is_some());
                 sub.counter = from_seq.and(request.counter);
-                self.enter(channel, sub);
+                self.enter(channel, sub, request);
             }
         }
         for uri in wanted.iter().filter(|uri| !found.contains(*uri)) {
             if let Some(channel) = self.channels.intern(uri) {
                 let sub = self.begin(None, false);
-                self.enter(channel, sub);
+                self.enter(channel, sub, request);
             }
         }
     }
@@ -101,7 +101,7 @@ impl OracleContext {
         sub.counter = from_seq.and(request.counter);
         sub.merged = may_merge(params);
         sub.ending = request.given_up;
-        self.enter(channel, sub);
+        self.enter(channel, sub, request);
     }
 
     /// Handles a successful `reconnect`.
@@ -156,7 +156,7 @@ impl OracleContext {
         for (channel, continues) in resumed {
             let mut sub = self.begin(last, true);
             sub.replayed = Some(request.tick);
-            self.enter(channel, sub);
+            self.enter(channel, sub, request);
             if continues
                 && let Some(seq) = last
                 && let Some(fold) = self.channels.get_mut(channel).and_then(|it| it.fold.as_mut())
@@ -193,8 +193,18 @@ impl OracleContext {
     }
 
     /// Adds a subscription of the current connection, and replaces an older subscription to the channel.
-    fn enter(&mut self, channel: ChannelId, mut sub: SubscriptionRecord) {
+    ///
+    /// Answers on different connections may arrive in another order than the host handled the requests. So a
+    /// subscription that was requested before the channel was known to be disposed of may have ended already.
+    fn enter(&mut self, channel: ChannelId, mut sub: SubscriptionRecord, request: &OpenRequest) {
         let id = self.now.conn;
+        if let Some(known) = self.channels.get_mut(channel)
+            && request.tick < known.doubtful_until
+        {
+            known.lose();
+            sub.certain = false;
+            sub.from_seq = None;
+        }
         let conn = self.here_mut();
         if let Some(early) = conn.early.remove(&channel) {
             sub.last = sub.last.max(early);
@@ -309,6 +319,17 @@ impl OracleContext {
         let subscribers = self.channel(channel).map_or(&[][..], |known| &known.subscribers);
         for conn in subscribers {
             emit(self, &OracleStep::Ending { conn: *conn, channel });
+        }
+    }
+
+    /// Records until when subscriptions to a channel, and to the chats of a session, may have ended before they
+    /// were answered, see [`ChannelRecord::doubtful_until`](super::channel::ChannelRecord::doubtful_until).
+    pub(super) fn doubt(&mut self, channel: ChannelId, until: u64) {
+        let chats = self.channel(channel).map(|known| known.chats.clone());
+        for channel in std::iter::once(channel).chain(chats.into_iter().flatten()) {
+            if let Some(known) = self.channels.get_mut(channel) {
+                known.doubtful_until = until;
+            }
         }
     }
 

@@ -154,3 +154,50 @@ fn a_session_is_at_rest_while_the_host_is_busy() {
     let asked = r#"B ask 7 disposeChat {"channel":"ahp-session:/1","chat":"ahp-chat:/9"}"#;
     play(&format!("{start}{asked}\n{pings}"), &[]);
 }
+
+#[test]
+fn a_subscription_from_before_a_disposal_may_have_ended() {
+    let back = |who: &str| {
+        let params = r#"{"channel":"ahp-root://","clientId":"B","lastSeenServerSeq":0,"subscriptions":["ahp-session:/1"]}"#;
+        format!("{who} open\n{who} ask 0 reconnect {params}")
+    };
+    let answer = |who: &str, missing: &str| {
+        format!(r#"{who} ok 0 {{"type":"replay","actions":[],"missing":[{missing}]}}"#)
+    };
+    let met = "B hello 0\nB close\nC hello 0\nC close";
+    let resumed = answer("B2", "");
+    // The host handled the reconnect first, and its answer arrived last.
+    let (first, last) = (back("B2"), back("C2").replace("\"B\"", "\"C\""));
+    let crossing = format!("{met}\n{first}\n{DISPOSAL}\nA ok 1\n{resumed}");
+    play(&crossing, &[]);
+    let missing = answer("C2", "\"ahp-session:/1\"");
+    play(&format!("{crossing}\n{last}\n{missing}"), &[]);
+    // A reconnect after the answer cannot resume the channel.
+    play(&format!("{met}\n{DISPOSAL}\nA ok 1\n{first}\n{resumed}"), &["reconnect.missing"]);
+}
+
+#[test]
+fn a_removed_entry_is_not_compared_with_a_chat_that_is_behind() {
+    // One client has the session, the other one the chat, whose actions arrive later.
+    let start = "A hello 0\nA sub session 0\nB hello 0\nB sub chat 0\n";
+    let lines: Vec<String> = waiting("m").lines().map(|line| line.trim().to_owned()).collect();
+    let of = |channel: &str| {
+        let lines = lines.iter().filter(|line| line.split(' ').nth(2) == Some(channel));
+        // The host decides, so that no dispatch shows when the call was known.
+        let lines = lines.filter(|line| !line.contains(" sends "));
+        let lines =
+            lines.map(|line| line.replacen('A', if channel == "chat" { "B" } else { "A" }, 1));
+        let lines: Vec<String> = lines.collect();
+        lines.join("\n").replace("echo chat 7 A 1", "got chat 7")
+    };
+    check(&format!("{start}{}\n{}", of("session"), of("chat")), &[]);
+    // If the chat is up to date, the call that it never had is found.
+    let other = of("session").replace("\"toolCallId\":\"c\"", "\"toolCallId\":\"d\"");
+    check(
+        &format!(
+            "{start}{}\nB got chat 10 {{\"type\":\"chat/isReadChanged\",\"isRead\":true}}\n{other}",
+            of("chat")
+        ),
+        &["input.rollup-stale"],
+    );
+}
