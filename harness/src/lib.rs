@@ -42,6 +42,8 @@ pub mod record;
 
 pub mod arb;
 
+pub mod load;
+
 pub mod mutation;
 
 #[cfg(feature = "cli")]

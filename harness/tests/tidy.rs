@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules in reading order: each module uses only earlier modules.
-const LAYERS: [&str; 21] = [
+const LAYERS: [&str; 22] = [
     "dice",
     "wire",
     "transcript",
@@ -26,6 +26,7 @@ const LAYERS: [&str; 21] = [
     "report",
     "record",
     "arb",
+    "load",
     "mutation",
     "cli",
 ];
@@ -45,7 +46,8 @@ const IMPURE: [&str; 10] = [
 ];
 
 /// Files that perform input and output, in modules whose other files are pure.
-const SHELL: [&str; 7] = [
+const SHELL: [&str; 8] = [
+    "load/driver.rs",
     "record/proxy.rs",
     "run/driver.rs",
     "run/agent_link.rs",
@@ -204,7 +206,7 @@ const SHOWING: [&str; 11] = [
 ];
 
 /// Files that format output for people and also pass texts to the scenarios, which need the texts unescaped.
-const HANDING_ON: [&str; 1] = ["cli/run.rs"];
+const HANDING_ON: [&str; 2] = ["cli/run.rs", "cli/stress.rs"];
 
 #[test]
 fn foreign_text_is_never_shown_raw() {

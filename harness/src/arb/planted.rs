@@ -20,7 +20,7 @@ use crate::fault::FaultKind;
 use crate::host::engine::{HostConfig, RefHost};
 use crate::host::fault::HostFault;
 use crate::run::agents;
-use crate::run::mutant_rows::{self, rows};
+use crate::run::mutant_rows::{self, load_rows, rows};
 use crate::run::mutants::{play_on, playable};
 use crate::run::play::ScenarioVerdict;
 use crate::run::suite::{ScenarioSuite, SuiteEntry};
@@ -37,6 +37,9 @@ use super::source::ConversationSource;
 /// The reason for faults in the admission of connections.
 const OUTSIDE: &str = "it concerns the HTTP request that opens a connection, and the credentials \
                        in it; conversations only use open connections";
+
+/// Why no conversation has to find the faults that show only under load.
+const UNDER_LOAD: &str = "it shows only under load, and `stress` finds it";
 
 /// Faults that no generated conversation can show, each with the reason, declared in advance.
 pub const UNSEEN: &[(HostFault, &str)] = &[
@@ -197,11 +200,16 @@ impl SoughtFault for HostFault {
     }
 
     fn unseen(self) -> Option<&'static str> {
-        UNSEEN.iter().find(|(known, _)| *known == self).map(|row| row.1)
+        let row = UNSEEN.iter().find(|(known, _)| *known == self).map(|row| row.1);
+        row.or_else(|| self.is_under_load().then_some(UNDER_LOAD))
     }
 
     fn trips(self) -> Vec<&'static str> {
-        rows().filter(|row| row.fault == self).flat_map(|row| row.trips.iter().copied()).collect()
+        rows()
+            .chain(load_rows())
+            .filter(|row| row.fault == self)
+            .flat_map(|row| row.trips.iter().copied())
+            .collect()
     }
 
     fn entries(suite: &ScenarioSuite, version: Version) -> Vec<SuiteEntry> {

@@ -14,6 +14,7 @@ use crate::fault::{FaultDescription, FaultKind};
 use crate::host::fault as host;
 use crate::host::variant::{VARIANTS, VariantRow};
 use crate::ledger::{BreachKind, ClientObservation, RequirementLedger};
+use crate::load::stalls;
 use crate::oracle::all_checks;
 use crate::report::glossary;
 use crate::report::rule_quotes::RuleQuotes;
@@ -68,6 +69,7 @@ impl ExplainArguments {
         let told = [
             requirement,
             check(name, self.spec),
+            load_rule(name),
             scenario(name, &suite),
             variant(name),
             agent_variant(name),
@@ -87,7 +89,7 @@ impl ExplainArguments {
         if told.is_empty() {
             let names =
                 RequirementLedger::all().flat_map(RequirementLedger::iter).map(|row| row.id);
-            let names = names.chain(all_checks().map(|row| row.id));
+            let names = names.chain(all_checks().map(|row| row.id)).chain([stalls::RULE]);
             let names = names.chain(host::FAULTS.iter().map(|row| row.name));
             let names = names.chain(VARIANTS.iter().map(|row| row.name));
             let names = names.chain(AGENT_VARIANTS.iter().map(|row| row.name));
@@ -322,6 +324,15 @@ fn check(name: &str, spec: Option<Version>) -> Option<ExplainedName> {
         "requirements": row.requirements,
     });
     Some(ExplainedName::new("always-on check", out, facts))
+}
+
+/// Explains the rule that only a load can test.
+fn load_rule(name: &str) -> Option<ExplainedName> {
+    let known = name == stalls::RULE;
+    let mut out = format!("rule {name} (essential), of `stress` only\n  {}\n", stalls::DOC);
+    caught_by(&mut out, &[stalls::RULE]);
+    let facts = json!({"weight": "essential", "statement": stalls::DOC});
+    known.then(|| ExplainedName::new("rule of `stress`", out, facts))
 }
 
 fn scenario(name: &str, suite: &ScenarioSuite) -> Option<ExplainedName> {

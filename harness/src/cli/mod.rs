@@ -65,6 +65,7 @@ mod serve;
 mod settings;
 mod show;
 mod strangers;
+mod stress;
 mod subject;
 mod supervise;
 mod target;
@@ -153,6 +154,8 @@ enum CliCommand {
     Variants(variants::VariantsArguments),
     /// Generate conversations, play them against a host, and minimise what they find
     Fuzz(Box<fuzz::FuzzArguments>),
+    /// Play many clients at one host, judge all frames and measure delays
+    Stress(Box<stress::StressArguments>),
     /// Serve the reference host on a loopback port
     Serve(serve::ServeArguments),
     /// Play the agent behind a host, or the model that it asks
@@ -177,6 +180,7 @@ impl CliCommand {
             CliCommand::Run(run) => run.starts_processes(),
             CliCommand::Certify(certify) => certify.run.starts_processes(),
             CliCommand::Fuzz(fuzz) => fuzz.starts_processes(),
+            CliCommand::Stress(stress) => stress.starts_processes(),
             CliCommand::Reducers(reducers) => reducers.starts_processes(),
             CliCommand::Agent(agent) => agent.starts_processes(),
             _ => false,
@@ -229,6 +233,7 @@ pub fn main() -> ExitCode {
         CliCommand::Mutants(command) => command.main(&context),
         CliCommand::Variants(command) => command.main(&context),
         CliCommand::Fuzz(command) => command.main(&context),
+        CliCommand::Stress(command) => command.main(&context),
         CliCommand::Serve(command) => command.main(&context),
         CliCommand::Agent(command) => command.main(&context),
         CliCommand::Reducers(command) => command.main(&context),

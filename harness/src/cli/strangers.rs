@@ -34,7 +34,12 @@ pub(super) fn endpoint(
         let (url, headers) = instead(url, &headers, token);
         (credentials, url, headers)
     };
-    WebSocketEndpoint { url: url.to_owned(), others: tokens.map(with).into(), headers }
+    WebSocketEndpoint {
+        url: url.to_owned(),
+        others: tokens.map(with).into(),
+        headers,
+        receive_buffer: None,
+    }
 }
 
 /// Returns the URL and the headers with this token in place of the credentials, or without credentials if there

@@ -15,11 +15,13 @@ mod unix;
 pub use input::InputFile;
 #[cfg(not(unix))]
 pub use other::{
-    ProcessGroup, SystemFolder, SystemShell, lead_group, let_in, link, pipe, resize, thread_time,
+    ProcessGroup, SystemFolder, SystemShell, allow_files, lead_group, let_in, link, peak_memory,
+    pipe, resize, thread_time,
 };
 #[cfg(unix)]
 pub use unix::{
-    ProcessGroup, SystemFolder, SystemShell, lead_group, let_in, link, pipe, resize, thread_time,
+    ProcessGroup, SystemFolder, SystemShell, allow_files, lead_group, let_in, link, peak_memory,
+    pipe, resize, thread_time,
 };
 
 /// The way in which a process is ended.

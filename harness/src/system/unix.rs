@@ -123,6 +123,26 @@ pub fn thread_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
+/// Lets the process open this many files, as far as the system permits. Returns how many it can open.
+pub fn allow_files(files: u64) -> u64 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let Some(current) = limit.current.filter(|current| *current < files) else { return files };
+    let wanted = limit.maximum.map_or(files, |maximum| maximum.min(files));
+    let raised = rustix::process::Rlimit { current: Some(wanted), maximum: limit.maximum };
+    match rustix::process::setrlimit(rustix::process::Resource::Nofile, raised) {
+        Ok(()) => wanted,
+        Err(_) => current,
+    }
+}
+
+/// Returns the largest amount of memory that the process has used, in bytes; `None` if the system does not tell.
+pub fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kibibytes << 10)
+}
+
 /// A process on its own pseudo-terminal. The process leads its session and its process group.
 #[derive(Debug)]
 pub struct SystemShell {

@@ -23,6 +23,20 @@ pub enum LinkEndpoint {
     Process(Box<ProcessStart>),
 }
 
+impl LinkEndpoint {
+    /// Returns the same endpoint for connections with a receive buffer of this size, in bytes. A process has no
+    /// such buffer.
+    pub fn with_receive_buffer(&self, bytes: u32) -> LinkEndpoint {
+        match self {
+            LinkEndpoint::Socket(endpoint) => LinkEndpoint::Socket(websocket::WebSocketEndpoint {
+                receive_buffer: Some(bytes),
+                ..endpoint.clone()
+            }),
+            LinkEndpoint::Process(_) => self.clone(),
+        }
+    }
+}
+
 /// A connection, from the first attempt to its end.
 pub enum TransportLink {
     /// A WebSocket connection.

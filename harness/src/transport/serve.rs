@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -30,6 +30,8 @@ const INBOX: usize = 1024;
 /// is reached, its connection ends.
 const OUTBOX: usize = 100_000;
 const OUTBOX_BYTES: usize = 64 << 20;
+/// A client with this many queued bytes counts as one that does not read, until the queue is empty.
+const UNREAD: usize = 64 << 10;
 /// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -49,6 +51,8 @@ enum EngineInput {
     Open(ConnId, ConnectionHandle),
     Frame(ConnId, Frame),
     Closed(ConnId),
+    /// The client has read everything that was queued.
+    Read(ConnId),
     Restart(oneshot::Sender<()>),
 }
 
@@ -63,6 +67,8 @@ struct ConnectionHandle {
     outward: mpsc::Sender<ConnectionOutput>,
     /// The number of bytes in queued frames.
     waiting: Arc<AtomicUsize>,
+    /// Whether the engine knows that the client does not read.
+    held: Arc<AtomicBool>,
 }
 
 impl ConnectionHandle {
@@ -155,7 +161,9 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Engine
     };
     let (outward, mut outbox) = mpsc::channel(OUTBOX);
     let waiting = Arc::new(AtomicUsize::new(0));
-    let client = ConnectionHandle { outward, waiting: Arc::clone(&waiting) };
+    let held = Arc::new(AtomicBool::new(false));
+    let client =
+        ConnectionHandle { outward, waiting: Arc::clone(&waiting), held: Arc::clone(&held) };
     if inward.send(EngineInput::Open(conn, client)).await.is_err() {
         return;
     }
@@ -164,6 +172,10 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Engine
             out = outbox.recv() => {
                 let Some(first) = out else { break };
                 if !write(&mut socket, first, &mut outbox, &waiting).await {
+                    break;
+                }
+                let was_held = held.swap(false, Ordering::Relaxed);
+                if was_held && inward.send(EngineInput::Read(conn)).await.is_err() {
                     break;
                 }
             }
@@ -284,6 +296,11 @@ async fn engine(
                         host.handle_close(began.elapsed(), conn);
                     }
                 }
+                Some(EngineInput::Read(conn)) => {
+                    if clients.contains_key(&conn) {
+                        host.handle_held(began.elapsed(), conn, false);
+                    }
+                }
                 Some(EngineInput::Restart(done)) => {
                     clients.clear();
                     host.restart(began.elapsed());
@@ -312,10 +329,14 @@ async fn engine(
                 // A reference agent calls tools only when it runs in memory, never when it is served.
                 HostOutput::Called(_) => continue,
             };
-            let full = clients.get(&conn).is_some_and(|client| !client.send(outward));
-            if full {
+            let Some(client) = clients.get(&conn) else { continue };
+            if !client.send(outward) {
                 clients.remove(&conn);
                 host.handle_close(began.elapsed(), conn);
+            } else if client.waiting.load(Ordering::Relaxed) >= UNREAD
+                && !client.held.swap(true, Ordering::Relaxed)
+            {
+                host.handle_held(began.elapsed(), conn, true);
             }
         }
     }

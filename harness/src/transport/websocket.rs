@@ -8,13 +8,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::{Sink, Stream};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 pub use tokio_tungstenite::tungstenite::http::Uri;
 use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue, Response};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream, client_async_tls_with_config, connect_async_with_config,
+};
 
 use crate::peer::guise::{ClientCredentials, ClientGuise};
 use crate::wire::frame::Frame;
@@ -31,6 +33,9 @@ pub struct WebSocketEndpoint {
     pub headers: HandshakeHeaders,
     /// The URL and headers for clients with other credentials.
     pub others: Vec<(ClientCredentials, String, HandshakeHeaders)>,
+    /// The size of the operating system's receive buffer, in bytes; `None` for the system's choice. With a small
+    /// buffer, a host soon notices that a client does not read.
+    pub receive_buffer: Option<u32>,
 }
 
 impl WebSocketEndpoint {
@@ -105,6 +110,7 @@ impl WebSocketLink {
     /// Starts to connect.
     pub fn connect(endpoint: &WebSocketEndpoint, guise: &ClientGuise) -> WebSocketLink {
         let (url, headers) = endpoint.door(guise);
+        let receive_buffer = endpoint.receive_buffer;
         let future = async move {
             let mut request = url.as_str().into_client_request()?;
             for (name, value) in &headers {
@@ -112,7 +118,13 @@ impl WebSocketLink {
                 let value: HeaderValue = value.parse().map_err(tungstenite_http)?;
                 request.headers_mut().append(name, value);
             }
-            let (socket, _) = connect_async_with_config(request, Some(config()), true).await?;
+            let (socket, _) = match receive_buffer {
+                None => connect_async_with_config(request, Some(config()), true).await?,
+                Some(bytes) => {
+                    let stream = connect_with_buffer(request.uri(), bytes).await?;
+                    client_async_tls_with_config(request, stream, Some(config()), None).await?
+                }
+            };
             Ok(socket)
         };
         WebSocketLink {
@@ -220,6 +232,26 @@ impl WebSocketLink {
         cx.waker().wake_by_ref();
         Poll::Pending
     }
+}
+
+/// Connects to the host of a URL with a receive buffer of this size, which has to be set before.
+async fn connect_with_buffer(uri: &Uri, bytes: u32) -> Result<TcpStream, Error> {
+    let host = uri.host().unwrap_or_default();
+    let secure = uri.scheme_str() == Some("wss");
+    let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
+    let mut failure = std::io::Error::from(std::io::ErrorKind::NotFound);
+    for address in lookup_host((host.trim_matches(['[', ']']), port)).await? {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        socket.set_recv_buffer_size(bytes)?;
+        match socket.connect(address).await {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure.into())
 }
 
 fn tungstenite_http(error: impl Into<tokio_tungstenite::tungstenite::http::Error>) -> Error {

@@ -44,6 +44,7 @@ mod delivery;
 mod frames;
 mod handshake;
 mod lists;
+mod load;
 mod memory;
 mod notices;
 mod parts;
@@ -113,6 +114,7 @@ const TABLES: &[&[FaultRow]] = &[
     attachments::FAULTS,
     reduction::FAULTS,
     below::FAULTS,
+    load::FAULTS,
 ];
 
 /// Returns the total number of rows in some tables.
@@ -165,6 +167,11 @@ impl HostFault {
     /// Returns whether the fault shows only on a host with an agent subprocess that speaks ACP.
     pub fn is_below(self) -> bool {
         below::FAULTS.iter().any(|row| row.about.fault == self)
+    }
+
+    /// Returns whether the fault shows only under load, so that no scenario has to find it.
+    pub fn is_under_load(self) -> bool {
+        load::FAULTS.iter().any(|row| row.about.fault == self)
     }
 }
 

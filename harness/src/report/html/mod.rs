@@ -19,12 +19,12 @@ use page::HtmlPage;
 
 mod articles;
 pub mod index;
-mod page;
+pub(crate) mod page;
 mod picture;
 mod requirements;
 pub mod viewer;
 
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// The content security policy. The page may run only its own script, which the policy identifies by its hash,
 /// and use only its own style.

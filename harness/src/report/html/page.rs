@@ -4,13 +4,13 @@ use crate::wire::foreign_text::{code_point, is_hidden};
 
 /// A page, from its first tag to its last.
 #[derive(Debug, Default)]
-pub(super) struct HtmlPage {
+pub(crate) struct HtmlPage {
     out: String,
 }
 
 impl HtmlPage {
     /// Begins an element. Names of tags and attributes are constants; values may be any text.
-    pub(super) fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
+    pub(crate) fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
         self.out.push('<');
         self.out.push_str(tag);
         for (name, value) in attributes {
@@ -24,19 +24,19 @@ impl HtmlPage {
     }
 
     /// Ends an element.
-    pub(super) fn close(&mut self, tag: &'static str) {
+    pub(crate) fn close(&mut self, tag: &'static str) {
         self.out.push_str("</");
         self.out.push_str(tag);
         self.out.push('>');
     }
 
     /// Writes escaped text.
-    pub(super) fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         self.escaped(text);
     }
 
     /// Writes an element that contains only text.
-    pub(super) fn element(
+    pub(crate) fn element(
         &mut self,
         tag: &'static str,
         attributes: &[(&'static str, &str)],
@@ -48,12 +48,17 @@ impl HtmlPage {
     }
 
     /// Writes constant markup unescaped.
-    pub(super) fn ours(&mut self, markup: &'static str) {
+    pub(crate) fn ours(&mut self, markup: &'static str) {
         self.out.push_str(markup);
     }
 
+    /// Writes a drawing of the harness's own numbers, which contains no text of a target, as it is.
+    pub(crate) fn drawing(&mut self, svg: &str) {
+        self.out.push_str(svg);
+    }
+
     /// Returns the finished page.
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.out
     }
 

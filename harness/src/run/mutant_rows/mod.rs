@@ -25,6 +25,7 @@ mod chats;
 mod content;
 mod customizations;
 mod invariants;
+mod load;
 mod older;
 mod origins;
 mod requests;
@@ -43,10 +44,17 @@ pub fn rows() -> impl Iterator<Item = &'static MutantRow> {
     agents.chain(wire).chain(later)
 }
 
+/// Returns the rows of the faults that show only under load. A load has to trip them, no scenario.
+pub fn load_rows() -> impl Iterator<Item = &'static MutantRow> {
+    load::ROWS.iter()
+}
+
 /// Returns each fault of hosts, or of agents, with the names that must trip.
 pub fn named(standard: ProtocolStandard) -> Vec<(&'static str, Vec<&'static str>)> {
     match standard {
-        ProtocolStandard::Ahp => rows().map(|row| (row.fault.name(), row.trips.to_vec())).collect(),
+        ProtocolStandard::Ahp => {
+            rows().chain(load_rows()).map(|row| (row.fault.name(), row.trips.to_vec())).collect()
+        }
         ProtocolStandard::Acp => {
             acp::ROWS.iter().map(|row| (row.fault.name(), row.trips.to_vec())).collect()
         }

@@ -1,0 +1,119 @@
+//! A client of a load: its identity, its connection, and what it waits for.
+//!
+//! Knows: the client engine. Never knows: other clients, sockets.
+//!
+//! Start at [`LoadClient`].
+
+use litemap::LiteMap;
+
+use crate::peer::client::ClientEngine;
+use crate::transcript::ConnId;
+
+use super::delay::DispatchKey;
+
+/// The stage of a client.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ClientStage {
+    /// The client has no connection.
+    #[default]
+    Away,
+    /// The connection is being opened.
+    Connecting,
+    /// The client waits for the answer to its handshake, its reconnect or a subscription.
+    Joining,
+    /// The client is subscribed and can act.
+    Active,
+    /// The client does not read.
+    Held,
+    /// The client has given up, since the host refused it too often.
+    Failed,
+}
+
+/// What an answer is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AskedFor {
+    /// The handshake.
+    Greeting,
+    /// The subscriptions of the connection before.
+    Resumption,
+    /// A token that the client has sent.
+    Token,
+    /// A new session.
+    Creation,
+    /// The session's state.
+    SessionState,
+    /// The chat's state.
+    ChatState,
+    /// The end of a session.
+    Disposal,
+    /// Something that changes nothing.
+    Look,
+}
+
+/// A client of a load.
+#[derive(Debug)]
+pub struct LoadClient {
+    /// The engine with the client's identity and subscriptions.
+    pub engine: ClientEngine,
+    /// The number of the identity, from 0.
+    pub identity: u32,
+    /// The place of the session that the client shares.
+    pub session: usize,
+    /// Whether the client subscribes to the root channel.
+    pub root: bool,
+    /// The connection; `None` if the client is away.
+    pub conn: Option<ConnId>,
+    /// The stage.
+    pub stage: ClientStage,
+    /// The open requests by id.
+    pub asked: LiteMap<u64, AskedFor>,
+    /// The number of the client's dispatches that wait for their echo or rejection.
+    pub unsettled: usize,
+    /// The number of connections or subscriptions in a row that failed.
+    pub failures: u32,
+    /// The place in the list of active clients, if the client is in it.
+    pub place: Option<usize>,
+}
+
+impl LoadClient {
+    /// Creates a client that is away.
+    pub fn new(name: String, session: usize, root: bool) -> LoadClient {
+        LoadClient {
+            engine: ClientEngine::new(name, false),
+            identity: 0,
+            session,
+            root,
+            conn: None,
+            stage: ClientStage::Away,
+            asked: LiteMap::new(),
+            unsettled: 0,
+            failures: 0,
+            place: None,
+        }
+    }
+
+    /// Handles the end of the connection.
+    pub fn lost(&mut self) {
+        self.engine.lost();
+        self.conn = None;
+        self.stage = ClientStage::Away;
+        self.asked.clear();
+        self.unsettled = 0;
+    }
+
+    /// Comes back as another client, which has no subscriptions.
+    pub fn replace(&mut self, name: String) {
+        let identity = self.identity + 1;
+        *self = LoadClient { identity, ..LoadClient::new(name, self.session, self.root) };
+    }
+
+    /// Returns whether the client has had a connection with this identity, which it can resume.
+    pub fn can_resume(&self) -> bool {
+        self.engine.version().is_some()
+    }
+
+    /// Returns the key of a dispatch of the client.
+    pub fn key(&self, client: usize, seq: u64) -> DispatchKey {
+        DispatchKey { client, identity: self.identity, seq }
+    }
+}

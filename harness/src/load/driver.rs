@@ -1,0 +1,237 @@
+//! Plays a load against a host over sockets.
+//!
+//! Each connection is a task of its own, so that the cost of a frame does not grow with the number of
+//! connections. All events arrive in one queue; if the harness is slower than the host, the queue fills up and
+//! backpressure reaches the host.
+//!
+//! Knows: sockets, the clock. Never knows: what the clients do.
+//!
+//! Start at [`play`].
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use crate::peer::guise::ClientGuise;
+use crate::system::thread_time;
+use crate::transcript::{ConnId, SeenFrame};
+use crate::transport::link::{LinkEndpoint, LinkEvent, TransportLink};
+
+use super::engine::LoadOutput;
+use super::play::LoadPlay;
+use super::result::{LoadFinding, LoadResult};
+
+/// The number of events that wait for the judge; further ones wait in their sockets.
+const INBOX: usize = 4_096;
+/// The maximum number of events that are handled before the clients act.
+const AT_ONCE: usize = 64;
+/// The time limit of a closing handshake.
+const CLOSING: Duration = Duration::from_millis(250);
+/// The time that an interrupted load has to dispose of its sessions.
+const LEAVING: Duration = Duration::from_millis(200);
+/// The receive buffer of a client that may stop reading, in bytes. Without it, the operating system would keep
+/// several megabytes for the client, and the host would never notice that it does not read.
+const SMALL_BUFFER: u32 = 8 << 10;
+
+/// Someone who watches a load.
+pub trait LoadObserver {
+    /// Handles new findings.
+    fn found(&mut self, findings: Vec<LoadFinding>);
+
+    /// Shows the progress; called about every second.
+    fn progress(&mut self, now: Duration, play: &mut LoadPlay);
+}
+
+/// An order to the task of a connection.
+enum LinkOrder {
+    Send(Arc<SeenFrame>),
+    Hold(bool),
+    Close(bool),
+}
+
+/// The connections of a load.
+struct LoadLinks {
+    orders: HashMap<ConnId, mpsc::UnboundedSender<LinkOrder>>,
+    tasks: JoinSet<()>,
+    inward: mpsc::Sender<(ConnId, LinkEvent)>,
+    usual: LinkEndpoint,
+    small: LinkEndpoint,
+}
+
+/// Plays a load until its end, or until `stop` changes.
+pub async fn play(
+    mut play: LoadPlay,
+    endpoint: &LinkEndpoint,
+    mut stop: watch::Receiver<bool>,
+    observer: &mut dyn LoadObserver,
+) -> LoadResult {
+    let began = Instant::now();
+    let (inward, mut inbox) = mpsc::channel(INBOX);
+    let mut links = LoadLinks {
+        orders: HashMap::new(),
+        tasks: JoinSet::new(),
+        inward,
+        usual: endpoint.clone(),
+        small: endpoint.with_receive_buffer(SMALL_BUFFER),
+    };
+    play.begin(Duration::ZERO);
+    let mut stopped = pin!(stop.changed());
+    let mut interrupted = false;
+    let mut alarm = pin!(sleep_until(began));
+    let mut rings = Duration::ZERO;
+    let mut now = Duration::ZERO;
+    let mut usage = ThreadUsage::begin();
+    loop {
+        while let Some(output) = play.poll_output(now) {
+            links.carry_out(output);
+        }
+        let fresh = play.take_fresh();
+        if !fresh.is_empty() {
+            observer.found(fresh);
+        }
+        let Some(due) = play.next_timeout() else { break };
+        if due < rings || rings <= now {
+            alarm.as_mut().reset(began + due);
+            rings = due;
+        }
+        tokio::select! {
+            biased;
+            _ = &mut stopped, if !interrupted => {
+                interrupted = true;
+                now = began.elapsed();
+                play.stop(now, LEAVING);
+            }
+            () = &mut alarm => {
+                now = began.elapsed();
+                play.timeout(now, usage.share(now));
+                while links.tasks.try_join_next().is_some() {}
+                if usage.is_new_second(now) {
+                    observer.progress(now, &mut play);
+                }
+            }
+            Some((conn, event)) = inbox.recv() => {
+                now = began.elapsed();
+                links.handle(now, &mut play, conn, event);
+                for _ in 0..AT_ONCE {
+                    let Ok((conn, event)) = inbox.try_recv() else { break };
+                    now = began.elapsed();
+                    links.handle(now, &mut play, conn, event);
+                }
+            }
+        }
+    }
+    drop(inbox);
+    links.orders.clear();
+    let _ = tokio::time::timeout(CLOSING * 2, async {
+        while links.tasks.join_next().await.is_some() {}
+    })
+    .await;
+    let result = play.finish();
+    observer.found(Vec::new());
+    result
+}
+
+impl LoadLinks {
+    fn carry_out(&mut self, output: LoadOutput) {
+        match output {
+            LoadOutput::Open { conn, small_buffer } => {
+                let endpoint = if small_buffer { &self.small } else { &self.usual };
+                let link = TransportLink::connect(endpoint, &ClientGuise::default());
+                let (orders, inbox) = mpsc::unbounded_channel();
+                self.orders.insert(conn, orders);
+                self.tasks.spawn(connection(conn, link, inbox, self.inward.clone()));
+            }
+            LoadOutput::Send { conn, seen, .. } => self.order(conn, LinkOrder::Send(seen)),
+            LoadOutput::Hold { conn, held } => self.order(conn, LinkOrder::Hold(held)),
+            LoadOutput::Close { conn, graceful } => {
+                self.order(conn, LinkOrder::Close(graceful));
+                self.orders.remove(&conn);
+            }
+        }
+    }
+
+    fn order(&mut self, conn: ConnId, order: LinkOrder) {
+        if let Some(orders) = self.orders.get(&conn) {
+            // A task that has ended has reported why.
+            let _ = orders.send(order);
+        }
+    }
+
+    fn handle(&mut self, now: Duration, play: &mut LoadPlay, conn: ConnId, event: LinkEvent) {
+        if !self.orders.contains_key(&conn) {
+            return;
+        }
+        match event {
+            LinkEvent::Opened => play.opened(now, conn),
+            LinkEvent::Frame(frame) => play.frame(now, conn, frame),
+            LinkEvent::Refused(response) => {
+                self.orders.remove(&conn);
+                play.refused(now, conn, response);
+            }
+            LinkEvent::Ended { code, reason } => {
+                self.orders.remove(&conn);
+                play.closed(now, conn, code, &reason);
+            }
+        }
+    }
+}
+
+/// Moves the frames of one connection until it ends, or until nobody listens any more.
+async fn connection(
+    conn: ConnId,
+    mut link: TransportLink,
+    mut orders: mpsc::UnboundedReceiver<LinkOrder>,
+    inward: mpsc::Sender<(ConnId, LinkEvent)>,
+) {
+    loop {
+        tokio::select! {
+            order = orders.recv() => match order {
+                Some(LinkOrder::Send(seen)) => link.send(&seen.frame),
+                Some(LinkOrder::Hold(held)) => link.hold(held),
+                Some(LinkOrder::Close(true)) => return link.close(CLOSING).await,
+                Some(LinkOrder::Close(false)) | None => return,
+            },
+            event = link.next() => {
+                let ended = matches!(event, LinkEvent::Ended { .. } | LinkEvent::Refused(_));
+                if inward.send((conn, event)).await.is_err() || ended {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The share of time in which the thread was busy.
+struct ThreadUsage {
+    at: Duration,
+    used: Duration,
+    share: Option<f64>,
+    second: u64,
+}
+
+impl ThreadUsage {
+    fn begin() -> ThreadUsage {
+        ThreadUsage { at: Duration::ZERO, used: thread_time(), share: None, second: 0 }
+    }
+
+    /// Returns the share since about a second ago; `None` before the first second is over.
+    fn share(&mut self, now: Duration) -> Option<f64> {
+        let passed = now.saturating_sub(self.at);
+        if passed >= Duration::from_millis(500) {
+            let used = thread_time();
+            let share = used.saturating_sub(self.used).as_secs_f64() / passed.as_secs_f64();
+            (self.at, self.used, self.share) = (now, used, Some(share.min(1.0)));
+        }
+        self.share
+    }
+
+    fn is_new_second(&mut self, now: Duration) -> bool {
+        let second = now.as_secs();
+        std::mem::replace(&mut self.second, second) != second
+    }
+}

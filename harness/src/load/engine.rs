@@ -1,0 +1,545 @@
+//! Plays the clients of a load: they connect, join a session, act, leave and come back.
+//!
+//! The engine is sans-IO like the other engines: `handle_*(now, ..)` takes an event, [`LoadEngine::poll_output`]
+//! returns the next output until none is left, and [`LoadEngine::next_timeout`] returns the time of the next
+//! call. All choices follow from the seed of the plan and from the order of the events.
+//!
+//! Knows: clients, sessions. Never knows: sockets, rules.
+//!
+//! Start at [`LoadEngine::begin`].
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use litemap::LiteMap;
+
+use crate::dice::Dice;
+use crate::run::mint::IdMinter;
+use crate::scenario::bind::HoleFiller as _;
+use crate::transcript::{ConnId, SeenFrame};
+use crate::wire::json::Value;
+use crate::wire::message::{Message, MessageKind};
+use crate::wire::protocol::Protocol;
+
+use super::acts::{self, WEIGHTS};
+use super::client::{AskedFor, ClientStage, LoadClient};
+use super::delay::{DelayMeter, DispatchKey};
+use super::plan::{LoadPace, LoadPlan, MAX_OPEN, ROOT_SHARE};
+use super::result::LoadCounts;
+use super::session::LoadSession;
+use super::stalls::StallWatch;
+
+/// The number of acts that are tried until one is possible.
+const TRIES: usize = 4;
+/// The time without events at the end of a load, in which late frames arrive.
+const SETTLING: Duration = Duration::from_millis(1_500);
+/// One of this many clients has a small receive buffer and may stop reading.
+const SLOW_SHARE: usize = 8;
+
+/// What the caller has to do for the engine.
+#[derive(Clone, Debug)]
+pub enum LoadOutput {
+    /// Open a connection. A client that may stop reading gets a small receive buffer.
+    Open {
+        /// The connection.
+        conn: ConnId,
+        /// Whether the receive buffer is small.
+        small_buffer: bool,
+    },
+    /// Send a frame.
+    Send {
+        /// The connection.
+        conn: ConnId,
+        /// The frame.
+        seen: Arc<SeenFrame>,
+        /// The dispatch that the frame contains, and the place of its session.
+        dispatch: Option<(DispatchKey, usize)>,
+    },
+    /// Stop reading, or read again.
+    Hold {
+        /// The connection.
+        conn: ConnId,
+        /// Whether reading stops.
+        held: bool,
+    },
+    /// Close the connection, with a closing handshake or without.
+    Close {
+        /// The connection.
+        conn: ConnId,
+        /// Whether there is a closing handshake.
+        graceful: bool,
+    },
+}
+
+/// Something that happens at a given time.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum LoadTimer {
+    /// A client connects.
+    Arrive(usize),
+    /// A client subscribes.
+    Join(usize),
+    /// A client acts, at the greedy pace.
+    Act(usize),
+    /// A client reads again.
+    Release(usize),
+    /// A client of the session writes a text, because another one does not read until this time.
+    Write(usize, Duration),
+}
+
+/// The stage of a whole load.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum LoadStage {
+    /// The clients act.
+    Running,
+    /// The clients wait for what is open; the sessions are disposed of at this time.
+    Settling(Duration),
+    /// The sessions are disposed of; the connections are closed at this time at the latest.
+    Closing(Duration),
+    /// The connections are closed.
+    Over,
+}
+
+/// The clients of a load.
+pub struct LoadEngine {
+    pub(super) plan: LoadPlan,
+    pub(super) dice: Dice,
+    pub(super) mint: IdMinter,
+    pub(super) clients: Vec<LoadClient>,
+    pub(super) sessions: Vec<LoadSession>,
+    /// The clients that can act.
+    pub(super) active: Vec<usize>,
+    pub(super) meter: DelayMeter,
+    pub(super) stalls: StallWatch,
+    pub(super) counts: LoadCounts,
+    /// The number of clients that do not read.
+    pub(super) held: usize,
+    pub(super) by_conn: HashMap<ConnId, usize>,
+    /// The identities by name.
+    by_name: HashMap<String, (usize, u32)>,
+    timers: BinaryHeap<Reverse<(Duration, u64, LoadTimer)>>,
+    timer_number: u64,
+    pub(super) outputs: VecDeque<LoadOutput>,
+    pub(super) next_conn: u32,
+    next_act: Duration,
+    stage: LoadStage,
+    /// The protocol of the last handshake.
+    pub(super) protocol: Option<&'static Protocol>,
+    /// Why a connection or a session failed last.
+    pub(super) trouble: String,
+}
+
+impl LoadEngine {
+    /// Creates the clients of a plan, none of which is connected.
+    pub fn new(plan: LoadPlan) -> LoadEngine {
+        let sessions = plan.sessions.clamp(1, plan.clients.max(1));
+        let mut engine = LoadEngine {
+            dice: Dice::new(plan.seed, 0),
+            mint: IdMinter::new(plan.seed, "stress", plan.epoch),
+            clients: Vec::new(),
+            sessions: vec![LoadSession::default(); sessions],
+            active: Vec::new(),
+            meter: DelayMeter::new(plan.time, plan.limit),
+            stalls: StallWatch::default(),
+            counts: LoadCounts::default(),
+            held: 0,
+            by_conn: HashMap::new(),
+            by_name: HashMap::new(),
+            timers: BinaryHeap::new(),
+            timer_number: 0,
+            outputs: VecDeque::new(),
+            next_conn: 0,
+            next_act: Duration::ZERO,
+            stage: LoadStage::Running,
+            protocol: None,
+            trouble: String::new(),
+            plan,
+        };
+        for place in 0..sessions {
+            let uri = engine.session_uri();
+            engine.sessions[place].renew(uri);
+        }
+        for place in 0..engine.plan.clients {
+            let session = place % sessions;
+            let root = place.is_multiple_of(ROOT_SHARE);
+            let name = engine.client_name(place);
+            engine.by_name.insert(name.clone(), (place, 0));
+            engine.clients.push(LoadClient::new(name, session, root));
+            engine.sessions[session].members.push(place);
+        }
+        engine
+    }
+
+    /// Begins the load.
+    pub fn begin(&mut self, now: Duration) {
+        let gap = Duration::from_secs_f64(1.0 / self.plan.arrivals.max(0.1));
+        for place in 0..self.clients.len() {
+            self.timer(
+                now + gap * u32::try_from(place).unwrap_or(u32::MAX),
+                LoadTimer::Arrive(place),
+            );
+        }
+        self.next_act = now;
+    }
+
+    /// Returns whether the clients act.
+    pub(super) fn is_running(&self) -> bool {
+        self.stage == LoadStage::Running
+    }
+
+    /// Returns the next output; `None` if there is nothing to do now.
+    pub fn poll_output(&mut self) -> Option<LoadOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// Returns the time at which [`timeout`](Self::timeout) is due; `None` if the load is over.
+    pub fn next_timeout(&self) -> Option<Duration> {
+        let timer = self.timers.peek().map(|Reverse((at, ..))| *at);
+        let paced = matches!(self.plan.pace, LoadPace::PerSecond(_)) && !self.active.is_empty();
+        let next = match self.stage {
+            LoadStage::Over => return None,
+            LoadStage::Running => paced.then_some(self.next_act),
+            LoadStage::Settling(at) | LoadStage::Closing(at) => Some(at),
+        };
+        let end = (self.stage == LoadStage::Running).then_some(self.plan.time);
+        [timer, next, end, Some(self.meter.interval_ends())].into_iter().flatten().min()
+    }
+
+    /// Returns whether all connections are closed.
+    pub fn is_over(&self) -> bool {
+        self.stage == LoadStage::Over && self.outputs.is_empty()
+    }
+
+    /// Returns the figures so far.
+    pub fn counts(&self) -> &LoadCounts {
+        &self.counts
+    }
+
+    /// Returns the meter of delays.
+    pub fn meter(&mut self) -> &mut DelayMeter {
+        &mut self.meter
+    }
+
+    /// Returns the watch for readers that hold up others.
+    pub fn stalls(&mut self) -> &mut StallWatch {
+        &mut self.stalls
+    }
+
+    /// Returns the number of clients that can act.
+    pub fn active(&self) -> usize {
+        self.active.len()
+    }
+
+    /// Returns why a connection or a session failed last; empty if none did.
+    pub fn trouble(&self) -> &str {
+        &self.trouble
+    }
+
+    /// Returns the protocol that the host chose; `None` before a handshake.
+    pub fn protocol(&self) -> Option<&'static Protocol> {
+        self.protocol
+    }
+
+    /// Ends the load: no client acts any more. What is open gets `patience` to arrive.
+    pub fn stop(&mut self, now: Duration, patience: Duration) {
+        if self.stage == LoadStage::Running {
+            self.stage = LoadStage::Settling(now + patience);
+            self.timers.clear();
+            for client in 0..self.clients.len() {
+                self.read_again(now, client);
+            }
+        }
+    }
+
+    /// Handles an opened connection.
+    pub fn opened(&mut self, conn: ConnId) {
+        let Some(client) = self.by_conn.get(&conn).copied() else { return };
+        self.counts.connections += 1;
+        self.clients[client].stage = ClientStage::Joining;
+        if self.clients[client].can_resume() {
+            let (id, message) = self.clients[client].engine.reconnect(None, None);
+            self.ask(client, id, message, AskedFor::Resumption);
+        } else {
+            self.greet(client);
+        }
+    }
+
+    /// Handles the end of a connection that the client did not close, or that could not be opened.
+    pub fn closed(&mut self, now: Duration, conn: ConnId, reason: &str) {
+        let Some(client) = self.by_conn.remove(&conn) else { return };
+        self.counts.lost += 1;
+        reason.clone_into(&mut self.trouble);
+        let session = self.clients[client].session;
+        self.stalls.void(Some(client), session);
+        self.away(now, client);
+        self.failed(now, client);
+    }
+
+    /// Handles a frame; `line` is its line in the transcript.
+    pub fn frame(&mut self, now: Duration, conn: ConnId, line: u64, seen: &SeenFrame) {
+        let Some(client) = self.by_conn.get(&conn).copied() else { return };
+        self.meter.frame(seen.frame.len());
+        let Some(message) = seen.message() else { return };
+        let lifted = self.clients[client].engine.handle(message);
+        let message = lifted.as_ref().unwrap_or(message);
+        match message.kind() {
+            MessageKind::Success | MessageKind::Failure => {
+                let id = message.id().and_then(Value::as_u64);
+                let asked = id.and_then(|id| self.clients[client].asked.remove(&id));
+                if let Some(asked) = asked {
+                    self.answered(now, client, asked, message, line);
+                }
+            }
+            MessageKind::Notification if message.method() == Some("action") => {
+                self.envelope(now, client, message.params(), line);
+            }
+            _ => {}
+        }
+        self.greedy(now, client);
+    }
+
+    /// Advances the clock to `now`.
+    pub fn timeout(&mut self, now: Duration) {
+        self.mint.now = now;
+        while let Some(Reverse((at, _, timer))) = self.timers.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            self.ring(now, timer);
+        }
+        match self.stage {
+            LoadStage::Running if now >= self.plan.time => self.stop(now, self.plan.limit),
+            LoadStage::Running => self.act_at_pace(now),
+            LoadStage::Settling(at) => {
+                let quiet = self.meter.open() == 0 && now + SETTLING < at;
+                if quiet {
+                    self.stage = LoadStage::Settling(now + SETTLING);
+                } else if now >= at {
+                    self.dispose_all();
+                    self.stage = LoadStage::Closing(now + self.plan.limit.min(SETTLING * 2));
+                }
+            }
+            LoadStage::Closing(at) => {
+                let waits =
+                    |it: &LoadClient| it.asked.iter().any(|(_, it)| *it == AskedFor::Disposal);
+                if now >= at || !self.clients.iter().any(waits) {
+                    self.close_all(now);
+                }
+            }
+            LoadStage::Over => {}
+        }
+    }
+
+    /// Returns whether another client can still be reached; `false` if all have given up.
+    pub fn is_hopeless(&self) -> bool {
+        !self.clients.is_empty() && self.clients.iter().all(|it| it.stage == ClientStage::Failed)
+    }
+
+    fn ring(&mut self, now: Duration, timer: LoadTimer) {
+        match timer {
+            LoadTimer::Arrive(client) => self.connect(client),
+            LoadTimer::Join(client) if self.clients[client].stage == ClientStage::Joining => {
+                self.join(client);
+            }
+            LoadTimer::Join(_) => {}
+            LoadTimer::Act(client) => {
+                if self.clients[client].stage == ClientStage::Active {
+                    self.act(now, client);
+                }
+                self.greedy(now, client);
+            }
+            LoadTimer::Release(client) => {
+                self.read_again(now, client);
+                self.greedy(now, client);
+            }
+            LoadTimer::Write(session, until) => self.write_text(now, session, until),
+        }
+    }
+
+    fn act_at_pace(&mut self, now: Duration) {
+        let LoadPace::PerSecond(rate) = self.plan.pace else { return };
+        let gap = Duration::from_secs_f64(1.0 / rate.clamp(0.001, 1e6));
+        // A harness that could not act in time does not make up for more than a second.
+        self.next_act = self.next_act.max(now.saturating_sub(Duration::from_secs(1)));
+        while self.next_act <= now {
+            self.next_act += gap;
+            if self.meter.open() >= MAX_OPEN {
+                self.counts.skipped += 1;
+                continue;
+            }
+            let place = self.dice.below(self.active.len());
+            let Some(client) = self.active.get(place).copied() else { continue };
+            self.act(now, client);
+        }
+    }
+
+    /// Lets a client act again, at the greedy pace, if nothing of it is open.
+    fn greedy(&mut self, now: Duration, client: usize) {
+        let it = &self.clients[client];
+        let free = it.stage == ClientStage::Active && it.unsettled == 0 && it.asked.is_empty();
+        if free && self.plan.pace == LoadPace::Greedy && self.stage == LoadStage::Running {
+            // Marks the client as busy until the timer rings.
+            self.clients[client].unsettled += 1;
+            self.timer(now, LoadTimer::Act(client));
+        }
+    }
+
+    fn act(&mut self, now: Duration, client: usize) {
+        if self.plan.pace == LoadPace::Greedy {
+            let it = &mut self.clients[client];
+            it.unsettled = it.unsettled.saturating_sub(1);
+        }
+        for _ in 0..TRIES {
+            let act = acts::chosen(self.dice.below(WEIGHTS));
+            if (act.perform)(self, now, client) {
+                self.counts.act(act.name);
+                return;
+            }
+        }
+    }
+
+    /// Sets a timer.
+    pub(super) fn timer(&mut self, at: Duration, timer: LoadTimer) {
+        self.timer_number += 1;
+        self.timers.push(Reverse((at, self.timer_number, timer)));
+    }
+
+    /// Returns the URI of another session.
+    pub(super) fn session_uri(&mut self) -> String {
+        format!("ahp-session:/{}", self.mint.fresh())
+    }
+
+    fn client_name(&mut self, place: usize) -> String {
+        let number = self.mint.number() & 0xffff_ffff;
+        format!("load-{place}-{number:08x}")
+    }
+
+    /// Returns whether a client may stop reading.
+    pub(super) fn may_stop_reading(client: usize) -> bool {
+        client % SLOW_SHARE == 1
+    }
+
+    /// Sends a request.
+    pub(super) fn request(&mut self, client: usize, method: &str, params: Value, asked: AskedFor) {
+        let (id, message) = self.clients[client].engine.request(method, params);
+        self.ask(client, id, message, asked);
+    }
+
+    /// Sends a request that the engine has made.
+    pub(super) fn ask(&mut self, client: usize, id: u64, message: Message, asked: AskedFor) {
+        self.clients[client].asked.insert(id, asked);
+        self.send(client, message, None);
+    }
+
+    /// Sends a message.
+    pub(super) fn send(
+        &mut self,
+        client: usize,
+        message: Message,
+        dispatch: Option<(DispatchKey, usize)>,
+    ) {
+        let Some(conn) = self.clients[client].conn else { return };
+        let seen = Arc::new(SeenFrame::of(message));
+        self.outputs.push_back(LoadOutput::Send { conn, seen, dispatch });
+    }
+
+    /// Closes a client's connection.
+    pub(super) fn close(&mut self, now: Duration, client: usize, graceful: bool) {
+        let Some(conn) = self.clients[client].conn else { return };
+        self.by_conn.remove(&conn);
+        self.outputs.push_back(LoadOutput::Close { conn, graceful });
+        self.away(now, client);
+    }
+
+    /// Gives a client another identity.
+    pub(super) fn replace(&mut self, client: usize) {
+        let name = self.client_name(client);
+        self.clients[client].replace(name.clone());
+        let identity = self.clients[client].identity;
+        self.by_name.insert(name, (client, identity));
+        // The last actions of the identity before may still arrive at others.
+        self.by_name.retain(|_, (it, known)| *it != client || *known + 1 >= identity);
+    }
+
+    /// Marks a client as able to act.
+    pub(super) fn activate(&mut self, client: usize) {
+        self.clients[client].stage = ClientStage::Active;
+        self.clients[client].failures = 0;
+        // A dispatch before an `unsubscribe`, or to a session that was disposed of, may have no answer.
+        self.clients[client].unsettled = 0;
+        if self.clients[client].place.is_none() {
+            self.clients[client].place = Some(self.active.len());
+            self.active.push(client);
+        }
+    }
+
+    /// Stops or resumes the reading of a connection.
+    pub(super) fn hold(&mut self, conn: ConnId, held: bool) {
+        self.outputs.push_back(LoadOutput::Hold { conn, held });
+    }
+
+    /// Removes a client from those that can act.
+    pub(super) fn inactive(&mut self, client: usize) {
+        let Some(place) = self.clients[client].place.take() else { return };
+        self.active.swap_remove(place);
+        if let Some(moved) = self.active.get(place) {
+            self.clients[*moved].place = Some(place);
+        }
+    }
+
+    /// Handles an action that a client received.
+    pub(super) fn envelope(&mut self, now: Duration, client: usize, envelope: &Value, line: u64) {
+        let rejected = envelope.get("rejectionReason").is_some_and(|reason| !reason.is_null());
+        let origin = &envelope["origin"];
+        let seq = origin["clientSeq"].as_u64();
+        let name = origin["clientId"].as_str();
+        if let (Some(seq), Some(name)) = (seq, name)
+            && let Some((from, identity)) = self.by_name.get(name).copied()
+        {
+            let key = DispatchKey { client: from, identity, seq };
+            self.meter.received(now, key, client, rejected);
+            self.stalls.received(now, key, client, line);
+            if from == client && identity == self.clients[client].identity {
+                let it = &mut self.clients[client];
+                it.unsettled = it.unsettled.saturating_sub(1);
+                self.counts.rejected += u64::from(rejected);
+            }
+        }
+        let place = self.clients[client].session;
+        let session = &mut self.sessions[place];
+        let channel = envelope["channel"].as_str();
+        let is_own = channel == Some(&session.uri) || channel == session.chat.as_deref();
+        if let Some(seq) = envelope["serverSeq"].as_u64().filter(|_| is_own && !rejected)
+            && let Some(call) = session.read(seq, &envelope["action"])
+            && self.stage == LoadStage::Running
+        {
+            self.decide(now, place, &call);
+        }
+    }
+
+    fn close_all(&mut self, now: Duration) {
+        for client in 0..self.clients.len() {
+            self.close(now, client, true);
+        }
+        self.stage = LoadStage::Over;
+    }
+
+    /// Returns what went wrong in each session and client, by kind, for the report.
+    pub fn stages(&self) -> LiteMap<&'static str, usize> {
+        let mut stages = LiteMap::new();
+        for client in &self.clients {
+            let name = match client.stage {
+                ClientStage::Away => "away",
+                ClientStage::Connecting => "connecting",
+                ClientStage::Joining => "joining",
+                ClientStage::Active => "active",
+                ClientStage::Held => "not reading",
+                ClientStage::Failed => "given up",
+            };
+            *stages.entry(name).or_insert(0) += 1;
+        }
+        stages
+    }
+}

@@ -1,0 +1,33 @@
+//! Load: many clients that talk to one host for a given time, while all frames are judged.
+//!
+//! [`plan`] describes a load and its bounds. [`engine`] plays the clients: it decides when which client
+//! connects, acts, leaves and comes back. [`acts`] is the table of what clients do. [`judge`] passes every frame
+//! to the oracle and keeps the recent frames, so that a finding gets a capture; [`evidence`] reduces the capture
+//! to the frames that matter. [`delay`] measures how long an action takes to reach its subscribers, and
+//! [`stalls`] looks for readers that hold up others. [`sim`] plays a load against a host in memory, [`driver`]
+//! over sockets. [`result`] is the outcome; [`page`] draws it.
+//!
+//! All modules except [`driver`] are pure: time is an argument, and all choices follow from the seed.
+//!
+//! Knows: clients, the oracle, hosts in memory. Never knows: arguments, files.
+//!
+//! Start at [`play::LoadPlay`].
+
+pub mod acts;
+pub mod client;
+pub mod delay;
+#[cfg(feature = "cli")]
+pub mod driver;
+pub mod engine;
+pub mod evidence;
+mod joining;
+pub mod judge;
+pub mod page;
+pub mod plan;
+pub mod play;
+pub mod recent;
+pub mod result;
+pub mod session;
+pub mod sim;
+pub mod stalls;
+mod verbs;

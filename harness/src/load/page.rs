@@ -1,0 +1,347 @@
+//! Shows the outcome of a load: as text, as JSON, and as a page with plots.
+//!
+//! Knows: the outcome. Never knows: files.
+//!
+//! Start at [`text`], [`json()`] and [`page`].
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use plotters::prelude::{
+    BLACK, ChartBuilder, IntoDrawingArea as _, LineSeries, PathElement, RGBColor, SVGBackend, WHITE,
+};
+use serde_json::{Value, json};
+
+use crate::report::html::STYLE;
+use crate::report::html::page::HtmlPage;
+use crate::report::summary::word;
+use crate::wire::foreign_text::ForeignText;
+
+use super::delay::{DelaySummary, LoadInterval};
+use super::plan::LoadPlan;
+use super::result::{LoadFinding, LoadResult};
+
+/// The size of a plot, in pixels.
+const SIZE: (u32, u32) = (860, 260);
+/// The colours of the lines of a plot.
+const COLOURS: [RGBColor; 3] =
+    [RGBColor(31, 119, 180), RGBColor(255, 127, 14), RGBColor(214, 39, 40)];
+/// The share of time above which the harness itself may have been the limit.
+const BUSY: f64 = 0.9;
+/// The content security policy of the page, which runs no script.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// What the report has to say besides the outcome.
+#[derive(Clone, Debug, Default)]
+pub struct LoadContext {
+    /// The host, as it names itself.
+    pub host: ForeignText,
+    /// The target, without secrets.
+    pub target: ForeignText,
+    /// The peak memory of the harness, in bytes; `None` if the system does not tell.
+    pub peak_memory: Option<u64>,
+    /// For each finding, in order: the file of its capture; empty if there is none.
+    pub files: Vec<String>,
+}
+
+/// Returns the outcome as text for a terminal.
+pub fn text(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> String {
+    let mut out = String::new();
+    for (number, found) in (1..).zip(&result.findings) {
+        let file = context.files.get(number - 1).map(String::as_str).unwrap_or_default();
+        let _ = writeln!(out, "{}", finding_text(number, found, file));
+    }
+    let LoadResult { counts, delays, took, .. } = result;
+    let seconds = took.as_secs_f64().max(0.001);
+    let _ = writeln!(
+        out,
+        "host: {}, protocol {}",
+        context.host.line(),
+        if result.version.is_empty() { "not negotiated" } else { &result.version }
+    );
+    if let Some(trouble) = &result.trouble {
+        let _ = writeln!(out, "nothing was tested: {}", ForeignText::from(trouble.as_str()).line());
+        return out;
+    }
+    let received: u64 = delays.intervals.iter().map(|it| it.frames).sum();
+    let bytes: u64 = delays.intervals.iter().map(|it| it.bytes).sum();
+    let _ = writeln!(
+        out,
+        "throughput: {} actions dispatched ({:.0} per second), {received} frames received ({:.0} per second, {:.1} MB)",
+        counts.dispatched,
+        counts.dispatched as f64 / seconds,
+        received as f64 / seconds,
+        bytes as f64 / 1e6
+    );
+    let _ = writeln!(out, "delay to the slowest subscriber: {}", delay_text(&delays.slowest));
+    let _ = writeln!(out, "delay to the sender:             {}", delay_text(&delays.own));
+    let _ = writeln!(out, "first quarter of the load:       {}", delay_text(&delays.first_quarter));
+    let _ = writeln!(out, "last quarter of the load:        {}", delay_text(&delays.last_quarter));
+    if delays.late > 0 {
+        let _ = writeln!(
+            out,
+            "{} actions did not reach every subscriber within {:?}",
+            delays.late, plan.limit
+        );
+    }
+    let _ = writeln!(
+        out,
+        "clients: {} connections, {} came back with a replay and {} with snapshots, {} came back as somebody else, {} did \
+         not read for some time; {} connections were lost",
+        counts.connections,
+        counts.replays,
+        counts.snapshots,
+        counts.newcomers,
+        counts.pauses,
+        counts.lost
+    );
+    let _ = writeln!(
+        out,
+        "sessions: {} created, {} turns, {} decisions; {} actions rejected, {} error responses",
+        counts.sessions, counts.turns, counts.decisions, counts.rejected, counts.errors
+    );
+    if counts.skipped > 0 {
+        let _ = writeln!(
+            out,
+            "{} acts were skipped: too many actions were without an answer (hint: a lower `--rate`)",
+            counts.skipped
+        );
+    }
+    if counts.failed > 0 {
+        let _ = writeln!(
+            out,
+            "{} clients gave up, since the host refused them too often",
+            counts.failed
+        );
+    }
+    let _ = writeln!(out, "harness: {}", harness_text(result, context));
+    let _ = writeln!(
+        out,
+        "{} findings in {} observations of {} frames",
+        result.findings.len(),
+        result.observations(),
+        result.frames
+    );
+    out
+}
+
+/// Returns a finding as text for a terminal. `file` is the file of its capture.
+pub fn finding_text(number: usize, found: &LoadFinding, file: &str) -> String {
+    let finding = &found.finding;
+    let mut text = format!(
+        "finding {number}: {} ({}), after {:.1} s, {}: {}",
+        finding.check,
+        word(finding.weight),
+        found.at.as_secs_f64(),
+        times(finding.times),
+        ForeignText::from(finding.message.as_str()).line()
+    );
+    if !file.is_empty() {
+        let _ = write!(text, "\n    {file}: {}", evidence_text(found));
+    }
+    text
+}
+
+fn times(times: u64) -> String {
+    if times == 1 { "once".to_owned() } else { format!("{times} times") }
+}
+
+fn evidence_text(found: &LoadFinding) -> String {
+    let evidence = &found.evidence;
+    let shows = match evidence.shows {
+        Some(true) => "`judge` finds the same in it",
+        Some(false) => "these frames alone do not show it",
+        None => "not reduced",
+    };
+    let gap = if evidence.gap { "; older frames are missing" } else { "" };
+    format!("{} frames, {shows}{gap}", evidence.entries.len())
+}
+
+fn delay_text(delay: &DelaySummary) -> String {
+    if delay.count == 0 {
+        return "not measured".to_owned();
+    }
+    let ms = |us: u64| us as f64 / 1_000.0;
+    format!(
+        "p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms ({} actions)",
+        ms(delay.p50_us),
+        ms(delay.p99_us),
+        ms(delay.max_us),
+        delay.count
+    )
+}
+
+/// Returns the mean share of time in which the harness was busy; `None` if it was not measured.
+fn busy(intervals: &[LoadInterval]) -> Option<f64> {
+    let shares: Vec<f64> = intervals.iter().filter_map(|it| it.busy).collect();
+    let sum: f64 = shares.iter().sum();
+    (!shares.is_empty()).then(|| sum / shares.len() as f64)
+}
+
+fn harness_text(result: &LoadResult, context: &LoadContext) -> String {
+    let mut text = match busy(&result.delays.intervals) {
+        Some(share) if share > BUSY => format!(
+            "busy for {:.0} % of the time, so that the delays may be its own (hint: fewer clients or a lower `--rate`)",
+            share * 100.0
+        ),
+        Some(share) => format!("busy for {:.0} % of the time", share * 100.0),
+        None => "its use of the processor was not measured".to_owned(),
+    };
+    if let Some(bytes) = context.peak_memory {
+        let _ = write!(text, ", {:.0} MiB at its peak", bytes as f64 / f64::from(1 << 20));
+    }
+    text
+}
+
+/// Returns the outcome as JSON: plan, counts, delays with their intervals, findings.
+pub fn json(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> Value {
+    let finding = |(number, found): (usize, &LoadFinding)| {
+        let finding = &found.finding;
+        json!({
+            "check": finding.check,
+            "weight": finding.weight,
+            "times": finding.times,
+            "after_s": found.at.as_secs_f64(),
+            "message": finding.message,
+            "lines": finding.lines,
+            "capture": context.files.get(number),
+            "shows": found.evidence.shows,
+        })
+    };
+    let findings: Vec<Value> = result.findings.iter().enumerate().map(finding).collect();
+    json!({
+        "host": context.host,
+        "target": context.target,
+        "version": result.version,
+        "clients": plan.clients,
+        "sessions": plan.sessions,
+        "seed": plan.seed,
+        "took_s": result.took.as_secs_f64(),
+        "frames": result.frames,
+        "observations": result.observations(),
+        "status": result.status(),
+        "trouble": result.trouble,
+        "peak_memory": context.peak_memory,
+        "counts": result.counts,
+        "delays": result.delays,
+        "findings": findings,
+    })
+}
+
+/// Returns the outcome as a page with plots.
+pub fn page(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> String {
+    let mut page = HtmlPage::default();
+    page.ours("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
+    page.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", POLICY)]);
+    page.ours("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+    page.element("title", &[], &format!("Load on {}", context.host.line()));
+    page.ours("<style>");
+    page.ours(STYLE);
+    page.ours("</style></head><body>\n<main>");
+    page.element("h1", &[], &format!("Load on {}", context.host.line()));
+    page.element("pre", &[], &plan.bounds());
+    page.element("pre", &[], &text(plan, result, context));
+    let intervals = &result.delays.intervals;
+    for plot in PLOTS {
+        page.element("h2", &[], plot.title);
+        match drawn(plot, intervals) {
+            Some(svg) => page.drawing(&svg),
+            None => page.element("p", &[], "There is nothing to draw."),
+        }
+    }
+    page.ours("</main></body></html>\n");
+    page.finish()
+}
+
+/// A line of a plot: its name, and its value in an interval.
+type PlotLine = (&'static str, fn(&LoadInterval) -> Option<f64>);
+
+/// A plot over the time of a load.
+struct LoadPlot {
+    title: &'static str,
+    lines: &'static [PlotLine],
+}
+
+fn delay_ms(interval: &LoadInterval, of: impl Fn(&DelaySummary) -> u64) -> Option<f64> {
+    (interval.slowest.count > 0).then(|| of(&interval.slowest) as f64 / 1_000.0)
+}
+
+fn per_second(interval: &LoadInterval, count: u64) -> Option<f64> {
+    (interval.length_s > 0.0).then(|| count as f64 / interval.length_s)
+}
+
+/// The plots of a page.
+const PLOTS: &[LoadPlot] = &[
+    LoadPlot {
+        title: "Delay from the dispatch to the slowest subscriber, in milliseconds",
+        lines: &[
+            ("p50", |it| delay_ms(it, |delay| delay.p50_us)),
+            ("p99", |it| delay_ms(it, |delay| delay.p99_us)),
+            ("max", |it| delay_ms(it, |delay| delay.max_us)),
+        ],
+    },
+    LoadPlot {
+        title: "Frames per second",
+        lines: &[
+            ("received", |it| per_second(it, it.frames)),
+            ("dispatched", |it| per_second(it, it.dispatched)),
+        ],
+    },
+    LoadPlot { title: "Clients that can act", lines: &[("clients", |it| Some(it.clients as f64))] },
+    LoadPlot {
+        title: "Share of time in which the harness was busy, in per cent",
+        lines: &[("busy", |it| it.busy.map(|share| share * 100.0))],
+    },
+];
+
+/// Draws a plot as SVG; `None` if there are no values.
+fn drawn(plot: &LoadPlot, intervals: &[LoadInterval]) -> Option<String> {
+    let series: Vec<(&str, Vec<(f64, f64)>)> = plot
+        .lines
+        .iter()
+        .map(|(name, value)| {
+            let points = intervals.iter().filter_map(|it| Some((it.until_s, value(it)?)));
+            (*name, points.collect())
+        })
+        .collect();
+    let values = || series.iter().flat_map(|(_, points)| points.iter());
+    let end = values().map(|(x, _)| *x).fold(0.0, f64::max);
+    let most = values().map(|(_, y)| *y).fold(0.0, f64::max);
+    values().next()?;
+    let mut svg = String::new();
+    draw(&mut svg, &series, 0.0..end, 0.0..(most * 1.05).max(1.0)).ok()?;
+    Some(svg)
+}
+
+fn draw(
+    svg: &mut String,
+    series: &[(&str, Vec<(f64, f64)>)],
+    across: Range<f64>,
+    up: Range<f64>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    area.fill(&WHITE).map_err(|error| error.to_string())?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(8)
+        .x_label_area_size(32)
+        .y_label_area_size(56)
+        .build_cartesian_2d(across, up)
+        .map_err(|error| error.to_string())?;
+    chart.configure_mesh().x_desc("seconds").draw().map_err(|error| error.to_string())?;
+    for ((name, points), colour) in series.iter().zip(COLOURS) {
+        chart
+            .draw_series(LineSeries::new(points.iter().copied(), &colour))
+            .map_err(|error| error.to_string())?
+            .label(*name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour));
+    }
+    chart
+        .configure_series_labels()
+        .border_style(BLACK)
+        .background_style(WHITE)
+        .draw()
+        .map_err(|error| error.to_string())?;
+    area.present().map_err(|error| error.to_string())?;
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! The plan of a load: how many clients and sessions, for how long, at which pace.
+//!
+//! Knows: numbers. Never knows: how a load is played.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::agent::mode::AgentMode;
+use crate::wire::version::Version;
+
+/// The pace at which the clients act.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LoadPace {
+    /// This many acts per second, of all clients together, whether the host keeps up or not.
+    PerSecond(f64),
+    /// Each client acts again as soon as the host has answered its last act.
+    Greedy,
+}
+
+/// The number of acts that wait for their answer, above which no further act begins. Otherwise a host that
+/// cannot keep up with the pace would get an ever longer queue.
+pub const MAX_OPEN: usize = 20_000;
+/// The share of clients that subscribe to the root channel: one of this many. Everything that happens to a
+/// session is announced to each of them.
+pub const ROOT_SHARE: usize = 16;
+/// The length of the texts that fill the buffers between the host and a client that does not read, in bytes.
+pub const LONG_TEXT: usize = 32 << 10;
+/// The sum of these texts for one client. On a loopback interface the operating system keeps more than two
+/// megabytes for a connection.
+pub const FILLING: usize = 4 << 20;
+
+/// What a load does to a host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadPlan {
+    /// The number of clients.
+    pub clients: usize,
+    /// The number of sessions that the clients share.
+    pub sessions: usize,
+    /// The duration of the load.
+    pub time: Duration,
+    /// The pace of the acts.
+    pub pace: LoadPace,
+    /// The number of clients that begin to connect per second.
+    pub arrivals: f64,
+    /// The seed of all choices.
+    pub seed: u64,
+    /// The versions that clients offer, newest first.
+    pub offers: Vec<Version>,
+    /// The provider of the sessions; `None` leaves the choice to the host.
+    pub provider: Option<String>,
+    /// The resources and tokens that each client sends after its handshake.
+    pub tokens: Vec<(String, String)>,
+    /// Who plays the scripts of turns; `None` if nobody is known to, so that clients start no turns.
+    pub turns: Option<AgentMode>,
+    /// The Unix time at which the load begins.
+    pub epoch: Duration,
+    /// The time in which the host has to answer.
+    pub limit: Duration,
+}
+
+impl Default for LoadPlan {
+    fn default() -> LoadPlan {
+        LoadPlan {
+            clients: 20,
+            sessions: 4,
+            time: Duration::from_secs(30),
+            pace: LoadPace::PerSecond(20.0),
+            arrivals: 50.0,
+            seed: 1,
+            offers: vec![Version::V1_0],
+            provider: None,
+            tokens: Vec::new(),
+            turns: None,
+            epoch: Duration::ZERO,
+            limit: Duration::from_secs(10),
+        }
+    }
+}
+
+impl LoadPlan {
+    /// Returns the number of clients in each session, rounded up.
+    pub fn share(&self) -> usize {
+        self.clients.div_ceil(self.sessions.max(1))
+    }
+
+    /// Returns the bounds of the load as lines for a person. They are printed before the first connection.
+    pub fn bounds(&self) -> String {
+        let mut text = String::new();
+        let LoadPlan { clients, sessions, time, .. } = self;
+        let pace = match self.pace {
+            LoadPace::PerSecond(rate) => format!("at most {rate} acts per second in all"),
+            LoadPace::Greedy => "each client acts as soon as its last act is answered".to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "load: {clients} clients in {sessions} sessions for {time:?}; {pace}; seed {}",
+            self.seed
+        );
+        let turns = match self.turns {
+            Some(_) => "with scripted turns",
+            None => "without turns (the agent is not known to play scripts)",
+        };
+        let _ = writeln!(
+            text,
+            "bounds: {} new connections per second, {} acts without an answer, up to {} MiB of text for a client that does not \
+             read, {turns}",
+            self.arrivals,
+            MAX_OPEN,
+            FILLING >> 20
+        );
+        text
+    }
+}

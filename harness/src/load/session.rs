@@ -1,0 +1,119 @@
+//! A session of a load: what its clients know about it together.
+//!
+//! Knows: URIs, the life of a session, its turn and the calls that wait for a decision. Never knows: clients,
+//! connections.
+//!
+//! Start at [`LoadSession`].
+
+use crate::wire::json::Value;
+
+/// The maximum number of calls that wait for a decision and are remembered.
+const MAX_CALLS: usize = 16;
+
+/// The stage of a session's life.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SessionStage {
+    /// No client has created the session.
+    #[default]
+    Absent,
+    /// A client has asked for the session.
+    Creating,
+    /// Clients can subscribe to the session.
+    Ready,
+    /// A client has asked to dispose of the session.
+    Ending,
+}
+
+/// A call that waits for a decision.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PendingCall {
+    /// The turn.
+    pub turn: String,
+    /// The call.
+    pub call: String,
+}
+
+/// A session that some clients of the load share. When it is disposed of, another one takes its place.
+#[derive(Clone, Debug, Default)]
+pub struct LoadSession {
+    /// The URI of the session.
+    pub uri: String,
+    /// The URI of the default chat; `None` until a snapshot shows it.
+    pub chat: Option<String>,
+    /// The stage.
+    pub stage: SessionStage,
+    /// The clients that wait until they can subscribe.
+    pub waiting: Vec<usize>,
+    /// The clients that share the session.
+    pub members: Vec<usize>,
+    /// The turn that runs.
+    pub turn: Option<String>,
+    /// The calls that wait for a decision.
+    pub calls: Vec<PendingCall>,
+    /// The number of attempts to create it that failed.
+    pub failures: u32,
+    /// The number of bytes of long texts since a client stopped reading.
+    pub filled: usize,
+    /// The highest number of an action that was read.
+    seen: u64,
+}
+
+impl LoadSession {
+    /// Begins another session with this URI.
+    pub fn renew(&mut self, uri: String) {
+        let members = std::mem::take(&mut self.members);
+        let failures = self.failures;
+        *self = LoadSession { uri, members, failures, ..LoadSession::default() };
+    }
+
+    /// Reads an action of the session or its chat, with the names of the newest version. Every client gets the
+    /// action; only the first one counts. Returns a call that has begun to wait for a decision.
+    pub fn read(&mut self, seq: u64, action: &Value) -> Option<PendingCall> {
+        if seq <= self.seen {
+            return None;
+        }
+        self.seen = seq;
+        let text = |member: &str| action[member].as_str().map(str::to_owned);
+        match action["type"].as_str()? {
+            "chat/turnStarted" => self.turn = text("turnId"),
+            "chat/turnComplete" | "chat/turnCancelled" | "chat/error" => {
+                self.turn = None;
+                self.calls.clear();
+            }
+            "chat/toolCallReady" if action.get("confirmed").is_none_or(Value::is_null) => {
+                let call = PendingCall { turn: text("turnId")?, call: text("toolCallId")? };
+                if self.calls.len() < MAX_CALLS && !self.calls.contains(&call) {
+                    self.calls.push(call.clone());
+                    return Some(call);
+                }
+            }
+            "chat/toolCallConfirmed" => {
+                let decided = text("toolCallId")?;
+                self.calls.retain(|it| it.call != decided);
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::json::json;
+
+    #[test]
+    fn reads_each_action_once() {
+        let mut session = LoadSession::default();
+        let begun = json!({"type": "chat/turnStarted", "turnId": "t"});
+        assert_eq!(session.read(1, &begun), None);
+        assert_eq!(session.turn.as_deref(), Some("t"));
+        let ready = json!({"type": "chat/toolCallReady", "turnId": "t", "toolCallId": "c"});
+        assert!(session.read(2, &ready).is_some());
+        assert_eq!(session.read(2, &ready), None, "another client received the same action");
+        let free = json!({"type": "chat/toolCallReady", "turnId": "t", "toolCallId": "d", "confirmed": "not-needed"});
+        assert_eq!(session.read(3, &free), None);
+        session.read(4, &json!({"type": "chat/turnComplete", "turnId": "t"}));
+        assert_eq!((session.turn, session.calls.len()), (None, 0));
+    }
+}

@@ -1,0 +1,247 @@
+//! Looks for a host that lets one reader hold up the others: while a client does not read, nobody else in its
+//! session gets anything either.
+//!
+//! The protocol has no words for this. The rule is essential all the same: a client that stops reading (a
+//! laptop that sleeps, a connection that is half open) is normal where many clients share a session. If the
+//! delivery to all others waits for it, each client can stop every session, and a dispatch has no echo to
+//! reconcile with.
+//!
+//! Two such cases are necessary, and more than half of all, since a host may have been busy by chance.
+//!
+//! Knows: times, numbers of clients, lines. Never knows: messages.
+//!
+//! Start at [`StallWatch`].
+
+use std::time::Duration;
+
+use crate::verdict::{Finding, FindingSubject, Weight};
+
+use super::delay::DispatchKey;
+
+/// The id of the rule.
+pub const RULE: &str = "load.readers-independent";
+/// The statement of the rule, and why it is essential.
+pub const DOC: &str = "While one client does not read, the others in its session still get its actions. The \
+    protocol has no words for this; but a client that stops reading is normal where many clients share a session, \
+    and if the delivery to the others waits for it, each client can stop every session.";
+/// The time that a client does not read.
+pub const HELD: Duration = Duration::from_secs(3);
+/// A dispatch counts if it was sent this long before the client read again.
+const LEAST_WAIT: Duration = Duration::from_secs(1);
+/// What was held up arrives within this time after the client reads again.
+const GRACE: Duration = Duration::from_secs(2);
+/// The number of actions that have to be held up.
+const LEAST_STALLED: usize = 3;
+/// The number of times that it has to happen.
+const LEAST_TIMES: usize = 2;
+/// The maximum number of dispatches of one hold that are watched.
+const MAX_WATCHED: usize = 500;
+
+/// A dispatch while a client did not read.
+struct WatchedDispatch {
+    key: DispatchKey,
+    at: Duration,
+    line: u64,
+    /// The time and the line of the first delivery to a client that reads.
+    first: Option<(Duration, u64)>,
+}
+
+/// A time in which a client did not read.
+struct ReadingPause {
+    client: usize,
+    session: usize,
+    released: Option<Duration>,
+    watched: Vec<WatchedDispatch>,
+}
+
+/// The pauses of all clients.
+#[derive(Default)]
+pub struct StallWatch {
+    pauses: Vec<ReadingPause>,
+    /// The number of pauses that were long enough to judge.
+    judged: usize,
+    /// For each pause that held up the others: the number of actions and the lines that prove it.
+    stalls: Vec<(usize, Vec<u64>)>,
+    reported: bool,
+}
+
+impl StallWatch {
+    /// Returns whether a client of this session does not read, or has just read again.
+    pub fn watches(&self, session: usize) -> bool {
+        self.pauses.iter().any(|it| it.session == session)
+    }
+
+    /// Records that a client stops reading.
+    pub fn held(&mut self, client: usize, session: usize) {
+        self.pauses.push(ReadingPause { client, session, released: None, watched: Vec::new() });
+    }
+
+    /// Records that a client reads again.
+    pub fn released(&mut self, now: Duration, client: usize) {
+        for pause in self.pauses.iter_mut().filter(|it| it.client == client) {
+            pause.released.get_or_insert(now);
+        }
+    }
+
+    /// Forgets a pause that cannot be judged, because the session or the connection has ended.
+    pub fn void(&mut self, client: Option<usize>, session: usize) {
+        let is_void = |it: &ReadingPause| {
+            it.session == session && client.is_none_or(|client| it.client == client)
+        };
+        self.pauses.retain(|it| !is_void(it));
+    }
+
+    /// Records a dispatch in a session.
+    pub fn dispatched(&mut self, now: Duration, key: DispatchKey, session: usize, line: u64) {
+        for pause in self.pauses.iter_mut().filter(|it| it.session == session) {
+            if pause.released.is_none() && pause.watched.len() < MAX_WATCHED {
+                pause.watched.push(WatchedDispatch { key, at: now, line, first: None });
+            }
+        }
+    }
+
+    /// Records that a client received an action.
+    pub fn received(&mut self, now: Duration, key: DispatchKey, by: usize, line: u64) {
+        for pause in self.pauses.iter_mut().filter(|it| it.client != by) {
+            let watched = pause.watched.iter_mut().find(|it| it.key == key && it.first.is_none());
+            if let Some(watched) = watched {
+                watched.first = Some((now, line));
+            }
+        }
+    }
+
+    /// Judges the pauses that are over for long enough. Returns the finding, once.
+    pub fn judge(&mut self, now: Duration) -> Option<Finding> {
+        let is_over = |it: &ReadingPause| it.released.is_some_and(|at| now >= at + GRACE);
+        let mut place = 0;
+        while let Some(pause) = self.pauses.get(place) {
+            if !is_over(pause) {
+                place += 1;
+                continue;
+            }
+            let pause = self.pauses.swap_remove(place);
+            if let Some(stall) = stalled(&pause) {
+                self.judged += 1;
+                self.stalls.extend(stall);
+            }
+        }
+        let enough = self.stalls.len() >= LEAST_TIMES && self.stalls.len() * 2 > self.judged;
+        if !enough || std::mem::replace(&mut self.reported, true) {
+            return None;
+        }
+        let actions: usize = self.stalls.iter().map(|(actions, _)| actions).sum();
+        let lines = self.stalls.iter().flat_map(|(_, lines)| lines.iter().copied()).collect();
+        Some(Finding {
+            check: RULE,
+            subject: FindingSubject::Beyond,
+            weight: Weight::Essential,
+            message: format!(
+                "expected the clients of a session to get its actions while another client does not read, found \
+                 that {actions} actions reached nobody until it read again, in {} of {} cases",
+                self.stalls.len(),
+                self.judged
+            ),
+            lines,
+            diff: None,
+            times: self.stalls.len() as u64,
+        })
+    }
+
+    /// Returns the number of pauses that were judged.
+    pub fn judged(&self) -> usize {
+        self.judged
+    }
+}
+
+/// Judges a pause: `None` if too little was dispatched, `Some(None)` if the others were not held up.
+#[expect(clippy::option_option, reason = "what was not tested is not what held")]
+fn stalled(pause: &ReadingPause) -> Option<Option<(usize, Vec<u64>)>> {
+    let released = pause.released?;
+    let early = pause.watched.iter().filter(|it| it.at + LEAST_WAIT <= released);
+    let early: Vec<&WatchedDispatch> = early.collect();
+    if early.len() < LEAST_STALLED {
+        return None;
+    }
+    let waits = |it: &&&WatchedDispatch| it.first.is_none_or(|(at, _)| at >= released);
+    // The buffers between the host and the client take the first actions.
+    let first = early.iter().position(|it| waits(&it));
+    let held_up = first.map(|first| early.get(first..).unwrap_or_default()).unwrap_or_default();
+    let in_time = |it: &&&WatchedDispatch| {
+        it.first.is_some_and(|(at, _)| at >= released && at < released + GRACE)
+    };
+    if held_up.len() < LEAST_STALLED || !held_up.iter().all(|it| in_time(&it)) {
+        return Some(None);
+    }
+    let shown = held_up.iter().take(LEAST_STALLED);
+    let mut lines: Vec<u64> =
+        shown.flat_map(|it| [Some(it.line), it.first.map(|(_, line)| line)]).flatten().collect();
+    lines.sort_unstable();
+    Some(Some((held_up.len(), lines)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(number: u64) -> Duration {
+        Duration::from_millis(number)
+    }
+
+    /// A pause of three seconds with five actions, each of which arrives at the time that `arrival` says.
+    fn pause(watch: &mut StallWatch, begin: u64, arrival: impl Fn(u64) -> u64) -> Option<Finding> {
+        watch.held(7, 0);
+        for number in 1..=5 {
+            let key = DispatchKey { client: 1, identity: 0, seq: begin + number };
+            watch.dispatched(ms(begin + number * 100), key, 0, begin + number);
+        }
+        let release = begin + 3_000;
+        watch.released(ms(release), 7);
+        for number in 1..=5 {
+            let key = DispatchKey { client: 1, identity: 0, seq: begin + number };
+            watch.received(ms(arrival(number)), key, 2, begin + 100 + number);
+        }
+        watch.judge(ms(release + 2_001))
+    }
+
+    #[test]
+    fn reports_actions_that_wait_for_a_reader_twice() {
+        let mut watch = StallWatch::default();
+        assert_eq!(pause(&mut watch, 0, |_| 3_001), None);
+        let finding = pause(&mut watch, 10_000, |_| 13_001).unwrap();
+        assert_eq!((finding.check, finding.times), (RULE, 2));
+        assert!(finding.message.contains("10 actions"), "{}", finding.message);
+        assert_eq!(pause(&mut watch, 20_000, |_| 23_001), None, "it is reported once");
+    }
+
+    #[test]
+    fn the_first_actions_may_fit_into_buffers() {
+        let mut watch = StallWatch::default();
+        let early = |begin: u64| move |number: u64| begin + if number < 3 { 500 } else { 3_001 };
+        assert_eq!(pause(&mut watch, 0, early(0)), None);
+        assert!(pause(&mut watch, 10_000, early(10_000)).is_some());
+    }
+
+    #[test]
+    fn a_host_that_delivers_is_not_blamed() {
+        let mut watch = StallWatch::default();
+        for begin in [0, 10_000, 20_000] {
+            assert_eq!(pause(&mut watch, begin, |number| begin + number * 100 + 5), None);
+        }
+        assert_eq!(watch.judged(), 3);
+        // What stays away after the client reads again was not held up by the client.
+        for begin in [30_000, 40_000] {
+            assert_eq!(pause(&mut watch, begin, |_| begin + 9_000), None);
+        }
+    }
+
+    #[test]
+    fn half_of_the_cases_are_not_enough() {
+        let mut watch = StallWatch::default();
+        for begin in [0, 10_000] {
+            assert_eq!(pause(&mut watch, begin, |number| begin + number * 100 + 5), None);
+        }
+        for begin in [20_000, 30_000] {
+            assert_eq!(pause(&mut watch, begin, |_| begin + 3_001), None);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The acts of the clients of a load, as methods of the engine.
+//!
+//! Knows: the engine. Never knows: when a client acts.
+
+use std::time::Duration;
+
+use crate::agent::mode::AgentMode;
+use crate::agent::script::{CASE, HEADER};
+use crate::edge::ChangeContext;
+use crate::run::mint::iso8601;
+use crate::scenario::bind::HoleFiller as _;
+use crate::wire::json::{Value, json};
+
+use super::acts::{SCRIPTS, message};
+use super::client::{AskedFor, ClientStage};
+use super::engine::{LoadEngine, LoadTimer};
+use super::plan::{FILLING, LONG_TEXT};
+use super::session::{PendingCall, SessionStage};
+use super::stalls;
+
+/// The shortest and the longest absence of a client that leaves, in milliseconds.
+const ABSENCE: (usize, usize) = (20, 800);
+/// The percentage of clients that leave without a closing handshake, and that come back as somebody else.
+const ABRUPT: usize = 50;
+/// See [`ABRUPT`].
+const SOMEBODY_ELSE: usize = 25;
+/// The pause between two long texts, and between two short ones.
+const LONG_TEXT_GAP: Duration = Duration::from_millis(10);
+/// See [`LONG_TEXT_GAP`].
+const SHORT_TEXT_GAP: Duration = Duration::from_millis(50);
+/// One of this many clients may stop reading at the same time as others, but always one.
+const HELD_SHARE: usize = 500;
+
+impl LoadEngine {
+    /// Dispatches an action on the session of a client. Returns whether the version has the action.
+    pub(super) fn on_session(&mut self, now: Duration, client: usize, action: Value) -> bool {
+        let place = self.clients[client].session;
+        let uri = self.sessions[place].uri.clone();
+        self.dispatch(now, client, &uri, action)
+    }
+
+    /// Dispatches an action on the chat of a client. Returns whether there is a chat, and the version has the
+    /// action.
+    pub(super) fn on_chat(&mut self, now: Duration, client: usize, action: Value) -> bool {
+        let place = self.clients[client].session;
+        let Some(chat) = self.sessions[place].chat.clone() else { return false };
+        self.dispatch(now, client, &chat, action)
+    }
+
+    fn dispatch(&mut self, now: Duration, client: usize, channel: &str, action: Value) -> bool {
+        let it = &mut self.clients[client];
+        let edge = it.engine.edge();
+        if it.stage != ClientStage::Active
+            || !it.engine.is_subscribed(channel)
+            || !edge.is_plain()
+                && edge.lower_action(channel, &action, ChangeContext::NOTHING).is_none()
+        {
+            return false;
+        }
+        let (seq, message) = it.engine.dispatch(channel, action, None);
+        it.unsettled += 1;
+        let (key, place) = (it.key(client, seq), it.session);
+        let hears = |it: &usize| {
+            let it = &self.clients[*it];
+            it.stage == ClientStage::Active && it.engine.is_subscribed(channel)
+        };
+        let subscribers = self.sessions[place].members.iter().copied().filter(hears).collect();
+        self.meter.dispatched(now, key, subscribers);
+        self.counts.dispatched += 1;
+        self.send(client, message, Some((key, place)));
+        true
+    }
+
+    /// Returns another client of the same session that can act.
+    pub(super) fn together(&mut self, client: usize) -> Option<usize> {
+        let place = self.clients[client].session;
+        let able = |it: &usize| *it != client && self.clients[*it].stage == ClientStage::Active;
+        let others = self.sessions[place].members.iter().copied().filter(able);
+        let others: Vec<usize> = others.collect();
+        self.dice.pick(&others).copied()
+    }
+
+    /// Starts a turn whose script the agent plays.
+    pub(super) fn start_turn(&mut self, now: Duration, client: usize) -> bool {
+        let place = self.clients[client].session;
+        let Some(agent) = self.plan.turns.filter(|_| self.sessions[place].turn.is_none()) else {
+            return false;
+        };
+        let script = self.dice.pick(SCRIPTS).copied().unwrap_or_default();
+        let turn = self.mint.fresh();
+        let text = match agent {
+            AgentMode::Host => format!("{HEADER}\n{script}"),
+            _ => format!("{HEADER}\n{CASE} stress {place}\n{script}"),
+        };
+        let action = json!({
+            "type": "chat/turnStarted",
+            "turnId": turn,
+            "startedAt": iso8601(self.plan.epoch + now),
+            "message": message(&text),
+        });
+        let begun = self.on_chat(now, client, action);
+        if begun {
+            self.counts.turns += 1;
+            self.sessions[place].turn = Some(turn);
+        }
+        begun
+    }
+
+    /// Cancels the turn of the client's session.
+    pub(super) fn cancel_turn(&mut self, now: Duration, client: usize) -> bool {
+        let place = self.clients[client].session;
+        let Some(turn) = self.sessions[place].turn.clone() else { return false };
+        self.on_chat(
+            now,
+            client,
+            json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 5}),
+        )
+    }
+
+    /// Lets two clients decide on a call at the same time, one of them against it as often as not.
+    pub(super) fn decide(&mut self, now: Duration, place: usize, call: &PendingCall) {
+        let able = |it: &usize| self.clients[*it].stage == ClientStage::Active;
+        let mut able: Vec<usize> =
+            self.sessions[place].members.iter().copied().filter(able).collect();
+        self.dice.shuffle(&mut able);
+        for client in able.into_iter().take(2) {
+            let PendingCall { turn, call } = call;
+            let action = match self.dice.chance(70) {
+                true => {
+                    json!({"type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call,
+                    "approved": true, "confirmed": "user-action"})
+                }
+                false => {
+                    json!({"type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call,
+                    "approved": false, "reason": "denied"})
+                }
+            };
+            self.counts.decisions += u64::from(self.on_chat(now, client, action));
+        }
+    }
+
+    /// Leaves without a word or with a closing handshake, and comes back later: with its subscriptions, or as
+    /// another client.
+    pub(super) fn leave(&mut self, now: Duration, client: usize) -> bool {
+        let graceful = !self.dice.chance(ABRUPT);
+        self.close(now, client, graceful);
+        if self.dice.chance(SOMEBODY_ELSE) {
+            self.replace(client);
+            self.counts.newcomers += 1;
+        }
+        let (least, most) = ABSENCE;
+        let absence = Duration::from_millis((least + self.dice.below(most - least)) as u64);
+        self.timer(now + absence, LoadTimer::Arrive(client));
+        true
+    }
+
+    /// Unsubscribes from the chat and subscribes again at once.
+    pub(super) fn rejoin_chat(&mut self, _: Duration, client: usize) -> bool {
+        let place = self.clients[client].session;
+        let Some(chat) = self.sessions[place].chat.clone() else { return false };
+        if !self.clients[client].engine.edge().has_chats() {
+            return false;
+        }
+        self.inactive(client);
+        self.clients[client].stage = ClientStage::Joining;
+        self.meter.left(client);
+        self.unsubscribe(client, &chat);
+        self.subscribe(client, &chat, AskedFor::ChatState);
+        true
+    }
+
+    fn unsubscribe(&mut self, client: usize, channel: &str) {
+        let params = json!({"channel": channel});
+        let message = self.clients[client].engine.notification("unsubscribe", params);
+        self.send(client, message, None);
+    }
+
+    /// Asks for the turns of the chat.
+    pub(super) fn read_turns(&mut self, _: Duration, client: usize) -> bool {
+        let place = self.clients[client].session;
+        let Some(chat) = self.sessions[place].chat.clone() else { return false };
+        self.request(client, "fetchTurns", json!({"channel": chat}), AskedFor::Look);
+        true
+    }
+
+    /// Asks for the list of sessions.
+    pub(super) fn list_sessions(&mut self, _: Duration, client: usize) -> bool {
+        self.request(client, "listSessions", json!({}), AskedFor::Look);
+        true
+    }
+
+    /// Stops reading for some time, in which the others write long texts.
+    pub(super) fn stop_reading(&mut self, now: Duration, client: usize) -> bool {
+        let it = &self.clients[client];
+        let (place, conn) = (it.session, it.conn);
+        let most = (self.clients.len() / HELD_SHARE).max(1);
+        if !LoadEngine::may_stop_reading(client)
+            || self.held >= most
+            || self.stalls.watches(place)
+            || self.together(client).is_none()
+        {
+            return false;
+        }
+        let Some(conn) = conn else { return false };
+        self.inactive(client);
+        self.meter.left(client);
+        self.clients[client].stage = ClientStage::Held;
+        self.held += 1;
+        self.counts.pauses += 1;
+        self.stalls.held(client, place);
+        self.hold(conn, true);
+        let until = now + stalls::HELD;
+        self.timer(until, LoadTimer::Release(client));
+        self.sessions[place].filled = 0;
+        self.timer(now, LoadTimer::Write(place, until));
+        true
+    }
+
+    /// Reads again, if the client does not read.
+    pub(super) fn read_again(&mut self, now: Duration, client: usize) {
+        if self.clients[client].stage != ClientStage::Held {
+            return;
+        }
+        let Some(conn) = self.clients[client].conn else { return };
+        self.held -= 1;
+        self.stalls.released(now, client);
+        self.hold(conn, false);
+        self.activate(client);
+    }
+
+    /// Writes a text in a session, and again until the given time: long texts until the buffers of the client that
+    /// does not read are full, short ones afterwards.
+    pub(super) fn write_text(&mut self, now: Duration, place: usize, until: Duration) {
+        if now >= until {
+            return;
+        }
+        let is_full = self.sessions[place].filled >= FILLING;
+        let able = |it: &usize| self.clients[*it].stage == ClientStage::Active;
+        let able: Vec<usize> = self.sessions[place].members.iter().copied().filter(able).collect();
+        if let Some(client) = self.dice.pick(&able).copied() {
+            let mut text = format!("text of {client} at {} ms ", now.as_millis());
+            if !is_full {
+                text.extend(std::iter::repeat_n('x', LONG_TEXT - text.len()));
+            }
+            self.sessions[place].filled += text.len();
+            let draft = message(&text);
+            self.on_chat(now, client, json!({"type": "chat/draftChanged", "draft": draft}));
+        }
+        let gap = if is_full { SHORT_TEXT_GAP } else { LONG_TEXT_GAP };
+        self.timer(now + gap, LoadTimer::Write(place, until));
+    }
+
+    /// Disposes of the session, after which its clients join another one.
+    pub(super) fn replace_session(&mut self, _: Duration, client: usize) -> bool {
+        let place = self.clients[client].session;
+        if self.sessions[place].stage != SessionStage::Ready || self.stalls.watches(place) {
+            return false;
+        }
+        self.sessions[place].stage = SessionStage::Ending;
+        let (uri, chat) = (self.sessions[place].uri.clone(), self.sessions[place].chat.take());
+        for member in self.sessions[place].members.clone() {
+            if self.clients[member].stage != ClientStage::Active {
+                continue;
+            }
+            self.inactive(member);
+            self.meter.left(member);
+            self.clients[member].stage = ClientStage::Joining;
+            // A client that has left a channel does not ask for it when it comes back.
+            for channel in [Some(&uri), chat.as_ref()].into_iter().flatten() {
+                self.unsubscribe(member, channel);
+            }
+        }
+        self.request(client, "disposeSession", json!({"channel": uri}), AskedFor::Disposal);
+        true
+    }
+}

@@ -1,0 +1,17 @@
+//! The rows of faults that show only under load. `tests/stress.rs` plays a load on each of them.
+
+use crate::host::fault::HostFault;
+
+use super::super::mutants::MutantRow;
+use super::row;
+
+pub(super) const ROWS: &[MutantRow] = &[
+    row(HostFault::CrossingActionOvertaken, &["sequence.grows"]),
+    row(HostFault::ReplayMissesCrossing, &["reconnect.replay-complete"]),
+    row(HostFault::SessionsCollide, &["fanout.subscribed-only"]),
+    row(HostFault::CrossingActionsShareNumber, &["sequence.one-envelope"]),
+    row(HostFault::CrossingDecisionsWin, &["tools.one-decision"]),
+    row(HostFault::SlowReaderStopsSession, &["load.readers-independent"]),
+    row(HostFault::SnapshotBehindRename, &["state.snapshot-agrees"]),
+    row(HostFault::CrossingEchoLost, &["fanout.complete"]),
+];
