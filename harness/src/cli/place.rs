@@ -28,7 +28,7 @@ pub(super) enum PlayPlace {
     /// An agent under test, in a separate folder.
     Agent { seat: Box<AgentSeat>, behind: Arc<AgentBehind>, case: String },
     /// A reference host on a loopback port, for this scenario alone.
-    Own { endpoint: LinkEndpoint, served: ServedHost, task: JoinHandle<()> },
+    Own { endpoint: LinkEndpoint, served: ServedHost, task: JoinHandle<Result<(), String>> },
 }
 
 impl PlayPlace {

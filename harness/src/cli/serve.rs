@@ -1,6 +1,8 @@
 //! `ahp-harness serve`: serves the reference host on a loopback port.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use tokio::net::TcpListener;
@@ -13,6 +15,7 @@ use crate::host::null::{NullBehaviour, NullHost};
 use crate::host::variant::VariantHost;
 use crate::scenario::source::did_you_mean;
 use crate::transport::agent::AgentProcess;
+use crate::transport::host_journal::{HostJournal, JournalExtent, JournaledHost};
 use crate::transport::serve::{ServedBehind, serve};
 use crate::transport::shells::HostShells;
 use crate::wire::version::Version;
@@ -59,6 +62,10 @@ pub struct ServeArguments {
     /// How many envelopes are kept for clients that reconnect; a snapshot replaces older ones
     #[arg(long, default_value_t = 2_000)]
     replay: usize,
+    /// Keep the state in this folder: a host that is started again with the same options goes on where it was, also
+    /// after a kill. The folder has what clients have sent, including tokens
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["null", "liar", "shell"])]
+    state: Option<PathBuf>,
 }
 
 impl ServeArguments {
@@ -69,10 +76,38 @@ impl ServeArguments {
                 "expected a loopback address, found `{address}` (hint: the reference host has no password)"
             )));
         }
-        let host = self.host(context)?;
+        let epoch_ms = u64::try_from(context.epoch.as_millis()).unwrap_or_default();
+        let own = JournaledHost {
+            harness: env!("CARGO_PKG_VERSION").to_owned(),
+            options: self.options(),
+            seed: context.seed,
+            epoch_ms,
+        };
+        let wrong = |folder: &Path, error: String| {
+            CommandStop::usage(format!("`{}` could not be used: {error}", folder.display()))
+        };
+        let opened = self
+            .state
+            .as_ref()
+            .map(|folder| HostJournal::open(folder, &own).map_err(|error| wrong(folder, error)));
+        let (journal, own) = match opened.transpose()? {
+            Some((journal, known)) => (Some(journal), known),
+            None => (None, own),
+        };
+        let mut host = self.host(&own)?;
+        let journal = match (journal, &self.state) {
+            (Some(journal), Some(folder)) => {
+                let end = journal.replay(&mut *host).map_err(|error| wrong(folder, error))?;
+                // The host's clock goes on while the host is down.
+                let at = end.at.max(Duration::from_millis(epoch_ms.saturating_sub(own.epoch_ms)));
+                Some((journal, JournalExtent { at, ..end }))
+            }
+            _ => None,
+        };
         let behind = ServedBehind {
             agent: AgentProcess::new(self.agent_command.clone().unwrap_or_default()),
             shells: HostShells::new(self.shell.clone().unwrap_or_default()),
+            journal,
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -83,15 +118,36 @@ impl ServeArguments {
                 CommandStop::usage(format!("cannot listen on {}: {error}", self.listen))
             })?;
             let address = listener.local_addr().unwrap_or(self.listen);
-            let (_served, _task) = serve(listener, host, behind);
+            let (_served, task) = serve(listener, host, behind);
             context.say(&format!("ws://{address}\n"));
             // When the command ends for any reason, the processes that it started end as well.
-            signalled().await;
-            Ok(CommandExit::Ok)
+            tokio::select! {
+                _ = signalled() => Ok(CommandExit::Ok),
+                ended = task => match ended {
+                    Ok(Err(error)) => Err(CommandStop::fault(format!("the state could not be stored: {error}"))),
+                    _ => Err(CommandStop::fault("the host ended")),
+                },
+            }
         })
     }
 
-    fn host(&self, context: &CliContext) -> Result<Box<dyn SansIoHost + Send>, CommandStop> {
+    /// Returns the options that change the behaviour of the host.
+    fn options(&self) -> Vec<String> {
+        let many = |name: &str, values: &[String]| {
+            values.iter().map(|value| format!("--{name} {value}")).collect::<Vec<_>>()
+        };
+        let spec: Vec<String> = self.spec.iter().map(Version::to_string).collect();
+        let mut options = many("variant", &self.variant);
+        options.extend(many("fault", &self.fault));
+        options.extend(many("spec", &spec));
+        options.extend(self.agent_command.iter().map(|_| "--agent-command".to_owned()));
+        options.push(format!("--replay {}", self.replay));
+        // The tokens themselves are not written to the disk by this.
+        options.push(format!("--token ({})", self.token.len()));
+        options
+    }
+
+    fn host(&self, own: &JournaledHost) -> Result<Box<dyn SansIoHost + Send>, CommandStop> {
         if let Some(name) = &self.null {
             let names: Vec<_> = NullBehaviour::ALL.iter().map(|null| null.name()).collect();
             let null = NullBehaviour::ALL.iter().copied().find(|null| null.name() == name);
@@ -102,9 +158,9 @@ impl ServeArguments {
             replay_capacity: self.replay,
             acp: self.agent_command.as_ref().map(|_| working_directory()),
             shells: self.shell.is_some(),
-            seed: context.seed,
+            seed: own.seed,
             tokens: self.token.clone(),
-            epoch_ms: u64::try_from(context.epoch.as_millis()).unwrap_or_default(),
+            epoch_ms: own.epoch_ms,
             ..HostConfig::default()
         };
         if !self.spec.is_empty() {

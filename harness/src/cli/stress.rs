@@ -83,6 +83,10 @@ pub struct StressArguments {
     /// How many clients connect per second
     #[arg(long, default_value_t = 50.0, value_name = "NUMBER", help_heading = "Load")]
     arrivals: f64,
+    /// Kill the host about this often, at random moments, and start it again: one that `--command` starts, or with
+    /// `--crash-command`
+    #[arg(long, value_name = "DURATION", value_parser = options::duration, help_heading = "Load")]
+    crash_every: Option<Duration>,
     /// Start no turns, even if the agent plays scripts
     #[arg(long, help_heading = "Load")]
     no_turns: bool,
@@ -166,6 +170,11 @@ impl StressArguments {
         let PlayTarget::Remote(remote, _) = &target else {
             return Err(CommandStop::fault("the target is not a host"));
         };
+        if self.crash_every.is_some() && !remote.crashes() {
+            return Err(CommandStop::usage(
+                "expected `--command` or `--crash-command` with `--crash-every` (hint: a host at a URL cannot be killed otherwise)",
+            ));
+        }
         let outcome = self.played(context, budget, &run, &target).await;
         remote.stop().await;
         outcome
@@ -200,7 +209,7 @@ impl StressArguments {
         let play = LoadPlay::new(plan.clone(), shared);
         let stop = ended_by(interrupts(), Some(budget));
         let interrupted = stop.clone();
-        let mut result = driver::play(play, &remote.endpoint, stop, &mut watch).await;
+        let mut result = driver::play(play, &remote.endpoint, &**remote, stop, &mut watch).await;
         context.progress("");
         let missing = result.findings.get(watch.files.len()..).unwrap_or_default().to_vec();
         watch.found(missing);
@@ -248,6 +257,7 @@ impl StressArguments {
             turns: (plays && !self.no_turns).then(|| self.aim.agent()),
             epoch: wall_clock(),
             limit: self.limit(),
+            crashes: self.crash_every,
         }
     }
 

@@ -15,6 +15,7 @@ use crate::host::engine::{HostConfig, RefHost};
 use crate::host::subject::AgentSubject;
 use crate::report::event::RunHeader;
 use crate::run::detect::DetectionResult;
+use crate::run::driver::{ControlResult, HostControl};
 use crate::run::plan::{self, HostRestarts, PlannedScenario};
 use crate::run::play::{ScenarioPlay, ScenarioVerdict};
 use crate::run::probe::make_settings;
@@ -100,6 +101,15 @@ impl PlayTarget {
     pub(super) fn is_embedded(&self) -> bool {
         matches!(self, PlayTarget::Embedded | PlayTarget::Loopback)
     }
+}
+
+impl HostControl for RemoteHost {
+    fn restart(&self, crash: bool) -> ControlResult<'_> {
+        Box::pin(self.again(crash))
+    }
+
+    /// Does nothing, because no agent of the harness has to be released.
+    fn release(&self, _: &str) {}
 }
 
 /// A function that receives each line that a started host writes to its standard error.

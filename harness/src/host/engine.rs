@@ -62,7 +62,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 /// The maximum number of connections. The host closes each further connection at once.
-pub const MAX_CONNECTIONS: usize = 1_000;
+pub const MAX_CONNECTIONS: usize = 10_000;
 /// The maximum size of a frame in bytes. A larger frame closes its connection with code 1009.
 pub const MAX_FRAME_BYTES: usize = 4 << 20;
 /// The maximum number of frames that wait for one connection. A further frame closes the connection with code

@@ -4,6 +4,8 @@
 //!
 //! Start at [`LoadClient`].
 
+use std::time::Duration;
+
 use litemap::LiteMap;
 
 use crate::peer::client::ClientEngine;
@@ -71,6 +73,8 @@ pub struct LoadClient {
     pub unsettled: usize,
     /// The number of connections or subscriptions in a row that failed.
     pub failures: u32,
+    /// The time at which the connection was opened.
+    pub opened: Duration,
     /// The place in the list of active clients, if the client is in it.
     pub place: Option<usize>,
 }
@@ -88,6 +92,7 @@ impl LoadClient {
             asked: LiteMap::new(),
             unsettled: 0,
             failures: 0,
+            opened: Duration::ZERO,
             place: None,
         }
     }

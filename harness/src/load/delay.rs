@@ -199,6 +199,12 @@ impl DelayMeter {
         done.into_iter().for_each(|key| self.arrived(key));
     }
 
+    /// Forgets what has not arrived, since the host has lost its connections.
+    pub fn forget_open(&mut self) {
+        self.open.clear();
+        self.order.clear();
+    }
+
     /// Counts a frame that a client received.
     pub fn frame(&mut self, bytes: usize) {
         self.interval.frames += 1;

@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use crate::peer::guise::ClientGuise;
+use crate::run::driver::{HostControl, INTERRUPTED};
 use crate::system::thread_time;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::transport::link::{LinkEndpoint, LinkEvent, TransportLink};
@@ -67,6 +68,7 @@ struct LoadLinks {
 pub async fn play(
     mut play: LoadPlay,
     endpoint: &LinkEndpoint,
+    control: &dyn HostControl,
     mut stop: watch::Receiver<bool>,
     observer: &mut dyn LoadObserver,
 ) -> LoadResult {
@@ -88,7 +90,21 @@ pub async fn play(
     let mut usage = ThreadUsage::begin();
     loop {
         while let Some(output) = play.poll_output(now) {
-            links.carry_out(output);
+            if !matches!(output, LoadOutput::Crash) {
+                links.carry_out(output);
+                continue;
+            }
+            // The task of each connection ends with its orders.
+            links.orders.clear();
+            let outcome = tokio::select! {
+                outcome = control.restart(true) => outcome,
+                _ = &mut stopped, if !interrupted => {
+                    interrupted = true;
+                    Err(INTERRUPTED.to_owned())
+                }
+            };
+            now = began.elapsed();
+            play.restarted(now, outcome);
         }
         let fresh = play.take_fresh();
         if !fresh.is_empty() {
@@ -148,6 +164,7 @@ impl LoadLinks {
             }
             LoadOutput::Send { conn, seen, .. } => self.order(conn, LinkOrder::Send(seen)),
             LoadOutput::Hold { conn, held } => self.order(conn, LinkOrder::Hold(held)),
+            LoadOutput::Crash => self.orders.clear(),
             LoadOutput::Close { conn, graceful } => {
                 self.order(conn, LinkOrder::Close(graceful));
                 self.orders.remove(&conn);

@@ -13,8 +13,6 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use litemap::LiteMap;
-
 use crate::dice::Dice;
 use crate::run::mint::IdMinter;
 use crate::scenario::bind::HoleFiller as _;
@@ -28,7 +26,7 @@ use super::client::{AskedFor, ClientStage, LoadClient};
 use super::delay::{DelayMeter, DispatchKey};
 use super::plan::{LoadPace, LoadPlan, MAX_OPEN, ROOT_SHARE};
 use super::result::LoadCounts;
-use super::session::LoadSession;
+use super::session::{LoadSession, SessionStage};
 use super::stalls::StallWatch;
 
 /// The number of acts that are tried until one is possible.
@@ -64,6 +62,8 @@ pub enum LoadOutput {
         /// Whether reading stops.
         held: bool,
     },
+    /// Drop all connections, kill the host and start it again; [`LoadEngine::restarted`] has to follow.
+    Crash,
     /// Close the connection, with a closing handshake or without.
     Close {
         /// The connection.
@@ -84,6 +84,8 @@ pub(super) enum LoadTimer {
     Act(usize),
     /// A client reads again.
     Release(usize),
+    /// The host is killed.
+    Crash,
     /// A client of the session writes a text, because another one does not read until this time.
     Write(usize, Duration),
 }
@@ -93,6 +95,8 @@ pub(super) enum LoadTimer {
 enum LoadStage {
     /// The clients act.
     Running,
+    /// The host has been killed, and is being started again.
+    Down,
     /// The clients wait for what is open; the sessions are disposed of at this time.
     Settling(Duration),
     /// The sessions are disposed of; the connections are closed at this time at the latest.
@@ -173,14 +177,67 @@ impl LoadEngine {
 
     /// Begins the load.
     pub fn begin(&mut self, now: Duration) {
+        self.let_arrive(now);
+        self.next_act = now;
+        self.plan_crash(now);
+    }
+
+    /// Handles the end of a restart: the host is back, or why it is not.
+    pub fn restarted(&mut self, now: Duration, outcome: Result<(), String>) {
+        if self.stage != LoadStage::Down {
+            return;
+        }
+        if let Err(why) = outcome {
+            self.trouble = format!("the host could not be started again: {why}");
+            self.stage = LoadStage::Over;
+            return;
+        }
+        self.counts.crashes += 1;
+        self.stage = LoadStage::Running;
+        for place in 0..self.sessions.len() {
+            self.sessions[place].crashed();
+            if self.sessions[place].stage != SessionStage::Ready {
+                let uri = self.session_uri();
+                self.sessions[place].renew(uri);
+            }
+        }
+        self.let_arrive(now);
+        self.next_act = now;
+        self.plan_crash(now);
+    }
+
+    /// Lets all clients connect, one after another.
+    fn let_arrive(&mut self, now: Duration) {
         let gap = Duration::from_secs_f64(1.0 / self.plan.arrivals.max(0.1));
         for place in 0..self.clients.len() {
-            self.timer(
-                now + gap * u32::try_from(place).unwrap_or(u32::MAX),
-                LoadTimer::Arrive(place),
-            );
+            let wait = gap * u32::try_from(place).unwrap_or(u32::MAX);
+            self.timer(now + wait, LoadTimer::Arrive(place));
         }
-        self.next_act = now;
+    }
+
+    /// Plans the next crash of the host, after half to one and a half times the mean time.
+    fn plan_crash(&mut self, now: Duration) {
+        if let Some(mean) = self.plan.crashes {
+            let share = 0.5 + self.dice.below(1_000) as f64 / 1_000.0;
+            self.timer(now + mean.mul_f64(share), LoadTimer::Crash);
+        }
+    }
+
+    /// Drops all connections and lets the host crash.
+    fn crash(&mut self, now: Duration) {
+        self.timers.clear();
+        self.stage = LoadStage::Down;
+        self.stalls.void_all();
+        self.by_conn.clear();
+        for client in 0..self.clients.len() {
+            if self.clients[client].conn.is_some() {
+                self.away(now, client);
+            }
+        }
+        self.held = 0;
+        self.meter.forget_open();
+        self.outputs.clear();
+        self.outputs.push_back(LoadOutput::Crash);
     }
 
     /// Returns whether the clients act.
@@ -199,6 +256,7 @@ impl LoadEngine {
         let paced = matches!(self.plan.pace, LoadPace::PerSecond(_)) && !self.active.is_empty();
         let next = match self.stage {
             LoadStage::Over => return None,
+            LoadStage::Down => None,
             LoadStage::Running => paced.then_some(self.next_act),
             LoadStage::Settling(at) | LoadStage::Closing(at) => Some(at),
         };
@@ -253,10 +311,11 @@ impl LoadEngine {
     }
 
     /// Handles an opened connection.
-    pub fn opened(&mut self, conn: ConnId) {
+    pub fn opened(&mut self, now: Duration, conn: ConnId) {
         let Some(client) = self.by_conn.get(&conn).copied() else { return };
         self.counts.connections += 1;
         self.clients[client].stage = ClientStage::Joining;
+        self.clients[client].opened = now;
         if self.clients[client].can_resume() {
             let (id, message) = self.clients[client].engine.reconnect(None, None);
             self.ask(client, id, message, AskedFor::Resumption);
@@ -311,6 +370,7 @@ impl LoadEngine {
         }
         match self.stage {
             LoadStage::Running if now >= self.plan.time => self.stop(now, self.plan.limit),
+            LoadStage::Running if self.is_hopeless() => self.stop(now, Duration::ZERO),
             LoadStage::Running => self.act_at_pace(now),
             LoadStage::Settling(at) => {
                 let quiet = self.meter.open() == 0 && now + SETTLING < at;
@@ -328,13 +388,13 @@ impl LoadEngine {
                     self.close_all(now);
                 }
             }
-            LoadStage::Over => {}
+            LoadStage::Down | LoadStage::Over => {}
         }
     }
 
-    /// Returns whether another client can still be reached; `false` if all have given up.
-    pub fn is_hopeless(&self) -> bool {
-        !self.clients.is_empty() && self.clients.iter().all(|it| it.stage == ClientStage::Failed)
+    /// Returns whether all clients have given up.
+    fn is_hopeless(&self) -> bool {
+        !self.clients.is_empty() && self.counts.failed >= self.clients.len() as u64
     }
 
     fn ring(&mut self, now: Duration, timer: LoadTimer) {
@@ -354,6 +414,7 @@ impl LoadEngine {
                 self.read_again(now, client);
                 self.greedy(now, client);
             }
+            LoadTimer::Crash => self.crash(now),
             LoadTimer::Write(session, until) => self.write_text(now, session, until),
         }
     }
@@ -524,22 +585,5 @@ impl LoadEngine {
             self.close(now, client, true);
         }
         self.stage = LoadStage::Over;
-    }
-
-    /// Returns what went wrong in each session and client, by kind, for the report.
-    pub fn stages(&self) -> LiteMap<&'static str, usize> {
-        let mut stages = LiteMap::new();
-        for client in &self.clients {
-            let name = match client.stage {
-                ClientStage::Away => "away",
-                ClientStage::Connecting => "connecting",
-                ClientStage::Joining => "joining",
-                ClientStage::Active => "active",
-                ClientStage::Held => "not reading",
-                ClientStage::Failed => "given up",
-            };
-            *stages.entry(name).or_insert(0) += 1;
-        }
-        stages
     }
 }

@@ -37,6 +37,8 @@ pub struct LoadEvidence {
     pub gap: bool,
     /// Whether the entries alone show the finding; `None` if this was not tried.
     pub shows: Option<bool>,
+    /// The version that has to be assumed for connections whose handshake is missing, to show the finding.
+    pub assumed: Option<Version>,
 }
 
 impl LoadEvidence {
@@ -67,7 +69,7 @@ pub fn capture(recent: &RecentFrames, finding: &Finding) -> LoadEvidence {
         wanted.extend(shares);
     }
     let (entries, gap) = recent.of(|conn| wanted.contains(&conn), MAX_CAPTURE);
-    LoadEvidence { entries, gap, shows: None }
+    LoadEvidence { entries, gap, ..LoadEvidence::default() }
 }
 
 /// Reduces a capture to the parts that are needed to show the finding. `version` is the version of connections
@@ -82,12 +84,16 @@ pub fn reduce(
         entries,
         kept: vec![true; evidence.entries.len()],
         finding,
-        version: version.filter(|_| evidence.gap),
+        assumed: None,
         tries: MAX_TRIES,
         judged: 0,
     };
-    if !reduction.shows(&reduction.kept.clone()) {
-        return LoadEvidence { shows: Some(false), ..evidence.clone() };
+    let whole = reduction.kept.clone();
+    if !reduction.shows(&whole) {
+        reduction.assumed = version;
+        if version.is_none() || !reduction.shows(&whole) {
+            return LoadEvidence { shows: Some(false), ..evidence.clone() };
+        }
     }
     reduction.connections();
     reduction.channels();
@@ -98,6 +104,7 @@ pub fn reduce(
         entries: kept.map(|(entry, _)| entry.clone()).collect(),
         gap: evidence.gap,
         shows: Some(true),
+        assumed: reduction.assumed,
     }
 }
 
@@ -123,7 +130,7 @@ struct CaptureReduction<'a> {
     entries: Vec<TranscriptEntry>,
     kept: Vec<bool>,
     finding: &'a Finding,
-    version: Option<Version>,
+    assumed: Option<Version>,
     tries: usize,
     judged: usize,
 }
@@ -139,7 +146,7 @@ impl CaptureReduction<'_> {
         self.judged += count;
         let options = OracleOptions {
             foreign: true,
-            assume_version: self.version,
+            assume_version: self.assumed,
             ..OracleOptions::default()
         };
         let mut oracle = Oracle::new(options);
@@ -200,7 +207,9 @@ impl CaptureReduction<'_> {
     }
 
     fn connections(&mut self) {
-        self.by_part(|entry| Some(entry.conn));
+        self.by_part(|entry| {
+            (!matches!(entry.event, ConnectionEvent::Restarted)).then_some(entry.conn)
+        });
     }
 
     fn channels(&mut self) {

@@ -19,6 +19,8 @@ use super::session::SessionStage;
 const AGAIN: Duration = Duration::from_millis(200);
 /// The number of attempts in a row after which a client gives up.
 const ATTEMPTS: u32 = 20;
+/// The number of refused subscriptions in a row after which a session counts as lost.
+const LOST_AFTER: u32 = 3;
 
 impl LoadEngine {
     pub(super) fn connect(&mut self, client: usize) {
@@ -121,10 +123,7 @@ impl LoadEngine {
             (AskedFor::Greeting, true) => {
                 let version = self.clients[client].engine.version();
                 self.protocol = version.and_then(Protocol::of).or(self.protocol);
-                for (resource, token) in self.plan.tokens.clone() {
-                    let params = json!({"resource": resource, "token": token});
-                    self.request(client, "authenticate", params, AskedFor::Token);
-                }
+                self.push_tokens(client);
                 self.join(client);
             }
             (AskedFor::Resumption, true) => self.resumed(now, client, message, line),
@@ -133,6 +132,7 @@ impl LoadEngine {
             (AskedFor::Creation, true) => {
                 self.counts.sessions += 1;
                 self.sessions[place].stage = SessionStage::Ready;
+                self.sessions[place].created = now;
                 self.sessions[place].failures = 0;
                 self.let_in(place);
             }
@@ -147,6 +147,7 @@ impl LoadEngine {
                 self.join(client);
             }
             (AskedFor::SessionState, true) => {
+                self.sessions[place].failures = 0;
                 let chat =
                     message.result().and_then(|it| it.pointer("/snapshot/state/defaultChat"));
                 let chat = chat.and_then(Value::as_str).map(str::to_owned);
@@ -160,6 +161,15 @@ impl LoadEngine {
                 }
             }
             (AskedFor::ChatState, true) => self.activate(client),
+            (AskedFor::SessionState, false) if self.is_running() => {
+                // A host that has lost the session gets another one.
+                self.sessions[place].failures += 1;
+                if self.sessions[place].failures >= LOST_AFTER {
+                    self.sessions[place].failures = 0;
+                    self.renew_session(now, place);
+                }
+                self.failed(now, client);
+            }
             (AskedFor::Greeting | AskedFor::SessionState | AskedFor::ChatState, false) => {
                 self.failed(now, client);
             }
@@ -170,8 +180,19 @@ impl LoadEngine {
         }
     }
 
+    fn push_tokens(&mut self, client: usize) {
+        for (resource, token) in self.plan.tokens.clone() {
+            let params = json!({"resource": resource, "token": token});
+            self.request(client, "authenticate", params, AskedFor::Token);
+        }
+    }
+
     /// Handles the answer to `reconnect`.
     pub(super) fn resumed(&mut self, now: Duration, client: usize, message: &Message, line: u64) {
+        if self.counts.crashes > 0 {
+            // The host may have lost the tokens.
+            self.push_tokens(client);
+        }
         let result = message.result().unwrap_or(&Value::Null);
         match result["actions"].as_array() {
             Some(actions) => {

@@ -20,6 +20,7 @@ pub mod delay;
 pub mod driver;
 pub mod engine;
 pub mod evidence;
+mod greetings;
 mod joining;
 pub mod judge;
 pub mod page;

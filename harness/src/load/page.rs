@@ -101,6 +101,16 @@ pub fn text(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> Stri
         "sessions: {} created, {} turns, {} decisions; {} actions rejected, {} error responses",
         counts.sessions, counts.turns, counts.decisions, counts.rejected, counts.errors
     );
+    if counts.crashes > 0 {
+        let _ = writeln!(out, "the host was killed and started again {}", times(counts.crashes));
+    }
+    if !result.last_failure.is_empty() {
+        let _ = writeln!(
+            out,
+            "the last lost connection or failed request: {}",
+            ForeignText::from(result.last_failure.as_str()).line()
+        );
+    }
     if counts.skipped > 0 {
         let _ = writeln!(
             out,
@@ -149,10 +159,11 @@ fn times(times: u64) -> String {
 
 fn evidence_text(found: &LoadFinding) -> String {
     let evidence = &found.evidence;
-    let shows = match evidence.shows {
-        Some(true) => "`judge` finds the same in it",
-        Some(false) => "these frames alone do not show it",
-        None => "not reduced",
+    let shows = match (evidence.shows, evidence.assumed) {
+        (Some(true), None) => "`judge` finds the same in it".to_owned(),
+        (Some(true), Some(version)) => format!("`judge --assume {version}` finds the same in it"),
+        (Some(false), _) => "these frames alone do not show it".to_owned(),
+        (None, _) => "not reduced".to_owned(),
     };
     let gap = if evidence.gap { "; older frames are missing" } else { "" };
     format!("{} frames, {shows}{gap}", evidence.entries.len())
@@ -221,6 +232,7 @@ pub fn json(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> Valu
         "frames": result.frames,
         "observations": result.observations(),
         "status": result.status(),
+        "last_failure": result.last_failure,
         "trouble": result.trouble,
         "peak_memory": context.peak_memory,
         "counts": result.counts,

@@ -56,6 +56,8 @@ pub struct LoadPlan {
     pub epoch: Duration,
     /// The time in which the host has to answer.
     pub limit: Duration,
+    /// The mean time between two crashes of the host; `None` if it is not killed.
+    pub crashes: Option<Duration>,
 }
 
 impl Default for LoadPlan {
@@ -73,6 +75,7 @@ impl Default for LoadPlan {
             turns: None,
             epoch: Duration::ZERO,
             limit: Duration::from_secs(10),
+            crashes: None,
         }
     }
 }
@@ -108,6 +111,9 @@ impl LoadPlan {
             MAX_OPEN,
             FILLING >> 20
         );
+        if let Some(every) = self.crashes {
+            let _ = writeln!(text, "the host is killed and started again about every {every:?}");
+        }
         text
     }
 }

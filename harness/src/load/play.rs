@@ -85,7 +85,7 @@ impl LoadPlay {
                 let (by, reason) = (ClosingSide::Client, String::new());
                 self.record(now, *conn, ConnectionEvent::Closed { by, code: None, reason });
             }
-            LoadOutput::Open { .. } | LoadOutput::Hold { .. } => {}
+            LoadOutput::Open { .. } | LoadOutput::Hold { .. } | LoadOutput::Crash => {}
         }
         Some(output)
     }
@@ -103,7 +103,7 @@ impl LoadPlay {
     /// Handles an opened connection.
     pub fn opened(&mut self, now: Duration, conn: ConnId) {
         self.record(now, conn, ConnectionEvent::open(connection_name(conn)));
-        self.engine.opened(conn);
+        self.engine.opened(now, conn);
     }
 
     /// Handles a handshake that the host refused.
@@ -127,7 +127,20 @@ impl LoadPlay {
     pub fn closed(&mut self, now: Duration, conn: ConnId, code: Option<u16>, reason: &str) {
         let by = ClosingSide::Host;
         self.record(now, conn, ConnectionEvent::Closed { by, code, reason: reason.to_owned() });
-        self.engine.closed(now, conn, reason);
+        let code = code.map_or_else(
+            || "closed by the host".to_owned(),
+            |code| format!("closed with code {code}"),
+        );
+        let reason = if reason.is_empty() { code } else { format!("{code}: {reason}") };
+        self.engine.closed(now, conn, &reason);
+    }
+
+    /// Handles the end of a restart: the host is back, or why it is not.
+    pub fn restarted(&mut self, now: Duration, outcome: Result<(), String>) {
+        if outcome.is_ok() {
+            self.record(now, ConnId::default(), ConnectionEvent::Restarted);
+        }
+        self.engine.restarted(now, outcome);
     }
 
     /// Advances the clock. `busy` is the share of time in which the harness was busy.
@@ -162,6 +175,7 @@ impl LoadPlay {
             checks,
             frames,
             took: now.min(plan.time + plan.limit * 2),
+            last_failure: engine.trouble().to_owned(),
             judged_pauses: engine.stalls().judged(),
             version: engine.protocol().map(|it| it.version().to_string()).unwrap_or_default(),
             trouble,

@@ -8,12 +8,14 @@
 //!
 //! Start at [`RecentFrames`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::transcript::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 use crate::wire::frame::Frame;
+
+use super::greetings::ClientGreetings;
 
 /// The maximum number of bytes of recent frames.
 pub const MAX_RECENT: usize = 64 << 20;
@@ -35,6 +37,8 @@ enum KeptEvent {
     Closed(ClosingSide, Option<u16>, String),
     /// Frames of the connection are missing here.
     Gap,
+    /// The host was restarted, which concerns every connection.
+    Restarted,
 }
 
 /// An entry as it is kept.
@@ -49,7 +53,8 @@ pub struct KeptEntry {
 }
 
 impl KeptEntry {
-    fn of(entry: &TranscriptEntry) -> Option<KeptEntry> {
+    /// Returns the entry without its decoded content; `None` for events that are not kept.
+    pub fn of(entry: &TranscriptEntry) -> Option<KeptEntry> {
         let event = match &entry.event {
             ConnectionEvent::Open { client, .. } => KeptEvent::Open(client.clone()),
             ConnectionEvent::Sent(seen) => KeptEvent::Sent(Arc::clone(&seen.frame)),
@@ -57,6 +62,7 @@ impl KeptEntry {
             ConnectionEvent::Closed { by, code, reason } => {
                 KeptEvent::Closed(*by, *code, reason.clone())
             }
+            ConnectionEvent::Restarted => KeptEvent::Restarted,
             _ => return None,
         };
         Some(KeptEntry { line: entry.line, conn: entry.conn, at: entry.at, event })
@@ -73,6 +79,7 @@ impl KeptEntry {
                 ConnectionEvent::Closed { by: *by, code: *code, reason: reason.clone() }
             }
             KeptEvent::Gap => ConnectionEvent::Gap { by: ClosingSide::Host },
+            KeptEvent::Restarted => ConnectionEvent::Restarted,
         };
         TranscriptEntry { line: self.line, at: self.at, conn: self.conn, event }
     }
@@ -107,14 +114,17 @@ pub struct RecentFrames {
     bytes: usize,
     heads: BTreeMap<ConnId, ConnectionHead>,
     head_bytes: usize,
+    greetings: ClientGreetings,
 }
 
 impl RecentFrames {
     /// Keeps an entry.
     pub fn keep(&mut self, entry: &TranscriptEntry) {
         let Some(kept) = KeptEntry::of(entry) else { return };
+        self.greetings.read(entry);
+        let is_restart = matches!(kept.event, KeptEvent::Restarted);
         let head = self.heads.entry(entry.conn).or_default();
-        if !head.full {
+        if !head.full && !is_restart {
             head.full = head.entries.len() >= HEAD_FRAMES
                 || head.bytes + kept.len() > MAX_HEAD
                 || self.head_bytes + kept.len() > MAX_HEADS;
@@ -134,6 +144,7 @@ impl RecentFrames {
                 && let Some(head) = self.heads.remove(&old.conn)
             {
                 self.head_bytes -= head.bytes;
+                self.greetings.forget(old.conn);
             }
         }
     }
@@ -142,8 +153,10 @@ impl RecentFrames {
     /// latest frames are returned, besides the first frames of each connection. The flag says whether frames of
     /// these connections are missing.
     pub fn of(&self, wanted: impl Fn(ConnId) -> bool, most: usize) -> (Vec<KeptEntry>, bool) {
+        let is_wanted =
+            |it: &&KeptEntry| wanted(it.conn) || matches!(it.event, KeptEvent::Restarted);
         let mut bytes = 0;
-        let latest = self.recent.iter().rev().filter(|it| wanted(it.conn)).take_while(|it| {
+        let latest = self.recent.iter().rev().filter(is_wanted).take_while(|it| {
             bytes += it.len() + OVERHEAD;
             bytes <= most
         });
@@ -160,8 +173,14 @@ impl RecentFrames {
                 all.push(KeptEntry { event: KeptEvent::Gap, ..last.clone() });
             }
         }
-        all.sort_by_key(|it| it.line);
+        let conns: BTreeSet<ConnId> = entries.iter().chain(&all).map(|it| it.conn).collect();
         all.extend(entries);
+        let known: BTreeSet<u64> = all.iter().map(|it| it.line).collect();
+        let earlier = conns.iter().flat_map(|conn| self.greetings.before(*conn));
+        let earlier: Vec<_> = earlier.filter(|it| !known.contains(&it.line)).cloned().collect();
+        all.extend(earlier);
+        // Entries of one line are a frame and the gap after it, which stay in this order.
+        all.sort_by_key(|it| it.line);
         (all, gap)
     }
 

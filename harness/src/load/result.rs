@@ -41,6 +41,8 @@ pub struct LoadCounts {
     pub newcomers: u64,
     /// The number of times that a client did not read for some time.
     pub pauses: u64,
+    /// The number of times that the host was killed and started again.
+    pub crashes: u64,
     /// The number of error responses.
     pub errors: u64,
     /// The number of acts, by name.
@@ -84,6 +86,8 @@ pub struct LoadResult {
     pub judged_pauses: usize,
     /// The version that the host chose, as a text; empty if no handshake succeeded.
     pub version: String,
+    /// Why a connection was lost, or a request of a handshake or a subscription failed, last; empty if none did.
+    pub last_failure: String,
     /// Why nothing could be tested; `None` if something was.
     pub trouble: Option<String>,
 }

@@ -5,6 +5,8 @@
 //!
 //! Start at [`LoadSession`].
 
+use std::time::Duration;
+
 use crate::wire::json::Value;
 
 /// The maximum number of calls that wait for a decision and are remembered.
@@ -52,6 +54,8 @@ pub struct LoadSession {
     pub calls: Vec<PendingCall>,
     /// The number of attempts to create it that failed.
     pub failures: u32,
+    /// The time at which it was created.
+    pub created: Duration,
     /// The number of bytes of long texts since a client stopped reading.
     pub filled: usize,
     /// The highest number of an action that was read.
@@ -64,6 +68,14 @@ impl LoadSession {
         let members = std::mem::take(&mut self.members);
         let failures = self.failures;
         *self = LoadSession { uri, members, failures, ..LoadSession::default() };
+    }
+
+    /// Forgets what a crash of the host has ended.
+    pub fn crashed(&mut self) {
+        self.turn = None;
+        self.calls.clear();
+        self.waiting.clear();
+        self.seen = 0;
     }
 
     /// Reads an action of the session or its chat, with the names of the newest version. Every client gets the

@@ -82,6 +82,12 @@ impl SimulatedLoad<'_> {
                         }
                     }
                 }
+                LoadOutput::Crash => {
+                    self.open.clear();
+                    self.held.clear();
+                    self.host.restart(self.now);
+                    self.play.restarted(self.now, Ok(()));
+                }
                 LoadOutput::Close { conn, .. } => {
                     self.held.remove(&conn);
                     if self.open.remove(&conn) {

@@ -91,6 +91,11 @@ impl StallWatch {
         self.pauses.retain(|it| !is_void(it));
     }
 
+    /// Forgets all pauses that are not over.
+    pub fn void_all(&mut self) {
+        self.pauses.clear();
+    }
+
     /// Records a dispatch in a session.
     pub fn dispatched(&mut self, now: Duration, key: DispatchKey, session: usize, line: u64) {
         for pause in self.pauses.iter_mut().filter(|it| it.session == session) {

@@ -24,6 +24,11 @@ const ABSENCE: (usize, usize) = (20, 800);
 const ABRUPT: usize = 50;
 /// See [`ABRUPT`].
 const SOMEBODY_ELSE: usize = 25;
+/// The shortest time for which a client stays and for which a session lives. Without it, clients that act as fast
+/// as they can would mostly come and go.
+const STAY: Duration = Duration::from_secs(2);
+/// See [`STAY`].
+const SESSION_LIFE: Duration = Duration::from_secs(5);
 /// The pause between two long texts, and between two short ones.
 const LONG_TEXT_GAP: Duration = Duration::from_millis(10);
 /// See [`LONG_TEXT_GAP`].
@@ -142,6 +147,9 @@ impl LoadEngine {
     /// Leaves without a word or with a closing handshake, and comes back later: with its subscriptions, or as
     /// another client.
     pub(super) fn leave(&mut self, now: Duration, client: usize) -> bool {
+        if now < self.clients[client].opened + STAY {
+            return false;
+        }
         let graceful = !self.dice.chance(ABRUPT);
         self.close(now, client, graceful);
         if self.dice.chance(SOMEBODY_ELSE) {
@@ -251,9 +259,12 @@ impl LoadEngine {
     }
 
     /// Disposes of the session, after which its clients join another one.
-    pub(super) fn replace_session(&mut self, _: Duration, client: usize) -> bool {
+    pub(super) fn replace_session(&mut self, now: Duration, client: usize) -> bool {
         let place = self.clients[client].session;
-        if self.sessions[place].stage != SessionStage::Ready || self.stalls.watches(place) {
+        if now < self.sessions[place].created + SESSION_LIFE
+            || self.sessions[place].stage != SessionStage::Ready
+            || self.stalls.watches(place)
+        {
             return false;
         }
         self.sessions[place].stage = SessionStage::Ending;

@@ -16,12 +16,12 @@ pub use input::InputFile;
 #[cfg(not(unix))]
 pub use other::{
     ProcessGroup, SystemFolder, SystemShell, allow_files, lead_group, let_in, link, peak_memory,
-    pipe, resize, thread_time,
+    pipe, private_folder, resize, thread_time,
 };
 #[cfg(unix)]
 pub use unix::{
     ProcessGroup, SystemFolder, SystemShell, allow_files, lead_group, let_in, link, peak_memory,
-    pipe, resize, thread_time,
+    pipe, private_folder, resize, thread_time,
 };
 
 /// The way in which a process is ended.

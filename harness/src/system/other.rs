@@ -102,6 +102,14 @@ pub fn thread_time() -> Duration {
     BEGAN.elapsed()
 }
 
+/// Makes a folder, unless it exists.
+///
+/// # Errors
+/// Returns an error if the folder cannot be made.
+pub fn private_folder(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)
+}
+
 /// Returns the number, since the system has no such limit that a process can change.
 pub fn allow_files(files: u64) -> u64 {
     files

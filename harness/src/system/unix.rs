@@ -123,6 +123,16 @@ pub fn thread_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
+/// Makes a folder that only its owner can use, unless it exists.
+///
+/// # Errors
+/// Returns an error if the folder cannot be made.
+pub fn private_folder(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
 /// Lets the process open this many files, as far as the system permits. Returns how many it can open.
 pub fn allow_files(files: u64) -> u64 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);

@@ -9,7 +9,7 @@
 //!
 //! Others: [`mcp_client`] calls MCP servers, [`agent`] starts the scripted agent, [`shells`] starts the shells
 //! of terminals. [`below`] delivers the messages between a host and its agents to the scenarios. [`child`] is a
-//! subprocess that ends together with its descendants.
+//! subprocess that ends together with its descendants. [`host_journal`] keeps the state of a served host on disk.
 //!
 //! Knows: `wire`, `transcript`, `peer`, `agent`, the `SansIoHost` trait. Never knows: scenarios, rules, what a
 //! frame means.
@@ -18,6 +18,7 @@ pub mod acp;
 pub mod agent;
 pub mod below;
 pub mod child;
+pub mod host_journal;
 pub mod http;
 pub mod http_server;
 pub mod link;

@@ -16,11 +16,13 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, frame::coding::CloseCode};
 use tokio_tungstenite::{WebSocketStream, accept_async_with_config};
 
+use crate::host::shell::ShellEvent;
 use crate::host::{HostOutput, SansIoHost, door};
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 
 use super::agent::AgentProcess;
+use super::host_journal::{HostJournal, JournalExtent, JournaledEvent, TimedEvent};
 use super::shells::HostShells;
 use super::websocket::config;
 
@@ -32,6 +34,8 @@ const OUTBOX: usize = 100_000;
 const OUTBOX_BYTES: usize = 64 << 20;
 /// A client with this many queued bytes counts as one that does not read, until the queue is empty.
 const UNREAD: usize = 64 << 10;
+/// The maximum number of events that are stored together.
+const AT_ONCE: usize = 256;
 /// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -105,38 +109,46 @@ impl ServedHost {
     }
 }
 
-/// The processes that a host uses.
+/// The processes and the journal that a host uses.
 pub struct ServedBehind {
     /// The host's agent; unused if the host starts none.
     pub agent: AgentProcess,
     /// The shells of the host's terminals; unused if the terminals are simulated.
     pub shells: HostShells,
+    /// The journal that keeps the host's state on disk, and its end; `None` if the state ends with the process.
+    pub journal: Option<(HostJournal, JournalExtent)>,
 }
 
 impl ServedBehind {
-    /// Returns the value for a host without processes.
+    /// Returns the value for a host without processes and without a journal.
     pub fn nothing() -> ServedBehind {
-        ServedBehind { agent: AgentProcess::default(), shells: HostShells::new(String::new()) }
+        let shells = HostShells::new(String::new());
+        ServedBehind { agent: AgentProcess::default(), shells, journal: None }
     }
 }
 
-/// Serves a host engine until the returned task is aborted or the runtime ends.
+/// Serves a host engine until the returned task is aborted or the runtime ends. The task ends with an error if the
+/// journal cannot store an event.
 pub fn serve(
     listener: TcpListener,
     host: Box<dyn SansIoHost + Send>,
     behind: ServedBehind,
-) -> (ServedHost, tokio::task::JoinHandle<()>) {
+) -> (ServedHost, tokio::task::JoinHandle<Result<(), String>>) {
     let (inward, inbox) = mpsc::channel(INBOX);
     let served = ServedHost { inward: inward.clone() };
+    let first = behind.journal.as_ref().map_or(0, |(_, end)| end.next_conn);
     let task = tokio::spawn(async move {
-        tokio::join!(accept(listener, inward), engine(host, behind, inbox));
+        tokio::select! {
+            () = accept(listener, inward, first) => Ok(()),
+            outcome = engine(host, behind, inbox) => outcome,
+        }
     });
     (served, task)
 }
 
-async fn accept(listener: TcpListener, inward: mpsc::Sender<EngineInput>) {
+async fn accept(listener: TcpListener, inward: mpsc::Sender<EngineInput>, first: u32) {
     let mut tasks = tokio::task::JoinSet::new();
-    let mut next = 0;
+    let mut next = first;
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -271,73 +283,178 @@ fn message(frame: Frame) -> Message {
     }
 }
 
+/// Something that the engine has to handle.
+enum EngineStep {
+    Input(EngineInput),
+    Agent(Option<String>),
+    Shell(String, ShellEvent),
+    Timeout,
+}
+
+impl EngineStep {
+    /// Returns the event for the journal; `None` if the step changes nothing that outlives the process.
+    fn journaled(&self) -> Option<JournaledEvent> {
+        Some(match self {
+            EngineStep::Input(EngineInput::Admit(conn, headers, _)) => {
+                JournaledEvent::Admit(conn.0, headers.clone())
+            }
+            EngineStep::Input(EngineInput::Open(conn, _)) => JournaledEvent::Open(conn.0),
+            EngineStep::Input(EngineInput::Frame(conn, frame)) => {
+                JournaledEvent::frame(*conn, frame)
+            }
+            EngineStep::Input(EngineInput::Closed(conn)) => JournaledEvent::Closed(conn.0),
+            EngineStep::Input(EngineInput::Read(conn)) => JournaledEvent::Held(conn.0, false),
+            EngineStep::Input(EngineInput::Restart(_)) => JournaledEvent::Restart,
+            EngineStep::Agent(line) => JournaledEvent::Agent(line.clone()),
+            EngineStep::Timeout => JournaledEvent::Timeout,
+            EngineStep::Shell(..) => return None,
+        })
+    }
+}
+
+/// A host engine and what its outputs go to.
+struct ServedEngine {
+    host: Box<dyn SansIoHost + Send>,
+    agent: AgentProcess,
+    shells: HostShells,
+    clients: LiteMap<ConnId, ConnectionHandle>,
+    journal: Option<HostJournal>,
+    /// The time of the engine when this process began to serve it.
+    base: Duration,
+    began: Instant,
+}
+
 async fn engine(
-    mut host: Box<dyn SansIoHost + Send>,
+    host: Box<dyn SansIoHost + Send>,
     behind: ServedBehind,
     mut inbox: mpsc::Receiver<EngineInput>,
-) {
-    let ServedBehind { mut agent, mut shells } = behind;
-    let began = Instant::now();
-    let mut clients: LiteMap<ConnId, ConnectionHandle> = LiteMap::new();
+) -> Result<(), String> {
+    let ServedBehind { agent, shells, journal } = behind;
+    let end = journal.as_ref().map_or_else(JournalExtent::default, |(_, end)| *end);
+    let mut engine = ServedEngine {
+        host,
+        agent,
+        shells,
+        clients: LiteMap::new(),
+        journal: journal.map(|(journal, _)| journal),
+        base: end.at,
+        began: Instant::now(),
+    };
+    if end.events > 0 {
+        engine.store(engine.base, &[JournaledEvent::Restart])?;
+        engine.host.restart(engine.base);
+        engine.flush(engine.base)?;
+    }
+    let mut steps = Vec::new();
     loop {
-        let due = host.next_timeout().unwrap_or_else(|| began.elapsed() + LONG);
-        tokio::select! {
+        let due = engine.host.next_timeout().unwrap_or_else(|| engine.now() + LONG);
+        let rings = engine.began + due.saturating_sub(engine.base);
+        steps.push(tokio::select! {
             inward = inbox.recv() => match inward {
-                Some(EngineInput::Admit(conn, headers, answer)) => {
-                    let _ = answer.send(host.admit(began.elapsed(), conn, &headers));
-                }
-                Some(EngineInput::Open(conn, client)) => {
-                    clients.insert(conn, client);
-                    host.handle_open(began.elapsed(), conn);
-                }
-                Some(EngineInput::Frame(conn, frame)) => host.handle_frame(began.elapsed(), conn, &frame),
-                Some(EngineInput::Closed(conn)) => {
-                    if clients.remove(&conn).is_some() {
-                        host.handle_close(began.elapsed(), conn);
-                    }
-                }
-                Some(EngineInput::Read(conn)) => {
-                    if clients.contains_key(&conn) {
-                        host.handle_held(began.elapsed(), conn, false);
-                    }
-                }
-                Some(EngineInput::Restart(done)) => {
-                    clients.clear();
-                    host.restart(began.elapsed());
-                    let _ = done.send(());
-                }
-                None => return,
+                Some(inward) => EngineStep::Input(inward),
+                None => return Ok(()),
             },
-            line = agent.hear() => host.handle_agent(began.elapsed(), line.as_deref()),
-            (terminal, said) = shells.hear() => host.handle_shell(began.elapsed(), &terminal, said),
-            () = sleep_until(began + due) => host.handle_timeout(began.elapsed()),
+            line = engine.agent.hear() => EngineStep::Agent(line),
+            (terminal, said) = engine.shells.hear() => EngineStep::Shell(terminal, said),
+            () = sleep_until(rings) => EngineStep::Timeout,
+        });
+        // Events that wait together are stored together, since each transaction waits for the disk.
+        while engine.journal.is_some()
+            && steps.len() < AT_ONCE
+            && let Ok(inward) = inbox.try_recv()
+        {
+            steps.push(EngineStep::Input(inward));
         }
-        while let Some(output) = host.poll_output() {
+        let now = engine.now();
+        let events: Vec<_> = match &engine.journal {
+            Some(_) => steps.iter().filter_map(EngineStep::journaled).collect(),
+            None => Vec::new(),
+        };
+        engine.store(now, &events)?;
+        for step in steps.drain(..) {
+            engine.handle(now, step);
+            engine.flush(now)?;
+        }
+    }
+}
+
+impl ServedEngine {
+    fn now(&self) -> Duration {
+        self.base + self.began.elapsed()
+    }
+
+    /// Stores events, if there is a journal.
+    fn store(&mut self, now: Duration, events: &[JournaledEvent]) -> Result<(), String> {
+        let Some(journal) = self.journal.as_mut().filter(|_| !events.is_empty()) else {
+            return Ok(());
+        };
+        let at_us = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
+        let events = events.iter().map(|event| TimedEvent { at_us, event: event.clone() });
+        journal.append(&events.collect::<Vec<_>>())
+    }
+
+    fn handle(&mut self, now: Duration, step: EngineStep) {
+        // The journal has times in microseconds, and the host has to see the same times again.
+        let now = Duration::from_micros(u64::try_from(now.as_micros()).unwrap_or(u64::MAX));
+        match step {
+            EngineStep::Input(EngineInput::Admit(conn, headers, answer)) => {
+                let _ = answer.send(self.host.admit(now, conn, &headers));
+            }
+            EngineStep::Input(EngineInput::Open(conn, client)) => {
+                self.clients.insert(conn, client);
+                self.host.handle_open(now, conn);
+            }
+            EngineStep::Input(EngineInput::Frame(conn, frame)) => {
+                self.host.handle_frame(now, conn, &frame);
+            }
+            // After its queue was full, the host has handled the end already; it ignores the second one.
+            EngineStep::Input(EngineInput::Closed(conn)) => {
+                self.clients.remove(&conn);
+                self.host.handle_close(now, conn);
+            }
+            EngineStep::Input(EngineInput::Read(conn)) => self.host.handle_held(now, conn, false),
+            EngineStep::Input(EngineInput::Restart(done)) => {
+                self.clients.clear();
+                self.host.restart(now);
+                let _ = done.send(());
+            }
+            EngineStep::Agent(line) => self.host.handle_agent(now, line.as_deref()),
+            EngineStep::Shell(terminal, said) => self.host.handle_shell(now, &terminal, said),
+            EngineStep::Timeout => self.host.handle_timeout(now),
+        }
+    }
+
+    /// Carries out the outputs of the host.
+    fn flush(&mut self, now: Duration) -> Result<(), String> {
+        while let Some(output) = self.host.poll_output() {
             let (conn, outward) = match output {
                 HostOutput::Send { conn, frame } => (conn, ConnectionOutput::Frame(frame)),
                 HostOutput::Close { conn, code, reason } => {
                     (conn, ConnectionOutput::Close(code, reason))
                 }
                 HostOutput::ToAgent(line) => {
-                    agent.say(line);
+                    self.agent.say(line);
                     continue;
                 }
                 HostOutput::Shell(terminal, deed) => {
-                    shells.take(terminal, deed);
+                    self.shells.take(terminal, deed);
                     continue;
                 }
                 // A reference agent calls tools only when it runs in memory, never when it is served.
                 HostOutput::Called(_) => continue,
             };
-            let Some(client) = clients.get(&conn) else { continue };
+            let Some(client) = self.clients.get(&conn) else { continue };
             if !client.send(outward) {
-                clients.remove(&conn);
-                host.handle_close(began.elapsed(), conn);
+                self.clients.remove(&conn);
+                self.store(now, &[JournaledEvent::Closed(conn.0)])?;
+                self.handle(now, EngineStep::Input(EngineInput::Closed(conn)));
             } else if client.waiting.load(Ordering::Relaxed) >= UNREAD
                 && !client.held.swap(true, Ordering::Relaxed)
             {
-                host.handle_held(began.elapsed(), conn, true);
+                self.store(now, &[JournaledEvent::Held(conn.0, true)])?;
+                self.host.handle_held(now, conn, true);
             }
         }
+        Ok(())
     }
 }

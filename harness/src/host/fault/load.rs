@@ -19,7 +19,7 @@ fault_table![
     ),
     ReplayMissesCrossing(
         "replay-misses-crossing",
-        "A replay for a client that comes back within five milliseconds after an action lacks this action.",
+        "A replay for a client that comes back within twenty milliseconds after an action lacks this action.",
         Message(|| Box::<ReplayMissesCrossing>::default()),
     ),
     SessionsCollide(
@@ -45,7 +45,7 @@ fault_table![
     ),
     SnapshotBehindRename(
         "snapshot-behind-rename",
-        "A snapshot within five milliseconds after a session was renamed has the title before.",
+        "A snapshot within twenty milliseconds after a session was renamed has the title before.",
         Message(|| Box::<SnapshotBehindRename>::default()),
     ),
     CrossingEchoLost(
@@ -58,7 +58,7 @@ fault_table![
 /// The time within which the actions of two clients cross.
 const CROSSING: Duration = Duration::from_millis(2);
 /// The time within which a snapshot or a replay crosses an action.
-const CROSSING_READ: Duration = Duration::from_millis(5);
+const CROSSING_READ: Duration = Duration::from_millis(20);
 /// The maximum number of crossing actions that are remembered.
 const MAX_CROSSING: usize = 256;
 

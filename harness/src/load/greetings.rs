@@ -1,0 +1,86 @@
+//! The handshakes of clients. A client that comes back with `reconnect` does not name a version, so that a capture of
+//! its connection needs its earlier handshake.
+//!
+//! Knows: `initialize`, `reconnect`. Never knows: other messages.
+//!
+//! Start at [`ClientGreetings`].
+
+use std::collections::HashMap;
+
+use crate::transcript::{ConnId, ConnectionEvent, TranscriptEntry};
+use crate::wire::json::Value;
+
+use super::recent::KeptEntry;
+
+/// The maximum number of clients whose handshake is kept, and the maximum size of an answer in bytes.
+const MAX_CLIENTS: usize = 100_000;
+/// See [`MAX_CLIENTS`].
+const MAX_ANSWER: usize = 16 << 10;
+
+/// The handshakes by `clientId`.
+#[derive(Default)]
+pub struct ClientGreetings {
+    /// Connections that have been opened and have not sent anything.
+    opened: HashMap<ConnId, KeptEntry>,
+    /// Connections that wait for the answer to `initialize`: the client, and the entries so far.
+    greeting: HashMap<ConnId, (String, Vec<KeptEntry>)>,
+    known: HashMap<String, Vec<KeptEntry>>,
+    /// The clients of the open connections that began with `reconnect`.
+    resumed: HashMap<ConnId, String>,
+}
+
+impl ClientGreetings {
+    /// Reads an entry.
+    pub fn read(&mut self, entry: &TranscriptEntry) {
+        let conn = entry.conn;
+        match &entry.event {
+            ConnectionEvent::Open { .. } => {
+                self.opened.extend(KeptEntry::of(entry).map(|kept| (conn, kept)));
+            }
+            ConnectionEvent::Sent(seen) => {
+                let Some(opened) = self.opened.remove(&conn) else { return };
+                let Some(message) = seen.message() else { return };
+                let client = message.params()["clientId"].as_str().map(str::to_owned);
+                match (message.method(), client) {
+                    (Some("initialize"), Some(client)) => {
+                        let entries = [Some(opened), KeptEntry::of(entry)];
+                        let entries = entries.into_iter().flatten().collect();
+                        self.greeting.insert(conn, (client, entries));
+                    }
+                    (Some("reconnect"), Some(client)) => drop(self.resumed.insert(conn, client)),
+                    _ => {}
+                }
+            }
+            ConnectionEvent::Received(seen) => {
+                let answers =
+                    seen.message().is_some_and(|it| it.id().is_some_and(|id| *id != Value::Null));
+                if !answers || !self.greeting.contains_key(&conn) {
+                    return;
+                }
+                let Some((client, mut entries)) = self.greeting.remove(&conn) else { return };
+                let short = seen.frame.len() <= MAX_ANSWER && self.known.len() < MAX_CLIENTS;
+                if let Some(kept) = KeptEntry::of(entry).filter(|_| short) {
+                    entries.push(kept);
+                    self.known.insert(client, entries);
+                }
+            }
+            ConnectionEvent::Closed { .. } => {
+                self.opened.remove(&conn);
+                self.greeting.remove(&conn);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the earlier handshake of the client of a connection that began with `reconnect`; empty for any other
+    /// connection.
+    pub fn before(&self, conn: ConnId) -> &[KeptEntry] {
+        let client = self.resumed.get(&conn);
+        client.and_then(|client| self.known.get(client)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Forgets a connection of which no frame is kept.
+    pub fn forget(&mut self, conn: ConnId) {
+        self.resumed.remove(&conn);
+    }
+}
