@@ -247,6 +247,8 @@ impl RunReading {
         }
         // The totals of the checks are enough.
         report.checks.retain(|line| !line.findings.is_empty());
+        // Otherwise each of thousands of results would keep the room for all checks.
+        report.checks.shrink_to_fit();
         let case = FinishedCase::of(report, open);
         let report = &case.report;
         if self.limit.takes(report.status, &report.name(), case.bytes()) {

@@ -28,29 +28,55 @@ use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 use crate::wire::version::Version;
 
-/// The maximum number of unanswered requests that are remembered.
+/// The maximum number of unanswered requests that are remembered, and of the bytes of their frames.
 const MAX_OPEN: usize = 100_000;
+/// See [`MAX_OPEN`].
+const MAX_OPEN_BYTES: usize = 4 << 20;
 
-/// The members of a case start that this module uses.
+/// The members of the start and of the result of a case that this module uses.
 #[derive(Deserialize)]
 struct StartedCase {
     case: u32,
     provider: Option<String>,
 }
 
+/// Returns a name for a connection that differs between scenarios.
+fn conn_of(case: Option<u32>, conn: &str) -> String {
+    match case {
+        Some(case) => format!("{case} {conn}"),
+        None => conn.to_owned(),
+    }
+}
+
 /// The places of the protocol tables, with the number of times that each place was seen.
 pub struct ShownPlaces {
     protocol: &'static Protocol,
     places: TablePlaces,
-    /// The unanswered requests, by connection, requester and identifier. The value is the method and the
-    /// params.
-    open: HashMap<(String, MessageOrigin, String), (String, Value)>,
+    /// The unanswered requests by connection, then by requester and identifier.
+    open: HashMap<String, HashMap<(MessageOrigin, String), OpenCall>>,
+    /// The number of these requests, and the bytes of their frames.
+    opened: usize,
+    opened_bytes: usize,
+}
+
+/// A request without an answer.
+#[derive(Debug)]
+struct OpenCall {
+    method: String,
+    params: Value,
+    bytes: usize,
 }
 
 impl ShownPlaces {
     /// Makes a fold that has not read a transcript yet.
     pub fn of(protocol: &'static Protocol) -> ShownPlaces {
-        ShownPlaces { protocol, places: TablePlaces::of(protocol), open: HashMap::new() }
+        ShownPlaces {
+            protocol,
+            places: TablePlaces::of(protocol),
+            open: HashMap::new(),
+            opened: 0,
+            opened_bytes: 0,
+        }
     }
 
     /// Reads the transcript of a run, or a capture. If no version is given, the version in the header applies.
@@ -97,6 +123,12 @@ impl ShownPlaces {
                         others.insert(start.case);
                     }
                 }
+                Some("result") => {
+                    let over: Result<StartedCase, _> = serde_json::from_str(text);
+                    if let (Some(shown), Ok(over)) = (shown.as_mut(), over) {
+                        shown.forget_case(over.case);
+                    }
+                }
                 Some(_) => {}
                 None if finished::case_of(text).is_some_and(|case| others.contains(&case)) => {}
                 None => {
@@ -104,7 +136,7 @@ impl ShownPlaces {
                     let shown = shown.as_mut().ok_or_else(|| {
                         format!("{number}: expected the header of a run before its first event (hint: `--spec VERSION`)")
                     })?;
-                    shown.event(&format!("{:?} {}", line.case, line.conn), &line.event);
+                    shown.event(&conn_of(line.case, &line.conn), &line.event);
                 }
             }
         }
@@ -117,15 +149,40 @@ impl ShownPlaces {
             ConnectionEvent::Sent(seen) => (MessageOrigin::Client, seen),
             ConnectionEvent::Received(seen) => (MessageOrigin::Host, seen),
             // A new connection starts with new request identifiers.
-            ConnectionEvent::Open { .. } => return self.open.retain(|(of, _, _), _| of != conn),
+            ConnectionEvent::Open { .. } | ConnectionEvent::Closed { .. } => {
+                return self.forget(conn);
+            }
             _ => return,
         };
         if let Some(message) = seen.message() {
-            self.message(conn, sender, message);
+            self.message(conn, sender, message, seen.frame.len());
         }
     }
 
-    fn message(&mut self, conn: &str, sender: MessageOrigin, message: &Message) {
+    /// Forgets the unanswered requests of a connection.
+    fn forget(&mut self, conn: &str) {
+        for call in self.open.remove(conn).unwrap_or_default().values() {
+            self.opened -= 1;
+            self.opened_bytes -= call.bytes;
+        }
+    }
+
+    /// Forgets the unanswered requests of a scenario that is over.
+    fn forget_case(&mut self, case: u32) {
+        let own = conn_of(Some(case), "");
+        let over: Vec<String> =
+            self.open.keys().filter(|conn| conn.starts_with(&own)).cloned().collect();
+        over.iter().for_each(|conn| self.forget(conn));
+    }
+
+    fn answered(&mut self, conn: &str, asker: MessageOrigin, id: String) -> Option<OpenCall> {
+        let call = self.open.get_mut(conn)?.remove(&(asker, id))?;
+        self.opened -= 1;
+        self.opened_bytes -= call.bytes;
+        Some(call)
+    }
+
+    fn message(&mut self, conn: &str, sender: MessageOrigin, message: &Message, bytes: usize) {
         let id = || message.id().map(Value::to_string).unwrap_or_default();
         let asked = match message.kind() {
             MessageKind::Success | MessageKind::Failure => {
@@ -133,26 +190,33 @@ impl ShownPlaces {
                     MessageOrigin::Client => MessageOrigin::Host,
                     MessageOrigin::Host => MessageOrigin::Client,
                 };
-                self.open.remove(&(conn.to_owned(), asker, id()))
+                self.answered(conn, asker, id())
             }
             _ => None,
         };
-        let answers = asked.as_ref().map(|(method, _)| method.as_str());
+        let answers = asked.as_ref().map(|call| call.method.as_str());
         let errors = self.protocol.check_message(message, sender, answers);
         if errors.iter().any(|error| !error.soft) {
             return;
         }
         match (message.kind(), asked) {
-            (MessageKind::Request, _) if self.open.len() < MAX_OPEN => {
+            (MessageKind::Request, _)
+                if self.opened < MAX_OPEN && self.opened_bytes + bytes <= MAX_OPEN_BYTES =>
+            {
                 let method = message.method().unwrap_or_default().to_owned();
-                let asked = (method, message.params().clone());
-                self.open.insert((conn.to_owned(), sender, id()), asked);
+                let call = OpenCall { method, params: message.params().clone(), bytes };
+                (self.opened, self.opened_bytes) = (self.opened + 1, self.opened_bytes + bytes);
+                let calls = self.open.entry(conn.to_owned()).or_default();
+                if let Some(replaced) = calls.insert((sender, id()), call) {
+                    self.opened -= 1;
+                    self.opened_bytes -= replaced.bytes;
+                }
             }
             (MessageKind::Notification, _) => {
                 let method = message.method().unwrap_or_default();
                 self.places.method(method, message.params(), sender == MessageOrigin::Client);
             }
-            (MessageKind::Success, Some((method, params))) => {
+            (MessageKind::Success, Some(OpenCall { method, params, .. })) => {
                 self.places.method(&method, &params, sender == MessageOrigin::Host);
                 if let Some(result) = message.result() {
                     self.places.result(&method, result);
@@ -227,6 +291,29 @@ fn why(place: &str, version: Version) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn remembers_no_request_of_a_scenario_or_a_connection_that_is_over() {
+        let ask = |case: u32, conn: &str| {
+            format!(
+                r#"{{"case":{case},"t":0,"conn":"{conn}","dir":"c2s","msg":{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"channel":"ahp-root://"}}}}}}"#
+            )
+        };
+        let over = r#"{"run":"result","case":1}"#.to_owned();
+        let close = r#"{"case":2,"t":1,"conn":"B","dir":"close","by":"host"}"#.to_owned();
+        for (lines, open) in [
+            (vec![ask(1, "A"), ask(1, "B"), ask(2, "A")], 3),
+            (vec![ask(1, "A"), ask(1, "B"), ask(2, "A"), over], 1),
+            (vec![ask(2, "A"), ask(2, "B"), close], 1),
+            (vec![ask(1, "A"), ask(1, "A")], 1),
+        ] {
+            let text = lines.join("\n");
+            let shown = ShownPlaces::read(Some(Version::V1_0), text.as_bytes()).unwrap();
+            assert_eq!((shown.opened, shown.opened_bytes > 0), (open, true), "{text}");
+            let calls = shown.open.values().flat_map(HashMap::values);
+            assert_eq!(shown.opened_bytes, calls.map(|call| call.bytes).sum::<usize>());
+        }
+    }
 
     #[test]
     fn reasons_name_existing_places() {
