@@ -80,6 +80,23 @@ const FUZZ: GalleryCommand = GalleryCommand {
     budget: "6s",
     codes: &[0, 1, 3],
 };
+/// The load takes 2 s, and ends after 17.4 s at the latest, as it says.
+const STRESS: GalleryCommand = GalleryCommand {
+    arguments: &[
+        "stress",
+        "--clients",
+        "6",
+        "--sessions",
+        "2",
+        "--rate",
+        "200",
+        "--timeout",
+        "200ms",
+        "--time",
+    ],
+    budget: "2s",
+    codes: &[0, 1, 3],
+};
 const AGENT_CHECK: GalleryCommand = GalleryCommand {
     arguments: &["agent", "check", "--timeout", "200ms", "--budget"],
     budget: "8s",
@@ -98,7 +115,11 @@ impl GalleryCommand {
     /// Returns the time after which the command must have ended.
     fn limit(&self) -> Duration {
         let seconds: u64 = self.budget.trim_end_matches('s').parse().unwrap();
-        let rest = if self.arguments.first() == Some(&"fuzz") { 15 } else { 0 };
+        let rest = match self.arguments.first() {
+            Some(&"fuzz") => 15,
+            Some(&"stress") => 16,
+            _ => 0,
+        };
         Duration::from_secs(seconds + rest) + BEYOND
     }
 }
@@ -114,6 +135,9 @@ fn play(command: &GalleryCommand, row: &GalleryRow, folder: &Path) -> GalleryPla
             line.arg("--report").arg(format!("sarif={}", folder.join("run.sarif").display()));
         }
         Some(&"agent") => {}
+        Some(&"stress") => {
+            line.arg("--out").arg(folder).arg("--junit").arg(folder.join("junit.xml"));
+        }
         _ => drop(line.arg("--out").arg(folder)),
     }
     watched(line, folder, command.limit())
@@ -240,7 +264,8 @@ fn mistakes(command: &GalleryCommand, played: &GalleryPlay, folder: &Path) -> Ve
     }
     let step = fs::read_to_string(folder.join("step.md")).unwrap_or_default();
     let summary = fs::read_to_string(folder.join("summary.md")).unwrap_or_default();
-    let page = fs::read_to_string(folder.join("report.html")).unwrap_or_default();
+    let page = ["report.html", "index.html"].map(|name| fs::read_to_string(folder.join(name)));
+    let page = page.into_iter().flatten().next().unwrap_or_default();
     for (name, text) in
         [("terminal", &played.out), ("step", &step), ("summary", &summary), ("page", &page)]
     {
@@ -442,6 +467,12 @@ fn certificates_survive_every_row() {
 #[ignore = "takes minutes; CI plays the quick rows"]
 fn campaigns_survive_every_row() {
     check("fuzz", &FUZZ, WORKING, &rows::rows());
+}
+
+#[test]
+#[ignore = "takes minutes; CI plays the quick rows"]
+fn loads_survive_every_row() {
+    check("stress", &STRESS, WAITING, &rows::rows());
 }
 
 #[test]

@@ -88,3 +88,26 @@ fn a_started_host_is_killed_with_its_subprocesses() {
         assert!(!alive, "process {pid} is still there");
     }
 }
+
+#[test]
+fn an_interrupted_load_writes_its_report_and_disposes_of_its_sessions() {
+    let (_host, url) = serve(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut load = Command::new(PROGRAM)
+        .args(["stress", "--url", &url, "--time", "5m", "--clients", "12", "--sessions", "3"])
+        .current_dir(&folder)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(4));
+    let sent = Command::new("kill").args(["-INT", &load.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let began = Instant::now();
+    assert_eq!(load.wait().unwrap().code(), Some(130));
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    let figures = std::fs::read_to_string(folder.path().join("stress-report/stress.json")).unwrap();
+    let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
+    let counts = &figures["counts"];
+    assert!(counts["dispatched"].as_u64() > Some(0), "{figures}");
+    assert_eq!(counts["sessions"], counts["disposed"], "a session of the load is left: {counts}");
+}

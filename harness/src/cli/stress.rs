@@ -41,9 +41,9 @@ use super::run::RunArguments;
 
 /// The default limit of an answer. A host under load may be slow.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The time for the first look, and the time to reduce the captures of findings.
-const LOOK: Duration = Duration::from_secs(30);
-const REDUCING: Duration = Duration::from_secs(30);
+/// The least and the most time for the first look, and for reducing the captures of findings.
+const LEAST_REST: Duration = Duration::from_secs(15);
+const MOST_REST: Duration = Duration::from_secs(90);
 /// The interval of the progress line.
 const SAID: Duration = Duration::from_secs(10);
 /// The number of open files besides the connections.
@@ -136,7 +136,7 @@ impl StressArguments {
         fs::create_dir_all(&self.out).map_err(|error| {
             CommandStop::usage(format!("`{}` could not be made: {error}", self.out.display()))
         })?;
-        let total = LOOK + self.time + self.limit() * 2 + REDUCING + Duration::from_secs(20);
+        let total = self.time + self.limit() * 2 + self.rest();
         context.error(&format!("ends after {total:?} at the latest\n"));
         let budget = TimeBudget::begin(total);
         in_time(Some(budget), self.load(context, budget))
@@ -145,6 +145,11 @@ impl StressArguments {
     /// Returns whether the command starts processes that have to end with it.
     pub(super) fn starts_processes(&self) -> bool {
         !self.aim.is_outside() || self.aim.starts_processes()
+    }
+
+    /// Returns the time besides the load and the last answers: for the first look, and for reducing captures.
+    fn rest(&self) -> Duration {
+        self.time.clamp(LEAST_REST, MOST_REST)
     }
 
     fn limit(&self) -> Duration {
@@ -271,7 +276,7 @@ impl StressArguments {
         let began = Instant::now();
         let version = result.version.parse().ok();
         for (found, file) in result.findings.iter_mut().zip(&watch.files) {
-            if *stopped.borrow() || began.elapsed() > REDUCING {
+            if *stopped.borrow() || began.elapsed() > self.rest() / 3 {
                 break;
             }
             if found.evidence.entries.is_empty() || found.finding.check == stalls::RULE {
@@ -366,7 +371,7 @@ impl LoadObserver for StressWatch<'_> {
             };
             self.write(&file, &found);
             self.files.push(file);
-            self.context.error(&format!("{}\n", page::finding_text(number, &found, "")));
+            self.context.error(&format!("{}\n", page::finding_text(number, &found)));
         }
     }
 

@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
@@ -27,8 +27,10 @@ use super::engine::LoadOutput;
 use super::play::LoadPlay;
 use super::result::{LoadFinding, LoadResult};
 
-/// The number of events that wait for the judge; further ones wait in their sockets.
+/// The number of events that wait for the judge, and the bytes of their frames; further ones wait in their sockets.
 const INBOX: usize = 4_096;
+/// See [`INBOX`]. A single larger frame is let in alone.
+const INBOX_BYTES: u32 = 16 << 20;
 /// The maximum number of events that are handled before the clients act.
 const AT_ONCE: usize = 64;
 /// The time limit of a closing handshake.
@@ -59,9 +61,17 @@ enum LinkOrder {
 struct LoadLinks {
     orders: HashMap<ConnId, mpsc::UnboundedSender<LinkOrder>>,
     tasks: JoinSet<()>,
-    inward: mpsc::Sender<(ConnId, LinkEvent)>,
+    inward: mpsc::Sender<WaitingEvent>,
+    room: Arc<Semaphore>,
     usual: LinkEndpoint,
     small: LinkEndpoint,
+}
+
+/// An event that waits for the judge, with the room that it takes.
+struct WaitingEvent {
+    conn: ConnId,
+    event: LinkEvent,
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 /// Plays a load until its end, or until `stop` changes.
@@ -78,6 +88,7 @@ pub async fn play(
         orders: HashMap::new(),
         tasks: JoinSet::new(),
         inward,
+        room: Arc::new(Semaphore::new(INBOX_BYTES as usize)),
         usual: endpoint.clone(),
         small: endpoint.with_receive_buffer(SMALL_BUFFER),
     };
@@ -130,13 +141,13 @@ pub async fn play(
                     observer.progress(now, &mut play);
                 }
             }
-            Some((conn, event)) = inbox.recv() => {
+            Some(waiting) = inbox.recv() => {
                 now = began.elapsed();
-                links.handle(now, &mut play, conn, event);
+                links.handle(now, &mut play, waiting);
                 for _ in 0..AT_ONCE {
-                    let Ok((conn, event)) = inbox.try_recv() else { break };
+                    let Ok(waiting) = inbox.try_recv() else { break };
                     now = began.elapsed();
-                    links.handle(now, &mut play, conn, event);
+                    links.handle(now, &mut play, waiting);
                 }
             }
         }
@@ -160,7 +171,8 @@ impl LoadLinks {
                 let link = TransportLink::connect(endpoint, &ClientGuise::default());
                 let (orders, inbox) = mpsc::unbounded_channel();
                 self.orders.insert(conn, orders);
-                self.tasks.spawn(connection(conn, link, inbox, self.inward.clone()));
+                let room = Arc::clone(&self.room);
+                self.tasks.spawn(connection(conn, link, inbox, self.inward.clone(), room));
             }
             LoadOutput::Send { conn, seen, .. } => self.order(conn, LinkOrder::Send(seen)),
             LoadOutput::Hold { conn, held } => self.order(conn, LinkOrder::Hold(held)),
@@ -179,7 +191,8 @@ impl LoadLinks {
         }
     }
 
-    fn handle(&mut self, now: Duration, play: &mut LoadPlay, conn: ConnId, event: LinkEvent) {
+    fn handle(&mut self, now: Duration, play: &mut LoadPlay, waiting: WaitingEvent) {
+        let WaitingEvent { conn, event, .. } = waiting;
         if !self.orders.contains_key(&conn) {
             return;
         }
@@ -203,7 +216,8 @@ async fn connection(
     conn: ConnId,
     mut link: TransportLink,
     mut orders: mpsc::UnboundedReceiver<LinkOrder>,
-    inward: mpsc::Sender<(ConnId, LinkEvent)>,
+    inward: mpsc::Sender<WaitingEvent>,
+    room: Arc<Semaphore>,
 ) {
     loop {
         tokio::select! {
@@ -215,7 +229,13 @@ async fn connection(
             },
             event = link.next() => {
                 let ended = matches!(event, LinkEvent::Ended { .. } | LinkEvent::Refused(_));
-                if inward.send((conn, event)).await.is_err() || ended {
+                let bytes = match &event {
+                    LinkEvent::Frame(frame) => frame.len(),
+                    _ => 0,
+                };
+                let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(INBOX_BYTES);
+                let _room = Arc::clone(&room).acquire_many_owned(bytes).await.ok();
+                if inward.send(WaitingEvent { conn, event, _room }).await.is_err() || ended {
                     return;
                 }
             }

@@ -33,6 +33,10 @@ use super::stalls::StallWatch;
 const TRIES: usize = 4;
 /// The time without events at the end of a load, in which late frames arrive.
 const SETTLING: Duration = Duration::from_millis(1_500);
+/// The least and the most time for the disposal of the sessions at the end.
+const LEAST_CLOSING: Duration = Duration::from_millis(500);
+/// See [`LEAST_CLOSING`].
+const MOST_CLOSING: Duration = Duration::from_secs(3);
 /// One of this many clients has a small receive buffer and may stop reading.
 const SLOW_SHARE: usize = 8;
 
@@ -128,6 +132,8 @@ pub struct LoadEngine {
     pub(super) next_conn: u32,
     next_act: Duration,
     stage: LoadStage,
+    /// The time for the disposal of the sessions at the end.
+    closing: Duration,
     /// The protocol of the last handshake.
     pub(super) protocol: Option<&'static Protocol>,
     /// Why a connection or a session failed last.
@@ -156,6 +162,7 @@ impl LoadEngine {
             next_conn: 0,
             next_act: Duration::ZERO,
             stage: LoadStage::Running,
+            closing: MOST_CLOSING,
             protocol: None,
             trouble: String::new(),
             plan,
@@ -299,9 +306,11 @@ impl LoadEngine {
         self.protocol
     }
 
-    /// Ends the load: no client acts any more. What is open gets `patience` to arrive.
+    /// Ends the load: no client acts any more. What is open gets `patience` to arrive, and the answers to the
+    /// disposal of the sessions as much, but half a second to three seconds.
     pub fn stop(&mut self, now: Duration, patience: Duration) {
-        if self.stage == LoadStage::Running {
+        if matches!(self.stage, LoadStage::Running | LoadStage::Down) {
+            self.closing = patience.clamp(LEAST_CLOSING, MOST_CLOSING);
             self.stage = LoadStage::Settling(now + patience);
             self.timers.clear();
             for client in 0..self.clients.len() {
@@ -378,7 +387,7 @@ impl LoadEngine {
                     self.stage = LoadStage::Settling(now + SETTLING);
                 } else if now >= at {
                     self.dispose_all();
-                    self.stage = LoadStage::Closing(now + self.plan.limit.min(SETTLING * 2));
+                    self.stage = LoadStage::Closing(now + self.closing);
                 }
             }
             LoadStage::Closing(at) => {

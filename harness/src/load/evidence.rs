@@ -22,7 +22,7 @@ use crate::wire::version::Version;
 use super::recent::{KeptEntry, RecentFrames};
 
 /// The maximum number of bytes of recent frames in a capture.
-const MAX_CAPTURE: usize = 8 << 20;
+const MAX_CAPTURE: usize = 4 << 20;
 /// The maximum number of times that a capture is judged while it is reduced.
 const MAX_TRIES: usize = 400;
 /// The maximum number of frames that are judged while a capture is reduced.

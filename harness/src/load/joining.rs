@@ -119,6 +119,7 @@ impl LoadEngine {
             }
         }
         let succeeded = message.error().is_none();
+        self.counts.disposed += u64::from(succeeded && asked == AskedFor::Disposal);
         match (asked, succeeded) {
             (AskedFor::Greeting, true) => {
                 let version = self.clients[client].engine.version();

@@ -18,7 +18,7 @@ use super::result::LoadFinding;
 /// The maximum number of different findings that are kept.
 const MAX_FINDINGS: usize = 50;
 /// The maximum number of bytes of all captures.
-const MAX_CAPTURES: usize = 96 << 20;
+const MAX_CAPTURES: usize = 32 << 20;
 
 /// The judge of a load.
 pub struct LoadJudge {

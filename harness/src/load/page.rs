@@ -4,6 +4,7 @@
 //!
 //! Start at [`text`], [`json()`] and [`page`].
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -28,6 +29,8 @@ const COLOURS: [RGBColor; 3] =
     [RGBColor(31, 119, 180), RGBColor(255, 127, 14), RGBColor(214, 39, 40)];
 /// The share of time above which the harness itself may have been the limit.
 const BUSY: f64 = 0.9;
+/// The number of forms of a broken check that the text shows.
+const SHOWN_FORMS: usize = 2;
 /// The content security policy of the page, which runs no script.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
@@ -48,10 +51,7 @@ pub struct LoadContext {
 /// Returns the outcome as text for a terminal.
 pub fn text(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> String {
     let mut out = String::new();
-    for (number, found) in (1..).zip(&result.findings) {
-        let file = context.files.get(number - 1).map(String::as_str).unwrap_or_default();
-        let _ = writeln!(out, "{}", finding_text(number, found, file));
-    }
+    out.push_str(&findings_text(result, context));
     let LoadResult { counts, delays, took, .. } = result;
     let seconds = took.as_secs_f64().max(0.001);
     let _ = writeln!(
@@ -88,18 +88,25 @@ pub fn text(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> Stri
     let _ = writeln!(
         out,
         "clients: {} connections, {} came back with a replay and {} with snapshots, {} came back as somebody else, {} did \
-         not read for some time; {} connections were lost",
+         not read for some time, which held up others in {} of {} judged cases; {} connections were lost",
         counts.connections,
         counts.replays,
         counts.snapshots,
         counts.newcomers,
         counts.pauses,
+        result.stalling_pauses,
+        result.judged_pauses,
         counts.lost
     );
     let _ = writeln!(
         out,
-        "sessions: {} created, {} turns, {} decisions; {} actions rejected, {} error responses",
-        counts.sessions, counts.turns, counts.decisions, counts.rejected, counts.errors
+        "sessions: {} created, {} disposed of, {} turns, {} decisions; {} actions rejected, {} error responses",
+        counts.sessions,
+        counts.disposed,
+        counts.turns,
+        counts.decisions,
+        counts.rejected,
+        counts.errors
     );
     if counts.crashes > 0 {
         let _ = writeln!(out, "the host was killed and started again {}", times(counts.crashes));
@@ -136,21 +143,57 @@ pub fn text(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> Stri
     out
 }
 
-/// Returns a finding as text for a terminal. `file` is the file of its capture.
-pub fn finding_text(number: usize, found: &LoadFinding, file: &str) -> String {
+/// Returns a new finding as one line for a terminal.
+pub fn finding_text(number: usize, found: &LoadFinding) -> String {
     let finding = &found.finding;
-    let mut text = format!(
-        "finding {number}: {} ({}), after {:.1} s, {}: {}",
+    format!(
+        "finding {number}: {} ({}), after {:.1} s: {}",
         finding.check,
         word(finding.weight),
         found.at.as_secs_f64(),
-        times(finding.times),
         ForeignText::from(finding.message.as_str()).line()
-    );
-    if !file.is_empty() {
-        let _ = write!(text, "\n    {file}: {}", evidence_text(found));
+    )
+}
+
+/// Returns all findings, grouped by check, the worst first.
+fn findings_text(result: &LoadResult, context: &LoadContext) -> String {
+    let mut checks: Vec<&str> = Vec::new();
+    let mut order: Vec<&LoadFinding> = result.findings.iter().collect();
+    order.sort_by_key(|it| Reverse(it.finding.weight));
+    for it in &order {
+        if !checks.contains(&it.finding.check) {
+            checks.push(it.finding.check);
+        }
     }
-    text
+    let mut out = String::new();
+    for check in checks {
+        let forms = (0..).zip(&result.findings).filter(|(_, it)| it.finding.check == check);
+        let mut forms: Vec<(usize, &LoadFinding)> = forms.collect();
+        forms.sort_by_key(|(_, it)| Reverse(it.finding.weight));
+        let all: u64 = forms.iter().map(|(_, it)| it.finding.times).sum();
+        let first = forms.iter().map(|(_, it)| it.at).min().unwrap_or_default();
+        let Some((_, worst)) = forms.first() else { continue };
+        let _ = writeln!(
+            out,
+            "{} {check} ({}), {}, first after {:.1} s",
+            worst.finding.weight.broken().word(),
+            word(worst.finding.weight),
+            times(all),
+            first.as_secs_f64()
+        );
+        for (number, form) in forms.iter().take(SHOWN_FORMS) {
+            let message = ForeignText::from(form.finding.message.as_str()).line();
+            let _ = writeln!(out, "    {message} ({})", times(form.finding.times));
+            let file = context.files.get(*number).map(String::as_str).unwrap_or_default();
+            if !file.is_empty() {
+                let _ = writeln!(out, "    {file}: {}", evidence_text(form));
+            }
+        }
+        if let Some(more) = forms.len().checked_sub(SHOWN_FORMS).filter(|more| *more > 0) {
+            let _ = writeln!(out, "    {more} more forms are in `stress.json`");
+        }
+    }
+    out
 }
 
 fn times(times: u64) -> String {
@@ -233,6 +276,8 @@ pub fn json(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> Valu
         "observations": result.observations(),
         "status": result.status(),
         "last_failure": result.last_failure,
+        "judged_pauses": result.judged_pauses,
+        "stalling_pauses": result.stalling_pauses,
         "trouble": result.trouble,
         "peak_memory": context.peak_memory,
         "counts": result.counts,

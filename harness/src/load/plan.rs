@@ -25,9 +25,9 @@ pub const MAX_OPEN: usize = 20_000;
 pub const ROOT_SHARE: usize = 16;
 /// The length of the texts that fill the buffers between the host and a client that does not read, in bytes.
 pub const LONG_TEXT: usize = 32 << 10;
-/// The sum of these texts for one client. On a loopback interface the operating system keeps more than two
-/// megabytes for a connection.
-pub const FILLING: usize = 4 << 20;
+/// The sum of these texts for one client. On a loopback interface the operating system keeps up to four megabytes
+/// for a connection.
+pub const FILLING: usize = 6 << 20;
 
 /// What a load does to a host.
 #[derive(Clone, Debug, PartialEq)]

@@ -177,6 +177,7 @@ impl LoadPlay {
             took: now.min(plan.time + plan.limit * 2),
             last_failure: engine.trouble().to_owned(),
             judged_pauses: engine.stalls().judged(),
+            stalling_pauses: engine.stalls().stalled(),
             version: engine.protocol().map(|it| it.version().to_string()).unwrap_or_default(),
             trouble,
             counts,

@@ -18,11 +18,11 @@ use crate::wire::frame::Frame;
 use super::greetings::ClientGreetings;
 
 /// The maximum number of bytes of recent frames.
-pub const MAX_RECENT: usize = 64 << 20;
+pub const MAX_RECENT: usize = 48 << 20;
 /// The maximum number of bytes of the first frames of one connection, and of all connections.
 pub const MAX_HEAD: usize = 128 << 10;
 /// See [`MAX_HEAD`].
-pub const MAX_HEADS: usize = 64 << 20;
+pub const MAX_HEADS: usize = 32 << 20;
 /// The number of first frames of a connection: handshake, tokens, two subscriptions, and their answers.
 const HEAD_FRAMES: usize = 24;
 /// What an entry costs besides its text, in bytes.

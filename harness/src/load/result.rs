@@ -23,6 +23,8 @@ pub struct LoadCounts {
     pub failed: u64,
     /// The number of sessions that were created.
     pub sessions: u64,
+    /// The number of sessions that the host disposed of.
+    pub disposed: u64,
     /// The number of dispatched actions.
     pub dispatched: u64,
     /// The number of actions that the host rejected.
@@ -84,6 +86,8 @@ pub struct LoadResult {
     pub took: Duration,
     /// The number of times that a reader's pause was judged.
     pub judged_pauses: usize,
+    /// The number of these pauses that held up the others.
+    pub stalling_pauses: usize,
     /// The version that the host chose, as a text; empty if no handshake succeeded.
     pub version: String,
     /// Why a connection was lost, or a request of a handshake or a subscription failed, last; empty if none did.

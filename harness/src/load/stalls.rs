@@ -156,6 +156,11 @@ impl StallWatch {
     pub fn judged(&self) -> usize {
         self.judged
     }
+
+    /// Returns the number of pauses that held up the others.
+    pub fn stalled(&self) -> usize {
+        self.stalls.len()
+    }
 }
 
 /// Judges a pause: `None` if too little was dispatched, `Some(None)` if the others were not held up.

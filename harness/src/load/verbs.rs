@@ -250,9 +250,11 @@ impl LoadEngine {
             if !is_full {
                 text.extend(std::iter::repeat_n('x', LONG_TEXT - text.len()));
             }
-            self.sessions[place].filled += text.len();
+            let length = text.len();
             let draft = message(&text);
-            self.on_chat(now, client, json!({"type": "chat/draftChanged", "draft": draft}));
+            if self.on_chat(now, client, json!({"type": "chat/draftChanged", "draft": draft})) {
+                self.sessions[place].filled += length;
+            }
         }
         let gap = if is_full { SHORT_TEXT_GAP } else { LONG_TEXT_GAP };
         self.timer(now + gap, LoadTimer::Write(place, until));
