@@ -212,13 +212,14 @@ impl StressArguments {
         };
         let shared = self.aim.url.is_some();
         let play = LoadPlay::new(plan.clone(), shared);
+        let interrupted = interrupts();
         let stop = ended_by(interrupts(), Some(budget));
-        let interrupted = stop.clone();
+        let stopped = stop.clone();
         let mut result = driver::play(play, &remote.endpoint, &**remote, stop, &mut watch).await;
         context.progress("");
         let missing = result.findings.get(watch.files.len()..).unwrap_or_default().to_vec();
         watch.found(missing);
-        self.reduce(&mut result, &watch, &interrupted).await;
+        self.reduce(&mut result, &watch, &stopped).await;
         let host = look.header.host.clone();
         let about = LoadContext {
             host: host.unwrap_or_else(|| ForeignText::from("a host that does not name itself")),
@@ -231,6 +232,11 @@ impl StressArguments {
         context.say(&format!("report: {}\n", self.out.join("index.html").display()));
         if *interrupted.borrow() {
             return Ok(CommandExit::Interrupted);
+        }
+        if *stopped.borrow() {
+            context.error(
+                "the time was over before the load was complete; the report has what was played\n",
+            );
         }
         if let Some(trouble) = &result.trouble {
             let trouble = ForeignText::from(trouble.as_str()).line();
