@@ -74,7 +74,7 @@ fn main() {
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum BenchRoute {
     Direct,
-    /// Through a proxy that records and judges, and forwards without waiting for the capture.
+    /// Through a proxy that records and judges the messages but writes no capture file, so that it never waits for one.
     Judged,
     /// Through a proxy that forwards what is in the capture.
     Captured,

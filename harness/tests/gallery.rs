@@ -80,7 +80,7 @@ const FUZZ: GalleryCommand = GalleryCommand {
     budget: "6s",
     codes: &[0, 1, 3],
 };
-/// The load takes 2 s, and ends after 17.4 s at the latest, as it says.
+/// The load lasts 2 s. The time limit that the command prints is 17.4 s.
 const STRESS: GalleryCommand = GalleryCommand {
     arguments: &[
         "stress",

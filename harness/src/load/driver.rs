@@ -46,7 +46,7 @@ pub trait LoadObserver {
     /// Handles new findings.
     fn found(&mut self, findings: Vec<LoadFinding>);
 
-    /// Shows the progress; called about every second.
+    /// Shows the progress. The driver calls this about once per second.
     fn progress(&mut self, now: Duration, play: &mut LoadPlay);
 }
 
@@ -158,9 +158,7 @@ pub async fn play(
         while links.tasks.join_next().await.is_some() {}
     })
     .await;
-    let result = play.finish();
-    observer.found(Vec::new());
-    result
+    play.finish()
 }
 
 impl LoadLinks {

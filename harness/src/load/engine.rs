@@ -43,11 +43,11 @@ const SLOW_SHARE: usize = 8;
 /// What the caller has to do for the engine.
 #[derive(Clone, Debug)]
 pub enum LoadOutput {
-    /// Open a connection. A client that may stop reading gets a small receive buffer.
+    /// Open a connection for a client.
     Open {
         /// The connection.
         conn: ConnId,
-        /// Whether the receive buffer is small.
+        /// Whether the socket gets a small receive buffer, so that the host soon notices when the client stops reading.
         small_buffer: bool,
     },
     /// Send a frame.
@@ -271,19 +271,9 @@ impl LoadEngine {
         [timer, next, end, Some(self.meter.interval_ends())].into_iter().flatten().min()
     }
 
-    /// Returns whether all connections are closed.
-    pub fn is_over(&self) -> bool {
-        self.stage == LoadStage::Over && self.outputs.is_empty()
-    }
-
     /// Returns the figures so far.
     pub fn counts(&self) -> &LoadCounts {
         &self.counts
-    }
-
-    /// Returns the meter of delays.
-    pub fn meter(&mut self) -> &mut DelayMeter {
-        &mut self.meter
     }
 
     /// Returns the watch for readers that hold up others.

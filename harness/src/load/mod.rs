@@ -2,7 +2,7 @@
 //!
 //! [`plan`] describes a load and its bounds. [`engine`] plays the clients: it decides when which client
 //! connects, acts, leaves and comes back. [`acts`] is the table of what clients do. [`judge`] passes every frame
-//! to the oracle and keeps the recent frames, so that a finding gets a capture; [`evidence`] reduces the capture
+//! to the oracle and keeps recent frames, from which it makes a capture of each finding; [`evidence`] reduces it
 //! to the frames that matter. [`delay`] measures how long an action takes to reach its subscribers, and
 //! [`stalls`] looks for readers that hold up others. [`sim`] plays a load against a host in memory, [`driver`]
 //! over sockets. [`result`] is the outcome; [`page`] draws it.

@@ -81,11 +81,6 @@ impl Default for LoadPlan {
 }
 
 impl LoadPlan {
-    /// Returns the number of clients in each session, rounded up.
-    pub fn share(&self) -> usize {
-        self.clients.div_ceil(self.sessions.max(1))
-    }
-
     /// Returns the bounds of the load as lines for a person. They are printed before the first connection.
     pub fn bounds(&self) -> String {
         let mut text = String::new();

@@ -95,11 +95,6 @@ impl LoadPlay {
         self.engine.next_timeout()
     }
 
-    /// Returns whether the load is over.
-    pub fn is_over(&self) -> bool {
-        self.engine.is_over()
-    }
-
     /// Handles an opened connection.
     pub fn opened(&mut self, now: Duration, conn: ConnId) {
         self.record(now, conn, ConnectionEvent::open(connection_name(conn)));

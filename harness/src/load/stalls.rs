@@ -83,7 +83,8 @@ impl StallWatch {
         }
     }
 
-    /// Forgets a pause that cannot be judged, because the session or the connection has ended.
+    /// Removes the pauses of a session, or of one client, that cannot be judged because the session or the connection
+    /// has ended.
     pub fn void(&mut self, client: Option<usize>, session: usize) {
         let is_void = |it: &ReadingPause| {
             it.session == session && client.is_none_or(|client| it.client == client)

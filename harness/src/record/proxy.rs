@@ -144,9 +144,9 @@ impl RecordProxy {
         self.backlog.eased.notify_waiters();
     }
 
-    /// Sets how many notes are in the capture. From the first call on, the proxy forwards a message only when its
-    /// notes are in the capture, so that a sudden end loses no message that a client has received; after
-    /// `u64::MAX` it does not wait any more.
+    /// Tells the proxy that the first `notes` notes have been written to the capture. After the first call, the proxy
+    /// forwards a message only when its notes have been written, so that a sudden end loses no message that a
+    /// client has received. `u64::MAX` ends the waiting.
     pub fn recorded(&self, notes: u64) {
         self.backlog.recorded.store(notes, Ordering::Release);
         self.backlog.eased.notify_waiters();

@@ -76,7 +76,7 @@ pub struct TimedEvent {
 }
 
 impl JournaledEvent {
-    /// Returns the event of a frame.
+    /// Returns the event that a client's frame arrived.
     pub fn frame(conn: ConnId, frame: &Frame) -> JournaledEvent {
         match frame {
             Frame::Text(text) => JournaledEvent::Text(conn.0, text.clone()),

@@ -292,7 +292,7 @@ enum EngineStep {
 }
 
 impl EngineStep {
-    /// Returns the event for the journal; `None` if the step changes nothing that outlives the process.
+    /// Returns the event to store in the journal; `None` for an event of a shell, since shells end with the process.
     fn journaled(&self) -> Option<JournaledEvent> {
         Some(match self {
             EngineStep::Input(EngineInput::Admit(conn, headers, _)) => {

@@ -109,7 +109,7 @@ impl MessageRewriter for SecondSubscriberSkipped {
 }
 
 /// The time within which the actions of two clients cross.
-const CROSSING: Duration = Duration::from_millis(2);
+pub(super) const CROSSING: Duration = Duration::from_millis(2);
 
 /// A fault that loses the second of two actions that cross, for the client that sent the first one.
 #[derive(Default)]

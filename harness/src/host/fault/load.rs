@@ -1,10 +1,11 @@
-//! Faults that show only under load: when messages of several clients cross, when there are many sessions, or
+//! Faults that show only under load: when actions of two clients arrive at nearly the same time, with many sessions, or
 //! when a client does not read for a while. `ahp-harness stress` finds them; scenarios need not.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use super::FaultPart::Message;
+use super::delivery::CROSSING;
 use super::parts::{accepted, action_name, channel_of, each_snapshot, number_of};
 use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterOutput};
 use crate::transcript::ConnId;
@@ -30,13 +31,13 @@ fault_table![
     CrossingActionsShareNumber(
         "crossing-actions-share-number",
         "If the actions of two clients arrive within two milliseconds, the second one gets the number before its own.",
-        Message(|| Box::<CrossingActionsShareNumber>::default()),
+        Message(|| CrossingChange::boxed(share_number)),
     ),
     CrossingDecisionsWin(
         "crossing-decisions-win",
         "If two decisions on a call arrive within two milliseconds, the client of the second one is told that it was \
          accepted.",
-        Message(|| Box::<CrossingDecisionsWin>::default()),
+        Message(|| CrossingChange::boxed(let_decision_win)),
     ),
     SlowReaderStopsSession(
         "slow-reader-stops-session",
@@ -51,12 +52,10 @@ fault_table![
     CrossingEchoLost(
         "crossing-echo-lost",
         "If the actions of two clients arrive within two milliseconds, the client of the second one gets no echo.",
-        Message(|| Box::<CrossingEchoLost>::default()),
+        Message(|| CrossingChange::boxed(lose_echo)),
     ),
 ];
 
-/// The time within which the actions of two clients cross.
-const CROSSING: Duration = Duration::from_millis(2);
 /// The time within which a snapshot or a replay crosses an action.
 const CROSSING_READ: Duration = Duration::from_millis(20);
 /// The maximum number of crossing actions that are remembered.
@@ -105,11 +104,6 @@ impl CrossingActions {
             .rev()
             .find(|it| it.channel == envelope["channel"] && it.action == envelope["action"])
     }
-
-    /// Returns whether the action in an envelope crossed an earlier one.
-    fn has_second(&self, envelope: &Value) -> bool {
-        self.second(envelope).is_some()
-    }
 }
 
 /// A fault by which the next message overtakes a crossing action, for the subscribers after the fourth.
@@ -137,7 +131,7 @@ impl MessageRewriter for CrossingActionOvertaken {
         message: Value,
         out: &mut RewriterOutput,
     ) {
-        let crosses = accepted(&message).is_some_and(|it| self.crossing.has_second(it));
+        let crosses = accepted(&message).is_some_and(|it| self.crossing.second(it).is_some());
         let waiting = self.waiting.remove(&link.conn);
         let is_late = |channel: &str| {
             let hearers = link.seen.connections.iter().filter(|(_, it)| it.hears(channel));
@@ -233,13 +227,22 @@ impl MessageRewriter for SessionsCollide {
     }
 }
 
-/// A fault that gives a crossing action the number before its own.
-#[derive(Default)]
-struct CrossingActionsShareNumber {
+/// A fault that changes what becomes of the actions that crossed an earlier one. The function sends a message of the
+/// host, changed or not.
+struct CrossingChange {
     crossing: CrossingActions,
+    change: fn(&CrossingActions, &MessageLink<'_>, Value, &mut RewriterOutput),
 }
 
-impl MessageRewriter for CrossingActionsShareNumber {
+impl CrossingChange {
+    fn boxed(
+        change: fn(&CrossingActions, &MessageLink<'_>, Value, &mut RewriterOutput),
+    ) -> Box<CrossingChange> {
+        Box::new(CrossingChange { crossing: CrossingActions::default(), change })
+    }
+}
+
+impl MessageRewriter for CrossingChange {
     fn on_client_message(
         &mut self,
         link: &MessageLink<'_>,
@@ -252,49 +255,55 @@ impl MessageRewriter for CrossingActionsShareNumber {
 
     fn on_host_message(
         &mut self,
-        _: &MessageLink<'_>,
-        mut message: Value,
-        out: &mut RewriterOutput,
-    ) {
-        if let Some(envelope) = accepted(&message).filter(|it| self.crossing.has_second(it)) {
-            message["params"]["serverSeq"] = json!(number_of(envelope).saturating_sub(1));
-        }
-        out.send(message);
-    }
-}
-
-/// A fault that tells a client that its decision was accepted, although another one came first.
-#[derive(Default)]
-struct CrossingDecisionsWin {
-    crossing: CrossingActions,
-}
-
-impl MessageRewriter for CrossingDecisionsWin {
-    fn on_client_message(
-        &mut self,
         link: &MessageLink<'_>,
-        message: &mut Value,
-        _: &mut RewriterOutput,
-    ) -> MessagePassage {
-        self.crossing.hear(link, message);
-        MessagePassage::Onward
-    }
-
-    fn on_host_message(
-        &mut self,
-        _: &MessageLink<'_>,
-        mut message: Value,
+        message: Value,
         out: &mut RewriterOutput,
     ) {
-        let params = &message["params"];
-        let decided = params["action"]["type"] == "chat/toolCallConfirmed";
-        if decided
-            && params.get("rejectionReason").is_some()
-            && self.crossing.has_second(params)
-            && let Some(params) = message.get_mut("params").and_then(Value::as_object_mut)
-        {
-            params.remove("rejectionReason");
-        }
+        (self.change)(&self.crossing, link, message, out);
+    }
+}
+
+/// Gives a crossing action the number before its own.
+fn share_number(
+    crossing: &CrossingActions,
+    _: &MessageLink<'_>,
+    mut message: Value,
+    out: &mut RewriterOutput,
+) {
+    if let Some(envelope) = accepted(&message).filter(|it| crossing.second(it).is_some()) {
+        message["params"]["serverSeq"] = json!(number_of(envelope).saturating_sub(1));
+    }
+    out.send(message);
+}
+
+/// Tells a client that its decision was accepted, although another one came first.
+fn let_decision_win(
+    crossing: &CrossingActions,
+    _: &MessageLink<'_>,
+    mut message: Value,
+    out: &mut RewriterOutput,
+) {
+    let params = &message["params"];
+    let decided = params["action"]["type"] == "chat/toolCallConfirmed";
+    if decided
+        && params.get("rejectionReason").is_some()
+        && crossing.second(params).is_some()
+        && let Some(params) = message.get_mut("params").and_then(Value::as_object_mut)
+    {
+        params.remove("rejectionReason");
+    }
+    out.send(message);
+}
+
+/// Loses the echo of a crossing action.
+fn lose_echo(
+    crossing: &CrossingActions,
+    link: &MessageLink<'_>,
+    message: Value,
+    out: &mut RewriterOutput,
+) {
+    let second = accepted(&message).and_then(|it| crossing.second(it));
+    if second.is_none_or(|it| it.conn != link.conn) {
         out.send(message);
     }
 }
@@ -378,35 +387,5 @@ impl MessageRewriter for SnapshotBehindRename {
             }
         });
         out.send(message);
-    }
-}
-
-/// A fault that loses the echo of the second of two crossing actions.
-#[derive(Default)]
-struct CrossingEchoLost {
-    crossing: CrossingActions,
-}
-
-impl MessageRewriter for CrossingEchoLost {
-    fn on_client_message(
-        &mut self,
-        link: &MessageLink<'_>,
-        message: &mut Value,
-        _: &mut RewriterOutput,
-    ) -> MessagePassage {
-        self.crossing.hear(link, message);
-        MessagePassage::Onward
-    }
-
-    fn on_host_message(
-        &mut self,
-        link: &MessageLink<'_>,
-        message: Value,
-        out: &mut RewriterOutput,
-    ) {
-        let crossing = accepted(&message).and_then(|it| self.crossing.second(it));
-        if crossing.is_none_or(|it| it.conn != link.conn) {
-            out.send(message);
-        }
     }
 }
