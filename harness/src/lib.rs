@@ -18,6 +18,7 @@ pub mod ledger;
 
 pub mod edge;
 
+pub mod files;
 pub mod peer;
 
 pub mod agent;

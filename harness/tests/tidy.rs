@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules in reading order: each module uses only earlier modules.
-const LAYERS: [&str; 22] = [
+const LAYERS: [&str; 23] = [
     "dice",
     "wire",
     "transcript",
@@ -15,6 +15,7 @@ const LAYERS: [&str; 22] = [
     "fault",
     "ledger",
     "oracle",
+    "files",
     "peer",
     "agent",
     "host",

@@ -77,6 +77,16 @@ pub(super) struct RunAim {
     /// Run this command to kill the host and start it again, for scenarios about crashes
     #[arg(long, value_name = "COMMAND", help_heading = "Target")]
     pub(super) crash_command: Option<String>,
+    /// Another version of the host of `--command`, with the same data. Each restart in a scenario changes between the
+    /// two commands, so every scenario about restarts is one about an upgrade or a downgrade
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        requires = "command",
+        conflicts_with_all = ["restart_command", "crash_command"],
+        help_heading = "Target"
+    )]
+    pub(super) upgrade_command: Option<String>,
     /// Play the embedded host over real loopback sockets
     #[arg(long, conflicts_with_all = ["url", "command"], help_heading = "Target")]
     pub(super) loopback: bool,
@@ -116,6 +126,10 @@ pub(super) struct RunAim {
     /// harness share no disk: docs/hosts.md lists its content
     #[arg(long, value_name = "URI", help_heading = "Target")]
     pub(super) prepared_folder: Option<String>,
+    /// The URI by which other clients reach the files that a client serves at `virtual://{client}`, where `{client}`
+    /// becomes the client id, for hosts that pass requests for files on to clients
+    #[arg(long, value_name = "URI", help_heading = "Target")]
+    pub(super) client_files: Option<String>,
     /// Push the token in this file with `authenticate` after each handshake, RESOURCE=FILE (repeatable)
     #[arg(long, value_name = "RESOURCE=FILE", value_parser = options::credential, help_heading = "Target")]
     authenticate_file: Vec<(String, String)>,
@@ -256,9 +270,19 @@ impl RunAim {
                 PlayTarget::Remote(Arc::new(remote.with_crash_command(crash)), behind)
             }
             (_, Some(command)) => {
-                let command = words
-                    .iter()
-                    .fold(command.clone(), |command, (word, value)| command.replace(word, value));
+                let filled = |command: &String| {
+                    let fill =
+                        |command: String, (word, value): &(_, String)| command.replace(word, value);
+                    words.iter().fold(command.clone(), fill)
+                };
+                let (command, upgrade) =
+                    (filled(command), self.upgrade_command.as_ref().map(filled));
+                let has_port = |command: &String| command.contains("{port}");
+                if upgrade.as_ref().is_some_and(|other| has_port(other) != has_port(&command)) {
+                    return Err(CommandStop::usage(
+                        "expected `{port}` in both `--command` and `--upgrade-command`, or in neither",
+                    ));
+                }
                 let other = self.other_token.clone();
                 let (context, redactor) =
                     (context.clone(), SecretRedactor::new(self.secrets(), Vec::new()));
@@ -268,7 +292,7 @@ impl RunAim {
                 });
                 let remote = RemoteHost::start(&command, headers, other, restart, said).await?;
                 let remote = remote.with_settings(settings, offers).with_crash_command(crash);
-                PlayTarget::Remote(Arc::new(remote), behind)
+                PlayTarget::Remote(Arc::new(remote.with_upgrade_command(upgrade)), behind)
             }
             _ if self.loopback => PlayTarget::Loopback,
             _ => PlayTarget::Embedded,
@@ -291,6 +315,7 @@ impl RunAim {
         }
         for (name, value) in [
             ("command", &self.command),
+            ("upgrade-command", &self.upgrade_command),
             ("restart-command", &self.restart_command),
             ("crash-command", &self.crash_command),
         ] {
@@ -333,6 +358,9 @@ impl RunAim {
         if let [inside, outside] = &self.files[..] {
             let folder = |path: &PathBuf| quoted(&path.display().to_string());
             option("files", format!("{} {}", folder(inside), folder(outside)));
+        }
+        if let Some(uri) = &self.client_files {
+            option("client-files", quoted(uri));
         }
         if let Some(uri) = &self.prepared_folder {
             option("prepared-folder", quoted(uri));

@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader};
@@ -122,6 +123,9 @@ pub struct RemoteHost {
     url: String,
     process: Mutex<Option<ChildProcess>>,
     command: Option<String>,
+    /// The command of another version of the host. A restart that a scenario asks for changes the version.
+    upgrade_command: Option<String>,
+    is_upgraded: AtomicBool,
     restart_command: Option<String>,
     crash_command: Option<String>,
     said: HostVoice,
@@ -140,6 +144,8 @@ impl RemoteHost {
             url,
             process: Mutex::new(None),
             command: None,
+            upgrade_command: None,
+            is_upgraded: AtomicBool::new(false),
             restart_command: restart,
             crash_command: None,
             said: Arc::new(|_| {}),
@@ -161,6 +167,13 @@ impl RemoteHost {
     /// Adds the user's command that kills the host and starts it again.
     pub(super) fn with_crash_command(mut self, command: Option<String>) -> RemoteHost {
         self.crash_command = command;
+        self
+    }
+
+    /// Adds the command of another version of the host. `{port}` becomes the port of the running host.
+    pub(super) fn with_upgrade_command(mut self, command: Option<String>) -> RemoteHost {
+        let port = self.url.rsplit(':').next().unwrap_or_default();
+        self.upgrade_command = command.map(|command| command.replace("{port}", port));
         self
     }
 
@@ -206,6 +219,8 @@ impl RemoteHost {
             url,
             process: Mutex::new(Some(process)),
             command: Some(command),
+            upgrade_command: None,
+            is_upgraded: AtomicBool::new(false),
             restart_command: restart,
             crash_command: None,
             said,
@@ -287,7 +302,7 @@ impl RemoteHost {
         limit: Duration,
     ) -> Result<(), String> {
         if self.restarts() {
-            return self.again(false).await;
+            return self.restarted(false).await;
         }
         let (answering, returning) = (limit * ANSWERING, limit * RETURNING);
         let returned = async {
@@ -301,9 +316,23 @@ impl RemoteHost {
         self.configure().await
     }
 
-    /// Restarts the host and returns when the host accepts connections again. `crash` says whether to kill the
+    /// Restarts the host, with the other version if there are two, and returns when the host accepts connections again. `crash` says whether to kill the
     /// host's process instead of asking it to end; the user may have a command for each.
     pub(super) async fn again(&self, crash: bool) -> Result<(), String> {
+        if self.upgrade_command.is_some() {
+            self.is_upgraded.fetch_xor(true, Ordering::Relaxed);
+        }
+        self.restarted(crash).await
+    }
+
+    /// Returns the command of the version that runs now, or that a restart starts next.
+    fn command_now(&self) -> Option<&String> {
+        let upgraded = self.upgrade_command.as_ref();
+        upgraded.filter(|_| self.is_upgraded.load(Ordering::Relaxed)).or(self.command.as_ref())
+    }
+
+    /// Restarts the host as [`RemoteHost::again`] does, without a change of its version.
+    async fn restarted(&self, crash: bool) -> Result<(), String> {
         let (first, second) = match crash {
             true => (&self.crash_command, &self.restart_command),
             false => (&self.restart_command, &self.crash_command),
@@ -320,7 +349,7 @@ impl RemoteHost {
             listens(&self.url).await?;
             return self.configure().await;
         }
-        let Some(command) = &self.command else {
+        let Some(command) = self.command_now() else {
             return Err("there is no command that restarts it".to_owned());
         };
         let mut held = self.process.lock().await;

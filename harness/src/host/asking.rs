@@ -1,8 +1,10 @@
-//! Requests of the host to clients: reading a plugin that a client has published under its own URI.
+//! Requests of the host to clients: for a plugin that a client has published under its own URI, and for files that
+//! another client has requested.
 //!
 //! A plugin that lists its `children` needs no request. If a plugin at `virtual://NAME/..` has no `children`,
-//! the host asks the publishing client for `plugin.json` and takes the `children` from this file. The host
-//! numbers its requests independently of the request ids of the client.
+//! the host asks the publishing client for `plugin.json` and takes the `children` from this file. A request of
+//! another client for a file of a published plugin is passed on to the publishing client, and the response is
+//! passed back. The host numbers its requests independently of the request ids of the client.
 //!
 //! Knows: connections, published plugins. Never knows: what is in a plugin.
 //!
@@ -12,8 +14,9 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::connection::HostConnection;
+use super::connection::{ErrorResponse, HostCall, HostConnection};
 use super::engine::RefHost;
+use crate::files::tree::within;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
 use crate::wire::message::Message;
@@ -25,14 +28,24 @@ const MAX_QUESTIONS: usize = 1_000;
 /// The scheme of the URIs that a client serves.
 const SCHEME: &str = "virtual://";
 
+/// The error code for a client that does not answer.
+const UNANSWERED: i64 = -32603;
+
 /// An open request of the host to a client.
 #[derive(Debug)]
 pub(super) struct OpenQuestionToClient {
     conn: ConnId,
-    session: String,
-    client: String,
-    source: Value,
+    cause: QuestionCause,
     until: Duration,
+}
+
+/// Why the host asks a client.
+#[derive(Debug)]
+enum QuestionCause {
+    /// The host reads a plugin.
+    Plugin { session: String, client: String, source: Value },
+    /// The request of another client, by its connection and its request id.
+    Request { conn: ConnId, id: Value },
 }
 
 /// Returns whether the contents of a plugin have to be requested from its client.
@@ -53,17 +66,93 @@ impl RefHost {
         self.asked_so_far += 1;
         let id = self.asked_so_far;
         let uri = format!("{}/plugin.json", source["uri"].as_str().unwrap_or(""));
-        let question = OpenQuestionToClient {
-            conn,
+        let cause = QuestionCause::Plugin {
             session: session.to_owned(),
             client: client.to_owned(),
             source: source.clone(),
-            until: self.now + PATIENCE,
         };
-        self.questions.insert(id, question);
+        self.questions.insert(id, OpenQuestionToClient { conn, cause, until: self.now + PATIENCE });
         let params = json!({"channel": ROOT, "uri": uri});
         let message = Message::request(id, "resourceRead", params);
         self.send(conn, message.value().clone());
+    }
+
+    /// Returns the connection of the client that serves the file of a request; `None` if the request is for a file of
+    /// the host. A client serves the folders of the plugins that it has published.
+    pub(super) fn server_of(&self, call: &HostCall, method: &str) -> Option<ConnId> {
+        let uri = match method {
+            "resourceCopy" | "resourceMove" => call.text("source"),
+            _ if method.starts_with("resource") => call.text("uri"),
+            _ => return None,
+        };
+        if !uri.starts_with(SCHEME) || self.questions.len() >= MAX_QUESTIONS {
+            return None;
+        }
+        let publishes = |state: &Value| {
+            let clients = state["activeClients"].as_array().into_iter().flatten();
+            let entry = |client: &Value| {
+                let plugins = client["customizations"].as_array().into_iter().flatten();
+                let roots = plugins.filter_map(|plugin| plugin["uri"].as_str());
+                let is_published = roots.into_iter().any(|root| within(uri, root));
+                is_published.then(|| client["clientId"].as_str().map(str::to_owned)).flatten()
+            };
+            clients.into_iter().find_map(entry)
+        };
+        let client = self.sessions.keys().find_map(|session| publishes(self.state(session)))?;
+        let protocol = self.protocol_of(call.conn);
+        let is_right = self.keeps("resource.symmetric.right-client");
+        let serves = |(conn, it): &(&ConnId, &HostConnection)| {
+            let is_client = it.client.as_deref() == Some(&*client);
+            // The params of another version would have to be translated.
+            let is_like = it.protocol.is_some_and(|other| std::ptr::eq(other, protocol));
+            is_like && if is_right { is_client } else { !is_client && **conn != call.conn }
+        };
+        self.connections.iter().find(serves).map(|(conn, _)| *conn)
+    }
+
+    /// Passes a client's request on to the client that serves the file.
+    pub(super) fn pass_on(&mut self, server: ConnId, call: &HostCall, asked: &Message) {
+        self.asked_so_far += 1;
+        let id = self.asked_so_far;
+        let method = asked.method().unwrap_or_default().to_owned();
+        let mut params = call.params.clone();
+        if !self.keeps("resource.forwarded.request") {
+            spoil(&mut params);
+        }
+        let message = Message::request(id, &method, params);
+        let asker = asked.id().cloned().unwrap_or_default();
+        let cause = QuestionCause::Request { conn: call.conn, id: asker };
+        let until = self.now + PATIENCE;
+        self.questions.insert(id, OpenQuestionToClient { conn: server, cause, until });
+        self.send(server, message.value().clone());
+    }
+
+    /// Passes the response of the client that serves a file back to the client that has requested the file.
+    fn pass_back(&mut self, conn: ConnId, id: Value, answer: Option<&Message>) {
+        let reply = match answer.map(|answer| (answer.result(), answer.value().get("error"))) {
+            Some((Some(result), _)) => {
+                let mut result = result.clone();
+                if !self.keeps("resource.forwarded.result") {
+                    spoil(&mut result);
+                }
+                Ok(result)
+            }
+            Some((None, Some(error))) if self.keeps("resource.forwarded.error") => {
+                Err(ErrorResponse {
+                    code: error["code"].as_i64().unwrap_or(UNANSWERED),
+                    message: error["message"].as_str().unwrap_or_default().to_owned(),
+                    data: error["data"].clone(),
+                    close: false,
+                })
+            }
+            _ => Err(ErrorResponse {
+                code: UNANSWERED,
+                message: "the client that serves the file has not answered".to_owned(),
+                data: Value::Null,
+                close: false,
+            }),
+        };
+        self.respond(conn, id, reply);
     }
 
     /// Handles a client's response. Ignores a response that no open request of this connection expects.
@@ -73,14 +162,26 @@ impl RefHost {
         let Some(question) = own.then(|| self.questions.remove(&id)).flatten() else {
             return;
         };
-        let data = message.result().and_then(|result| result["data"].as_str());
-        let plugin = data.and_then(|data| Value::read(data).ok());
-        let children = plugin.map(|plugin| plugin["children"].clone());
-        self.plugin_read(question, children.filter(Value::is_array));
+        self.question_closed(question, Some(message));
     }
 
-    fn plugin_read(&mut self, question: OpenQuestionToClient, children: Option<Value>) {
-        let OpenQuestionToClient { session, client, mut source, .. } = question;
+    /// Handles the response to a request of the host, or its timeout.
+    fn question_closed(&mut self, question: OpenQuestionToClient, answer: Option<&Message>) {
+        match question.cause {
+            QuestionCause::Plugin { session, client, source } => {
+                let result = answer.and_then(Message::result);
+                let data = result.and_then(|result| result["data"].as_str());
+                let plugin = data.and_then(|data| Value::read(data).ok());
+                let children = plugin.map(|plugin| plugin["children"].clone());
+                let children = children.filter(Value::is_array);
+                self.plugin_read((session, client, source), children);
+            }
+            QuestionCause::Request { conn, id, .. } => self.pass_back(conn, id, answer),
+        }
+    }
+
+    fn plugin_read(&mut self, plugin: (String, String, Value), children: Option<Value>) {
+        let (session, client, mut source) = plugin;
         // Do nothing if the client has published another plugin in the meantime.
         if let Some(id) = self.brought_as(&session, &client, &source) {
             if let Some(children) = children {
@@ -101,8 +202,20 @@ impl RefHost {
         let due: Vec<u64> = due.map(|(id, _)| *id).collect();
         for id in due {
             if let Some(question) = self.questions.remove(&id) {
-                self.plugin_read(question, None);
+                self.question_closed(question, None);
             }
         }
+    }
+}
+
+/// Replaces each character that is not ASCII in the data of a file, as a host does that takes bytes for a text.
+fn spoil(value: &mut Value) {
+    if value["encoding"] == "base64" {
+        value["encoding"] = json!("utf-8");
+    }
+    if let Some(data) = value["data"].as_str() {
+        let data: String =
+            data.chars().map(|it| if it.is_ascii() { it } else { '\u{fffd}' }).collect();
+        value["data"] = json!(data);
     }
 }

@@ -11,10 +11,11 @@ use crate::wire::json::{Value, json};
 
 use super::agent::{HostAgentOp, HostAgentWait};
 use super::engine::RefHost;
-use super::files::{ExpectedContent, WriteMode};
+use super::files::KEPT;
 use super::play::tool_call;
 use super::resources::uri_of;
 use crate::agent::script::{ToolClass, ToolStep, pieces};
+use crate::files::tree::{ExpectedContent, WriteMode};
 
 impl ToolClass {
     /// Returns the name of a tool on the wire, and the display name.
@@ -109,7 +110,7 @@ impl RefHost {
     pub(super) fn tell_ready_call(&mut self, uri: &str, turn: &str, call: &str, step: &ToolStep) {
         let mut action = ready(turn, call, step, step.confirm);
         if step.by_reference
-            && let Some(path) = self.files.keep(step.input.as_bytes())
+            && let Some(path) = self.files.save(KEPT, step.input.as_bytes())
         {
             action["toolInput"] = json!({"uri": uri_of(&path), "contentType": "text/plain"});
         }
@@ -298,7 +299,7 @@ impl RefHost {
         let Some(uri) = input["uri"].as_str() else {
             return input.as_str().map(str::to_owned);
         };
-        let file = self.path_of(uri).and_then(|path| self.files.file(&path)).ok()?;
+        let file = self.files.file(&self.path_of(uri).ok()?).ok()?;
         Some(String::from_utf8_lossy(&file.bytes).into_owned())
     }
 

@@ -22,9 +22,10 @@ use crate::wire::json::{Map, Value, json};
 use crate::wire::percent;
 
 use super::engine::RefHost;
-use super::files::{HostFile, within};
+use super::files::KEPT;
 use super::resources::uri_of;
 use super::rules::{RuleFacts, require};
+use crate::files::tree::{TreeFile, within};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
 
@@ -95,7 +96,7 @@ impl RefHost {
             }
             let listed = self.changesets.get(&uri).map(|it| &it.entries);
             if listed.is_some_and(|entries| entries.iter().all(|entry| entry.path != path)) {
-                let kept = before.as_ref().and_then(|bytes| self.files.keep(bytes));
+                let kept = before.as_ref().and_then(|bytes| self.files.save(KEPT, bytes));
                 let entry = EditedFile { path: path.clone(), before: kept, shown: None };
                 if let Some(changeset) = self.changesets.get_mut(&uri) {
                     changeset.entries.push(entry);
@@ -274,12 +275,12 @@ impl RefHost {
     fn changed_file(&self, uri: &str, entry: &mut EditedFile) -> Option<Value> {
         let before = entry.before.as_deref().and_then(|path| self.files.file(path).ok());
         let after = self.files.file(&entry.path).ok();
-        let bytes = |file: Option<&HostFile>| file.map(|file| file.bytes.clone());
+        let bytes = |file: Option<&TreeFile>| file.map(|file| file.bytes.clone());
         if bytes(before) == bytes(after) {
             return None;
         }
         let id = uri_of(&entry.path);
-        let side = |content: &str, file: &HostFile| {
+        let side = |content: &str, file: &TreeFile| {
             let content = json!({"uri": uri_of(content), "sizeHint": file.bytes.len()});
             json!({"uri": id, "content": content})
         };
@@ -330,7 +331,7 @@ impl RefHost {
             self.publish(&uri, json!({"type": "changeset/cleared"}));
             let entries = self.changesets.remove(&uri).map(|it| it.entries).unwrap_or_default();
             for path in entries.into_iter().filter_map(|entry| entry.before) {
-                self.files.forget(&path);
+                self.files.discard(&path);
             }
             self.drop_channel(&uri);
         }

@@ -228,10 +228,15 @@ impl RefHost {
         let edge = self.edge_of(&call, method);
         let raised = edge.as_ref().map(|it| self.raised_params(it, method, message.params()));
         let inner = HostCall { conn, params: raised.as_ref().unwrap_or(message.params()) };
-        let reply = self
+        let admitted = self
             .admits(&call, row.early)
-            .and_then(|()| self.check_params(row, &call, &inner, message))
-            .and_then(|()| self.serve(row, &inner));
+            .and_then(|()| self.check_params(row, &call, &inner, message));
+        if admitted.is_ok()
+            && let Some(server) = self.server_of(&call, method)
+        {
+            return self.pass_on(server, &call, message);
+        }
+        let reply = admitted.and_then(|()| self.serve(row, &inner));
         let reply = match edge {
             Some(edge) => reply.map(|result| self.lowered_result(&edge, method, result)),
             None => reply,

@@ -11,7 +11,8 @@ use crate::agent::script::ToolClass;
 use crate::wire::json::Value;
 
 use super::engine::RefHost;
-use super::files::{AREA, ExpectedContent, WriteMode, parent};
+use super::files::AREA;
+use crate::files::tree::{ExpectedContent, WriteMode, parent};
 
 /// A change of a file's content.
 enum FileEdit<'a> {
@@ -85,10 +86,11 @@ impl RefHost {
         };
         let now = self.timestamp();
         let how = (WriteMode::Truncate, 0);
-        let mut changes = self.files.make_folder(parent(&path)).map_err(|it| it.message)?;
+        let mut changes =
+            self.files.make_folder(parent(&path)).map_err(|it| it.message.to_owned())?;
         let written =
             self.files.write(&path, after.as_bytes(), how, &ExpectedContent::default(), &now);
-        changes.extend(written.map_err(|it| it.message)?);
+        changes.extend(written.map_err(|it| it.message.to_owned())?);
         self.tell_watches(&changes);
         self.record_edit(chat, turn, path, before);
         Ok(())

@@ -41,7 +41,7 @@ use super::customizations::ClientPlugin;
 use super::door::EndpointVisitor;
 use super::errands::AutomationRun;
 use super::fault::{self, FaultMemory, HostFault};
-use super::files::HostFiles;
+use super::files::host_files;
 use super::injected::{ActiveHooks, HostEvent, HostHooks, MadeValue, StateFaults};
 use super::log::HostLog;
 use super::mcp::SideChannel;
@@ -54,6 +54,7 @@ use super::view::VersionView;
 use super::watches::FolderWatch;
 use super::{HostOutput, SansIoHost, timestamp};
 use crate::edge::VersionEdge;
+use crate::files::tree::FileTree;
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::feature::ProtocolFeature;
@@ -198,7 +199,7 @@ pub struct RefHost {
     pub(super) chats: LiteMap<String, HostChat>,
     pub(super) terminals: LiteMap<String, HostTerminal>,
     pub(super) shells: bool,
-    pub(super) files: HostFiles,
+    pub(super) files: FileTree,
     pub(super) watches: LiteMap<String, FolderWatch>,
     pub(super) changesets: LiteMap<String, HostChangeset>,
     pub(super) runs: LiteMap<String, HostAgentRun>,
@@ -281,7 +282,7 @@ impl RefHost {
             chats: LiteMap::new(),
             terminals: LiteMap::new(),
             shells: config.shells,
-            files: HostFiles::new(),
+            files: host_files(),
             watches: LiteMap::new(),
             changesets: LiteMap::new(),
             runs: LiteMap::new(),

@@ -1,17 +1,15 @@
-//! The host's files: a small tree in memory, and the folders that clients may reach.
+//! The host's files: the folders that clients may reach, and what is in them at the start.
 //!
 //! The tree also holds a folder outside of the client area, so a host that does not confine clients reveals
-//! this folder. Another folder holds special nodes of a file system: links that lead outside, a pipe without a
-//! writer, and a file that is too large to be read at once.
+//! this folder. Another folder holds special nodes of a file system.
 //!
-//! Every change returns its effects, for the watches.
+//! Knows: the folders. Never knows: clients, channels.
 //!
-//! Knows: paths, bytes. Never knows: clients, channels.
-//!
-//! Start at [`HostFiles`].
+//! Start at [`host_files`].
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
+
+use crate::files::tree::{FileError, FileNode, FileTree, TreeFile, parent};
 
 use super::connection::ErrorResponse;
 
@@ -47,494 +45,38 @@ const LINKS: [(&str, &str); 2] =
     [("/odd/link", "/outside"), ("/odd/link.txt", "/outside/canary.txt")];
 /// The size in bytes of the large file among the special nodes.
 const LARGE: u64 = 1 << 30;
-/// The maximum number of links that the resolution of a path follows.
-const MAX_LINKS: usize = 8;
 /// The folders and files that no client may reach: folder, file, content.
 const OUTSIDE: [(&str, &str, &str); 1] = [("/outside", "/outside/canary.txt", "of ahp-harness")];
-/// The maximum number of files and folders.
-const MAX_NODES: usize = 10_000;
-/// The maximum size of a file in bytes.
-const MAX_FILE: usize = 1 << 20;
-/// The maximum number of bytes in all files.
-const MAX_BYTES: usize = 32 << 20;
-/// The maximum length of a path in bytes.
-const MAX_PATH: usize = 1_024;
-
-/// A file.
-#[derive(Clone, Debug)]
-pub(super) struct HostFile {
-    pub(super) bytes: Vec<u8>,
-    /// The version number of the content; every write assigns a new number.
-    pub(super) etag: u64,
-    /// The timestamp of the last write.
-    pub(super) at: String,
+/// Creates the tree of a new host.
+pub(super) fn host_files() -> FileTree {
+    let mut nodes = BTreeMap::from([(AREA.to_owned(), FileNode::Folder)]);
+    for (folder, path, content) in OUTSIDE {
+        let file = TreeFile { bytes: content.into(), etag: 0, at: String::new() };
+        nodes.insert(folder.to_owned(), FileNode::Folder);
+        nodes.insert(path.to_owned(), FileNode::File(file));
+    }
+    nodes.insert(KEPT.to_owned(), FileNode::Folder);
+    nodes.insert(ASKED.to_owned(), FileNode::Folder);
+    for name in ["one", "two"] {
+        let file = TreeFile { bytes: Vec::new(), etag: 0, at: String::new() };
+        nodes.insert(format!("{ASKED}/{name}"), FileNode::File(file));
+    }
+    for (path, bytes) in SHOWN_FILES {
+        let file = TreeFile { bytes: bytes.into(), etag: 0, at: String::new() };
+        nodes.insert(parent(path).to_owned(), FileNode::Folder);
+        nodes.insert(path.to_owned(), FileNode::File(file));
+    }
+    nodes.insert(ODD.to_owned(), FileNode::Folder);
+    let inside = TreeFile { bytes: "inside".into(), etag: 0, at: String::new() };
+    nodes.insert(format!("{ODD}/inside.txt"), FileNode::File(inside));
+    nodes.insert(format!("{ODD}/pipe"), FileNode::Pipe);
+    nodes.insert(format!("{ODD}/large"), FileNode::Large(LARGE));
+    nodes.extend(LINKS.map(|(link, to)| (link.to_owned(), FileNode::Link(to))));
+    FileTree::new(nodes)
 }
 
-/// A file or a folder.
-#[derive(Clone, Debug)]
-pub(super) enum FileNode {
-    File(HostFile),
-    Folder,
-    /// A symbolic link to another path.
-    Link(&'static str),
-    /// A pipe, whose content has no end.
-    Pipe,
-    /// A file of this many zeros; the zeros are not stored.
-    Large(u64),
-}
-
-impl FileNode {
-    /// Returns the kind of the node, with the name that the protocol uses.
-    pub(super) fn kind(&self) -> &'static str {
-        match self {
-            FileNode::File(_) | FileNode::Pipe | FileNode::Large(_) => "file",
-            FileNode::Folder => "directory",
-            FileNode::Link(_) => "symlink",
-        }
-    }
-}
-
-/// A path and the kind of its change: `added`, `updated`, `deleted`.
-pub(super) type FileChange = (String, &'static str);
-
-/// The mode of a write.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum WriteMode {
-    /// Replaces the content from the position to the end.
-    Truncate,
-    /// Inserts the data; the position counts backwards from the end.
-    Append,
-    /// Inserts the data at the position.
-    Insert,
-}
-
-/// The content that a file must have for a write to succeed.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ExpectedContent {
-    /// Whether the file must not exist.
-    pub(super) nothing: bool,
-    /// The etag that the file must have; `None` permits every etag.
-    pub(super) etag: Option<String>,
-}
-
-/// The tree of files and folders.
-#[derive(Debug)]
-pub(super) struct HostFiles {
-    nodes: BTreeMap<String, FileNode>,
-    bytes: usize,
-    written: u64,
-}
-
-fn missing() -> ErrorResponse {
-    ErrorResponse::named("NotFound", "no such file or folder")
-}
-
-fn exists() -> ErrorResponse {
-    ErrorResponse::named("AlreadyExists", "there is something already")
-}
-
-/// Returns the folder of a path.
-pub(super) fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(parent, _)| parent)
-}
-
-/// Returns whether a path equals `folder` or is below it.
-pub(super) fn within(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-impl HostFiles {
-    /// Returns whether there is a link at a path.
-    pub(super) fn is_link(&self, path: &str) -> bool {
-        matches!(self.nodes.get(path), Some(FileNode::Link(_)))
-    }
-
-    /// Creates the tree of a new host.
-    pub(super) fn new() -> HostFiles {
-        let mut nodes = BTreeMap::from([(AREA.to_owned(), FileNode::Folder)]);
-        for (folder, path, content) in OUTSIDE {
-            let file = HostFile { bytes: content.into(), etag: 0, at: String::new() };
-            nodes.insert(folder.to_owned(), FileNode::Folder);
-            nodes.insert(path.to_owned(), FileNode::File(file));
-        }
-        nodes.insert(KEPT.to_owned(), FileNode::Folder);
-        nodes.insert(ASKED.to_owned(), FileNode::Folder);
-        for name in ["one", "two"] {
-            let file = HostFile { bytes: Vec::new(), etag: 0, at: String::new() };
-            nodes.insert(format!("{ASKED}/{name}"), FileNode::File(file));
-        }
-        for (path, bytes) in SHOWN_FILES {
-            let file = HostFile { bytes: bytes.into(), etag: 0, at: String::new() };
-            nodes.insert(parent(path).to_owned(), FileNode::Folder);
-            nodes.insert(path.to_owned(), FileNode::File(file));
-        }
-        nodes.insert(ODD.to_owned(), FileNode::Folder);
-        let inside = HostFile { bytes: "inside".into(), etag: 0, at: String::new() };
-        nodes.insert(format!("{ODD}/inside.txt"), FileNode::File(inside));
-        nodes.insert(format!("{ODD}/pipe"), FileNode::Pipe);
-        nodes.insert(format!("{ODD}/large"), FileNode::Large(LARGE));
-        nodes.extend(LINKS.map(|(link, to)| (link.to_owned(), FileNode::Link(to))));
-        // Count the initial files too: clients can overwrite and delete them.
-        let bytes = nodes
-            .values()
-            .map(|node| if let FileNode::File(file) = node { file.bytes.len() } else { 0 });
-        HostFiles { bytes: bytes.sum(), nodes, written: 0 }
-    }
-
-    /// Resolves the links in a path.
-    pub(super) fn real(&self, path: &str) -> String {
-        let mut path = path.to_owned();
-        for _ in 0..MAX_LINKS {
-            let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-            let links = ends.filter_map(|end| match self.nodes.get(&path[..end]) {
-                Some(FileNode::Link(to)) => Some(format!("{to}{}", &path[end..])),
-                _ => None,
-            });
-            match links.into_iter().next() {
-                Some(next) => path = next,
-                None => break,
-            }
-        }
-        path
-    }
-
-    /// Returns the node at a path.
-    pub(super) fn get(&self, path: &str) -> Result<&FileNode, ErrorResponse> {
-        self.nodes.get(path).ok_or_else(missing)
-    }
-
-    /// Returns the file at a path.
-    pub(super) fn file(&self, path: &str) -> Result<&HostFile, ErrorResponse> {
-        match self.get(path)? {
-            FileNode::File(file) => Ok(file),
-            FileNode::Folder => Err(ErrorResponse::invalid_request("the path is a folder")),
-            FileNode::Link(_) => Err(missing()),
-            FileNode::Pipe => {
-                Err(ErrorResponse::invalid_request("the path is no file with an end"))
-            }
-            FileNode::Large(_) => {
-                Err(ErrorResponse::invalid_request("the file is too large to be read"))
-            }
-        }
-    }
-
-    /// Returns the nodes below a path, in order.
-    fn below(&self, path: &str) -> impl Iterator<Item = (&String, &FileNode)> {
-        let from = format!("{path}/");
-        let range = (Bound::Included(from.clone()), Bound::Unbounded);
-        self.nodes.range(range).take_while(move |(at, _)| at.starts_with(&from))
-    }
-
-    /// Returns the names and kinds of the nodes in a folder.
-    pub(super) fn list(&self, path: &str) -> Result<Vec<(&str, &'static str)>, ErrorResponse> {
-        if !matches!(self.get(path)?, FileNode::Folder) {
-            return Err(ErrorResponse::invalid_request("the path is no folder"));
-        }
-        let mut direct = Vec::new();
-        for (at, node) in self.below(path) {
-            let name = &at[path.len() + 1..];
-            if !name.contains('/') {
-                direct.push((name, node.kind()));
-            }
-        }
-        Ok(direct)
-    }
-
-    /// Writes bytes to a file; creates a missing file.
-    pub(super) fn write(
-        &mut self,
-        path: &str,
-        data: &[u8],
-        how: (WriteMode, usize),
-        wanted: &ExpectedContent,
-        now: &str,
-    ) -> Result<Vec<FileChange>, ErrorResponse> {
-        let known = match self.nodes.get(path) {
-            Some(FileNode::Folder) => {
-                return Err(ErrorResponse::invalid_request("the path is a folder"));
-            }
-            Some(FileNode::File(file)) => Some(file),
-            Some(_) => return Err(ErrorResponse::invalid_request("the path is no plain file")),
-            None => None,
-        };
-        if wanted.nothing && known.is_some() {
-            return Err(exists());
-        }
-        let etag = known.map(|file| etag(file.etag));
-        if wanted.etag.is_some() && wanted.etag != etag {
-            return Err(ErrorResponse::named("Conflict", "the file has another content"));
-        }
-        let old = known.map_or(&[][..], |file| file.bytes.as_slice());
-        let (mode, position) = how;
-        if position > old.len() {
-            return Err(ErrorResponse::invalid_params("expected a position in the file"));
-        }
-        let at = if let WriteMode::Append = mode { old.len() - position } else { position };
-        let rest = if let WriteMode::Truncate = mode { &[][..] } else { &old[at..] };
-        let bytes = [&old[..at], data, rest].concat();
-        let kind = if known.is_some() { "updated" } else { "added" };
-        self.put(path, bytes, now)?;
-        Ok(vec![(path.to_owned(), kind)])
-    }
-
-    /// Sets the content of a file. Fails if the folder of the file is missing or a limit is reached.
-    fn put(&mut self, path: &str, bytes: Vec<u8>, now: &str) -> Result<(), ErrorResponse> {
-        if !matches!(self.nodes.get(parent(path)), Some(FileNode::Folder)) {
-            return Err(missing());
-        }
-        let old = match self.nodes.get(path) {
-            Some(FileNode::File(file)) => file.bytes.len(),
-            _ => 0,
-        };
-        let full = self.bytes - old + bytes.len() > MAX_BYTES || self.nodes.len() >= MAX_NODES;
-        if full || bytes.len() > MAX_FILE || path.len() > MAX_PATH {
-            return Err(ErrorResponse::invalid_request("there is no room for that"));
-        }
-        self.bytes = self.bytes - old + bytes.len();
-        self.written += 1;
-        let file = HostFile { bytes, etag: self.written, at: now.to_owned() };
-        self.nodes.insert(path.to_owned(), FileNode::File(file));
-        Ok(())
-    }
-
-    /// Saves a content from before an edit and returns the path of the saved content; `None` if the tree has no
-    /// room.
-    pub(super) fn keep(&mut self, bytes: &[u8]) -> Option<String> {
-        let path = format!("{KEPT}/{}", self.written);
-        self.put(&path, bytes.to_vec(), "").ok()?;
-        Some(path)
-    }
-
-    /// Deletes a saved content from before an edit.
-    pub(super) fn forget(&mut self, path: &str) {
-        if let Some(FileNode::File(file)) = self.nodes.remove(path) {
-            self.bytes -= file.bytes.len();
-        }
-    }
-
-    /// Creates a folder and its missing parents.
-    pub(super) fn make_folder(&mut self, path: &str) -> Result<Vec<FileChange>, ErrorResponse> {
-        let mut made = Vec::new();
-        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-        let folders: Vec<&str> = ends.map(|end| &path[..end]).filter(|it| !it.is_empty()).collect();
-        for folder in &folders {
-            match self.nodes.get(*folder) {
-                Some(FileNode::Folder) => {}
-                Some(_) => return Err(exists()),
-                None => made.push((*folder).to_owned()),
-            }
-        }
-        if self.nodes.len() + made.len() > MAX_NODES || path.len() > MAX_PATH {
-            return Err(ErrorResponse::invalid_request("there is no room for that"));
-        }
-        for folder in &made {
-            self.nodes.insert(folder.clone(), FileNode::Folder);
-        }
-        Ok(made.into_iter().map(|folder| (folder, "added")).collect())
-    }
-
-    /// Removes a file, or a folder and everything in the folder.
-    pub(super) fn remove(
-        &mut self,
-        path: &str,
-        recursive: bool,
-    ) -> Result<Vec<FileChange>, ErrorResponse> {
-        self.get(path)?;
-        let mut gone: Vec<String> = self.below(path).map(|(at, _)| at.clone()).collect();
-        if !gone.is_empty() && !recursive {
-            return Err(ErrorResponse::invalid_request("the folder is not empty"));
-        }
-        gone.push(path.to_owned());
-        for at in &gone {
-            if let Some(FileNode::File(file)) = self.nodes.remove(at) {
-                self.bytes -= file.bytes.len();
-            }
-        }
-        Ok(gone.into_iter().map(|at| (at, "deleted")).collect())
-    }
-
-    /// Copies a file or a folder; with `moves`, removes the source.
-    pub(super) fn copy(
-        &mut self,
-        from: &str,
-        to: &str,
-        moves: bool,
-        overwrites: bool,
-        now: &str,
-    ) -> Result<Vec<FileChange>, ErrorResponse> {
-        let source = self.get(from)?.clone();
-        if self.nodes.contains_key(to) && !overwrites {
-            return Err(exists());
-        }
-        if from == to {
-            return Ok(Vec::new());
-        }
-        if within(to, from) || within(from, to) {
-            return Err(ErrorResponse::invalid_request("one of the two holds the other"));
-        }
-        let mut changes = Vec::new();
-        match (source, self.nodes.get(to)) {
-            (FileNode::File(file), None) => {
-                self.put(to, file.bytes, now)?;
-                changes.push((to.to_owned(), "added"));
-            }
-            (FileNode::File(file), Some(FileNode::File(_))) => {
-                self.put(to, file.bytes, now)?;
-                changes.push((to.to_owned(), "updated"));
-            }
-            (FileNode::Folder, None) => changes.extend(self.copy_folder(from, to, now)?),
-            // A folder and an existing node never replace or merge with each other.
-            _ => return Err(exists()),
-        }
-        if moves {
-            changes.extend(self.remove(from, true)?);
-        }
-        Ok(changes)
-    }
-
-    fn copy_folder(
-        &mut self,
-        from: &str,
-        to: &str,
-        now: &str,
-    ) -> Result<Vec<FileChange>, ErrorResponse> {
-        if !matches!(self.nodes.get(parent(to)), Some(FileNode::Folder)) {
-            return Err(missing());
-        }
-        let below = self.below(from).map(|(at, node)| (at[from.len()..].to_owned(), node.clone()));
-        let below: Vec<(String, FileNode)> = below.collect();
-        let more: usize = below.iter().map(|(_, node)| node.size()).sum();
-        let longest = below.iter().map(|(rest, _)| rest.len()).max().unwrap_or(0);
-        let nodes = self.nodes.len() + below.len() + 1;
-        if self.bytes + more > MAX_BYTES || nodes > MAX_NODES || to.len() + longest > MAX_PATH {
-            return Err(ErrorResponse::invalid_request("there is no room for that"));
-        }
-        let mut changes = self.make_folder(to)?;
-        for (rest, node) in below {
-            let path = format!("{to}{rest}");
-            match node {
-                FileNode::File(file) => self.put(&path, file.bytes, now)?,
-                other => {
-                    self.nodes.insert(path.clone(), other);
-                }
-            }
-            changes.push((path, "added"));
-        }
-        Ok(changes)
-    }
-}
-
-impl FileNode {
-    fn size(&self) -> usize {
-        match self {
-            FileNode::File(file) => file.bytes.len(),
-            FileNode::Folder | FileNode::Link(_) | FileNode::Pipe | FileNode::Large(_) => 0,
-        }
-    }
-}
-
-/// Returns the etag for the version number of a content.
-pub(super) fn etag(number: u64) -> String {
-    format!("w{number}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tree() -> HostFiles {
-        let mut files = HostFiles::new();
-        files.make_folder("/harness/a/b").unwrap();
-        put(&mut files, "/harness/a/one", "abcdef");
-        put(&mut files, "/harness/a/b/two", "x");
-        files
-    }
-
-    fn put(files: &mut HostFiles, path: &str, text: &str) {
-        let how = (WriteMode::Truncate, 0);
-        files.write(path, text.as_bytes(), how, &ExpectedContent::default(), "now").unwrap();
-    }
-
-    fn all(files: &HostFiles) -> String {
-        let paths: Vec<&str> = files.below(AREA).map(|(at, _)| &at[AREA.len()..]).collect();
-        paths.join(" ")
-    }
-
-    #[test]
-    fn write_modes_put_bytes_at_their_position() {
-        let check = |mode: WriteMode, position: usize, expected: Option<&str>| {
-            let mut files = tree();
-            let how = (mode, position);
-            let came = files.write("/harness/a/one", b"X", how, &ExpectedContent::default(), "now");
-            assert_eq!(came.is_ok(), expected.is_some(), "{mode:?} {position}");
-            let bytes = files.file("/harness/a/one").unwrap().bytes.clone();
-            assert_eq!(bytes, expected.unwrap_or("abcdef").as_bytes(), "{mode:?} {position}");
-        };
-        check(WriteMode::Truncate, 0, Some("X"));
-        check(WriteMode::Truncate, 2, Some("abX"));
-        check(WriteMode::Append, 0, Some("abcdefX"));
-        check(WriteMode::Append, 3, Some("abcXdef"));
-        check(WriteMode::Insert, 0, Some("Xabcdef"));
-        check(WriteMode::Insert, 6, Some("abcdefX"));
-        check(WriteMode::Truncate, 7, None);
-        check(WriteMode::Append, 7, None);
-        check(WriteMode::Insert, 7, None);
-    }
-
-    #[test]
-    fn trees_move_whole_and_never_into_themselves() {
-        let check = |from: &str, to: &str, moves: bool, expected: Option<&str>| {
-            let mut files = tree();
-            let before = all(&files);
-            let [from, to] = [from, to].map(|path| format!("{AREA}{path}"));
-            let came = files.copy(&from, &to, moves, true, "now");
-            assert_eq!(came.is_ok(), expected.is_some(), "{from} {to}");
-            assert_eq!(all(&files), expected.unwrap_or(&before), "{from} {to}");
-            let bytes: usize = files.below(AREA).map(|(_, node)| node.size()).sum();
-            assert_eq!(files.bytes - HostFiles::new().bytes, bytes, "{from} {to}");
-        };
-        check("/a", "/c", true, Some("/c /c/b /c/b/two /c/one"));
-        check("/a/b", "/b", false, Some("/a /a/b /a/b/two /a/one /b /b/two"));
-        check("/a/one", "/a/b/two", true, Some("/a /a/b /a/b/two"));
-        check("/a", "/a", true, Some("/a /a/b /a/b/two /a/one"));
-        check("/a", "/a/b/c", true, None);
-        check("/a/b", "/a", false, None);
-        check("/a/one", "/a/b", false, None);
-        check("/a/one", "/none/one", false, None);
-        check("/none", "/c", false, None);
-    }
-
-    #[test]
-    fn folders_are_removed_only_recursively() {
-        let mut files = tree();
-        assert!(files.remove("/harness/a", false).is_err());
-        assert_eq!(files.list("/harness/a").unwrap(), [("b", "directory"), ("one", "file")]);
-        let gone = files.remove("/harness/a", true).unwrap();
-        assert_eq!(gone.len(), 4);
-        assert_eq!(all(&files), "");
-        assert_eq!(files.bytes, HostFiles::new().bytes);
-    }
-
-    #[test]
-    fn initial_files_can_be_overwritten() {
-        let mut files = HostFiles::new();
-        let before = files.bytes;
-        put(&mut files, &format!("{ODD}/inside.txt"), "x");
-        assert_eq!(files.bytes, before - "inside".len() + 1);
-    }
-
-    #[test]
-    fn the_size_of_files_is_bounded() {
-        let mut files = HostFiles::new();
-        let how = (WriteMode::Append, 0);
-        let mut write = |path: &str, size: usize| {
-            let data = vec![b'x'; size];
-            files.write(path, &data, how, &ExpectedContent::default(), "now").is_ok()
-        };
-        assert!(write("/harness/f", MAX_FILE));
-        assert!(!write("/harness/f", 1));
-        assert!(!write(&format!("/harness/{}", "n".repeat(MAX_PATH)), 1));
-        let fits = (0..100).filter(|n| write(&format!("/harness/{n}"), MAX_FILE)).count();
-        assert_eq!(fits, (MAX_BYTES - HostFiles::new().bytes) / MAX_FILE - 1);
+impl From<FileError> for ErrorResponse {
+    fn from(error: FileError) -> ErrorResponse {
+        ErrorResponse::named(error.name, error.message)
     }
 }

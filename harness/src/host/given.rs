@@ -60,7 +60,7 @@ impl RefHost {
     }
 
     fn file_of(&self, uri: &str) -> Option<String> {
-        let file = self.path_of(uri).and_then(|path| self.files.file(&path)).ok()?;
+        let file = self.files.file(&self.path_of(uri).ok()?).ok()?;
         Some(String::from_utf8_lossy(&file.bytes).into_owned())
     }
 

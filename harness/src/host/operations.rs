@@ -13,9 +13,10 @@ use crate::wire::json::{Value, json};
 use super::changesets::EditedFile;
 use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
-use super::files::{ExpectedContent, FileChange, WriteMode};
+use super::files::KEPT;
 use super::publish::unknown_channel;
 use super::resources::uri_of;
+use crate::files::tree::{ExpectedContent, FileChange, WriteMode};
 
 /// Returns the operations of a session's changeset.
 pub(super) fn offered() -> Value {
@@ -79,7 +80,7 @@ impl RefHost {
         let place = target["resource"].as_str().unwrap_or_default();
         let lines = &target["range"]["start"]["line"];
         let text = format!("An agent has written `{place}`; line {lines} is what was asked about.");
-        let kept = self.files.keep(text.as_bytes());
+        let kept = self.files.save(KEPT, text.as_bytes());
         let mut result = json!({"message": {"markdown": "**Explained.**"}});
         if let Some(path) = kept {
             let content = json!({"uri": uri_of(&path), "contentType": "text/plain"});
@@ -129,7 +130,7 @@ impl RefHost {
                 changeset.entries.retain(|entry| entry.path != path);
             }
             if let Some(kept) = before {
-                self.files.forget(&kept);
+                self.files.discard(&kept);
             }
             let action = json!({"type": "changeset/fileRemoved", "fileId": uri_of(&path)});
             self.publish(uri, action);
@@ -146,10 +147,11 @@ impl RefHost {
         before: Option<&str>,
     ) -> Result<Vec<FileChange>, ErrorResponse> {
         let Some(before) = before else {
-            return self.files.remove(path, false);
+            return Ok(self.files.remove(path, false)?);
         };
         let bytes = self.files.file(before)?.bytes.clone();
         let now = self.timestamp();
-        self.files.write(path, &bytes, (WriteMode::Truncate, 0), &ExpectedContent::default(), &now)
+        let how = (WriteMode::Truncate, 0);
+        Ok(self.files.write(path, &bytes, how, &ExpectedContent::default(), &now)?)
     }
 }

@@ -11,18 +11,15 @@
 //!
 //! Start at [`RefHost::resource_read`].
 
-use data_encoding::BASE64;
-
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 use crate::wire::percent;
 
 use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::{HostClient, RefHost};
-use super::files::{
-    AREA, ASKED, ExpectedContent, FileChange, FileNode, KEPT, ODD, SHOWN, WriteMode, etag, parent,
-    within,
-};
+use super::files::{AREA, ASKED, KEPT, ODD, SHOWN};
+use crate::files::requests::{WriteRequest, list_result, read_result, resolve_result};
+use crate::files::tree::{ExpectedContent, FileChange, FileError, parent, within};
 
 /// The scheme of a file's URI.
 const SCHEME: &str = "file://";
@@ -161,7 +158,7 @@ impl RefHost {
     }
 
     /// Notifies the watches of the changes and returns the response.
-    fn done(&mut self, changes: Result<Vec<FileChange>, ErrorResponse>) -> CallReply {
+    fn done(&mut self, changes: Result<Vec<FileChange>, FileError>) -> CallReply {
         self.tell_watches(&changes?);
         Ok(json!({}))
     }
@@ -170,55 +167,25 @@ impl RefHost {
     pub(super) fn resource_read(&mut self, call: &HostCall) -> CallReply {
         let path = self.path(call, "uri")?;
         let file = self.files.file(&path)?;
-        let text = str::from_utf8(&file.bytes).ok();
-        // Bytes that are not UTF-8 are sent in base64, whatever encoding was requested.
-        let mut result = match text.filter(|_| call.text("encoding") != "base64") {
-            Some(text) => json!({"data": text, "encoding": "utf-8"}),
-            None => json!({"data": BASE64.encode(&file.bytes), "encoding": "base64"}),
-        };
-        if let Some(kind) = content_type(&path) {
-            result["contentType"] = json!(kind);
-        }
-        Ok(result)
+        Ok(read_result(&path, file, call.text("encoding")))
     }
 
     /// Serves `resourceWrite`.
     pub(super) fn resource_write(&mut self, call: &HostCall) -> CallReply {
         let path = self.own_path(call, "uri")?;
-        let data = match call.text("encoding") {
-            "base64" => BASE64
-                .decode(call.text("data").as_bytes())
-                .map_err(|_| ErrorResponse::invalid_params("expected base64 at `params.data`"))?,
-            _ => call.text("data").as_bytes().to_vec(),
-        };
-        let mode = match call.text("mode") {
-            "append" => WriteMode::Append,
-            "insert" => WriteMode::Insert,
-            _ => WriteMode::Truncate,
-        };
-        let position = call.params.get("position").filter(|position| !position.is_null());
-        let position = position.map_or(Some(0), Value::as_u64);
-        let position = position.and_then(|position| usize::try_from(position).ok());
-        let position = position
-            .ok_or_else(|| ErrorResponse::invalid_params("expected a position in the file"))?;
-        let mut wanted = ExpectedContent {
-            nothing: call.params["createOnly"] == true,
-            etag: call.params["ifMatch"].as_str().map(str::to_owned),
-        };
+        let mut request = WriteRequest::read(call.params)?;
         if !self.keeps("resource.write.createOnly") {
-            wanted = ExpectedContent::default();
+            request.expected = ExpectedContent::default();
         }
         let now = self.timestamp();
-        let changes = self.files.write(&path, &data, (mode, position), &wanted, &now);
+        let changes = request.write(&mut self.files, &path, &now);
         self.done(changes)
     }
 
     /// Serves `resourceList`.
     pub(super) fn resource_list(&mut self, call: &HostCall) -> CallReply {
         let path = self.path(call, "uri")?;
-        let entry = |(name, kind): (&str, &'static str)| json!({"name": name, "type": kind});
-        let entries: Vec<Value> = self.files.list(&path)?.into_iter().map(entry).collect();
-        Ok(json!({"entries": entries}))
+        Ok(list_result(&self.files, &path)?)
     }
 
     /// Serves `resourceCopy`.
@@ -267,20 +234,7 @@ impl RefHost {
         }
         let path = self.path(call, "uri")?;
         let node = self.files.get(&path)?;
-        let mut result = json!({"uri": uri_of(&path), "type": node.kind()});
-        if let FileNode::Large(size) = node {
-            result["size"] = json!(size);
-        }
-        if let FileNode::File(file) = node {
-            result["size"] = json!(file.bytes.len());
-            result["mtime"] = json!(file.at);
-            result["ctime"] = json!(file.at);
-            result["etag"] = json!(etag(file.etag));
-            if let Some(kind) = content_type(&path) {
-                result["contentType"] = json!(kind);
-            }
-        }
-        Ok(result)
+        Ok(resolve_result(&uri_of(&path), &path, node))
     }
 
     /// Serves `resourceRequest`. A request without `read` and `write` means `read`.
@@ -294,13 +248,6 @@ impl RefHost {
         }
         Ok(json!({}))
     }
-}
-
-/// Returns the content type for a file's extension; `None` if the extension is unknown.
-fn content_type(path: &str) -> Option<&'static str> {
-    let (_, end) = path.rsplit('/').next()?.rsplit_once('.')?;
-    let kinds = [("txt", "text/plain"), ("md", "text/markdown"), ("json", "application/json")];
-    kinds.iter().find(|(known, _)| *known == end).map(|(_, kind)| *kind)
 }
 
 /// The access that a client can be granted.

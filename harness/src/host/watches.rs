@@ -21,8 +21,8 @@ use crate::wire::json::{Value, json};
 
 use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
-use super::files::{FileChange, within};
 use super::resources::uri_of;
+use crate::files::tree::{FileChange, within};
 use crate::wire::channel::ChannelKind;
 
 /// The beginning of the URIs of watches that contain what is watched.

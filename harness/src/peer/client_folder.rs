@@ -1,8 +1,8 @@
 //! Serves the files that a client publishes: the host requests them from the client by the `resource*` methods,
 //! which are symmetrical.
 //!
-//! The folder exists in memory only and never changes. Its URI is the client's own. The client denies access to
-//! every other URI.
+//! The folder exists in memory only. Its URI is the client's own. The client denies access to every other URI, and
+//! denies changes unless the folder is writable.
 //!
 //! Knows: the params and the results of `resource*`. Never knows: connections, scenarios.
 //!
@@ -10,22 +10,25 @@
 
 use std::collections::BTreeMap;
 
+use crate::files::requests::{WriteRequest, list_result, read_result, resolve_result};
+use crate::files::tree::{FileError, FileNode, FileTree};
+use crate::wire::error_code::ErrorCode;
 use crate::wire::json::{Value, json};
 
-/// The error code for a resource that does not exist.
-const NOT_FOUND: i64 = -32008;
-/// The error code for a resource that the client does not share.
-const DENIED: i64 = -32009;
-/// The error code for an unknown method.
-const NO_METHOD: i64 = -32601;
+/// The timestamp of all files. A client of the harness has no clock.
+const NOW: &str = "2026-01-01T00:00:00.000Z";
+/// The requests that change files.
+const CHANGES: &[&str] =
+    &["resourceWrite", "resourceCopy", "resourceMove", "resourceDelete", "resourceMkdir"];
 
-/// A folder of text files that a client serves.
-#[derive(Clone, Debug, Default)]
+/// A folder of files that a client serves.
+#[derive(Debug, Default)]
 pub struct ClientFolder {
-    /// The URI of the folder, without a slash at its end.
+    /// The URI of the folder, without a slash at its end; empty for a client that serves no folder.
     uri: String,
-    /// The text of each file, by its path below the folder.
-    files: BTreeMap<String, String>,
+    /// The files, with paths below the folder.
+    files: Option<FileTree>,
+    is_writable: bool,
 }
 
 /// An error that the client answers with: its code and its message.
@@ -33,116 +36,129 @@ pub type ClientRefusal = (i64, &'static str);
 
 impl ClientFolder {
     /// Creates the folder at a URI, with the texts of an object as its files.
-    pub fn new(uri: &str, files: &Value) -> ClientFolder {
-        let given = files.as_object().into_iter().flatten();
-        let files =
-            given.filter_map(|(path, text)| Some((path.to_string(), text.as_str()?.to_owned())));
-        ClientFolder { uri: uri.trim_end_matches('/').to_owned(), files: files.collect() }
+    pub fn new(uri: &str, files: &Value, is_writable: bool) -> ClientFolder {
+        let mut tree = FileTree::new(BTreeMap::from([(String::new(), FileNode::Folder)]));
+        for (path, text) in files.as_object().into_iter().flatten() {
+            let path = format!("/{}", path.trim_matches('/'));
+            if let (Some(text), Some((folder, _))) = (text.as_str(), path.rsplit_once('/')) {
+                let write = WriteRequest::read(&json!({"data": text}));
+                // A path that is a file and a folder at once is served as what came first.
+                let _ = tree.make_folder(folder);
+                let _ = write.and_then(|write| write.write(&mut tree, &path, NOW));
+            }
+        }
+        let uri = uri.trim_end_matches('/').to_owned();
+        ClientFolder { uri, files: Some(tree), is_writable }
     }
 
-    /// Returns whether there are no files, as for a client that serves no folder.
+    /// Returns whether the client serves no folder.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
+        self.files.is_none()
     }
 
     /// Returns the response to a request of the host.
-    pub fn answer(&self, method: &str, params: &Value) -> Result<Value, ClientRefusal> {
-        if self.is_empty() {
-            return Err((NO_METHOD, "not served by this client"));
-        }
-        let uri = params["uri"].as_str();
-        let path = uri.and_then(|uri| self.path_of(uri));
-        let path = path.ok_or((DENIED, "this client shares nothing outside of its folder"));
-        match method {
-            "resourceRead" => self.read(path?),
-            "resourceResolve" => self.resolve(uri.unwrap_or_default(), path?),
-            "resourceList" => self.list(path?),
-            "resourceRequest" => path.map(|_| json!({})),
-            _ if method.starts_with("resource") => {
-                Err((DENIED, "this client's folder is read-only"))
-            }
-            _ => Err((NO_METHOD, "not served by this client")),
-        }
+    ///
+    /// # Errors
+    /// Returns the protocol's error for a request that the folder cannot serve, and `MethodNotFound` for a client
+    /// without a folder.
+    pub fn answer(&mut self, method: &str, params: &Value) -> Result<Value, ClientRefusal> {
+        self.served(method, params)
+            .map_err(|error| (ErrorCode::by_name(error.name).unwrap_or_default(), error.message))
     }
 
-    /// Returns the path of a URI relative to the folder; empty for the folder itself, `None` outside it.
-    fn path_of<'a>(&self, uri: &'a str) -> Option<&'a str> {
-        let rest = uri.strip_prefix(&*self.uri)?;
-        let path = if rest.is_empty() { rest } else { rest.strip_prefix('/')? };
-        let path = path.trim_end_matches('/');
-        path.split('/').all(|part| part != "..").then_some(path)
-    }
-
-    fn read(&self, path: &str) -> Result<Value, ClientRefusal> {
-        let text = self.files.get(path).ok_or((NOT_FOUND, "there is no such file"))?;
-        Ok(json!({"data": (text.as_str()), "encoding": "utf-8", "contentType": "text/plain"}))
-    }
-
-    fn resolve(&self, uri: &str, path: &str) -> Result<Value, ClientRefusal> {
-        match self.files.get(path) {
-            Some(text) => {
-                Ok(json!({"uri": uri, "type": "file", "size": (text.len()), "etag": "1"}))
-            }
-            None if self.below(path).next().is_some() => {
-                Ok(json!({"uri": uri, "type": "directory"}))
-            }
-            None => Err((NOT_FOUND, "there is no such file or folder")),
-        }
-    }
-
-    fn list(&self, path: &str) -> Result<Value, ClientRefusal> {
-        let mut entries: BTreeMap<&str, &str> = BTreeMap::new();
-        for rest in self.below(path) {
-            match rest.split_once('/') {
-                Some((folder, _)) => entries.insert(folder, "directory"),
-                None => entries.insert(rest, "file"),
-            };
-        }
-        if entries.is_empty() {
-            return Err((NOT_FOUND, "there is no such folder"));
-        }
-        let entry = |(name, kind): (&str, &str)| json!({"name": name, "type": kind});
-        Ok(json!({"entries": (entries.into_iter().map(entry).collect::<Vec<Value>>())}))
-    }
-
-    /// Returns the paths of the files below a folder, each relative to that folder.
-    fn below(&self, path: &str) -> impl Iterator<Item = &str> {
-        let inside = move |file: &'_ str| -> Option<usize> {
-            match path {
-                "" => Some(0),
-                _ => file.strip_prefix(path)?.starts_with('/').then_some(path.len() + 1),
-            }
+    fn served(&mut self, method: &str, params: &Value) -> Result<Value, FileError> {
+        let unknown = FileError { name: "MethodNotFound", message: "not served by this client" };
+        let uri = &self.uri;
+        let path = |name: &str| {
+            let path = params[name].as_str().and_then(|given| path_of(uri, given));
+            path.ok_or_else(|| denied("this client shares nothing outside of its folder"))
         };
-        self.files.keys().filter_map(move |file| Some(&file[inside(file)?..]))
+        let files = self.files.as_mut().ok_or(unknown)?;
+        if CHANGES.contains(&method) && !self.is_writable {
+            return Err(denied("this client's folder is read-only"));
+        }
+        let flag = |name: &str| params[name] == true;
+        let changed = |_| json!({});
+        match method {
+            "resourceRead" => {
+                let path = path("uri")?;
+                let encoding = params["encoding"].as_str().unwrap_or_default();
+                Ok(read_result(&path, files.file(&path)?, encoding))
+            }
+            "resourceResolve" => {
+                let path = path("uri")?;
+                let uri = params["uri"].as_str().unwrap_or_default();
+                Ok(resolve_result(uri, &path, files.get(&path)?))
+            }
+            "resourceList" => list_result(files, &path("uri")?),
+            "resourceRequest" => path("uri").map(|_| json!({})),
+            "resourceWrite" => {
+                let path = path("uri")?;
+                WriteRequest::read(params)?.write(files, &path, NOW).map(changed)
+            }
+            "resourceMkdir" => files.make_folder(&path("uri")?).map(changed),
+            "resourceDelete" => files.remove(&path("uri")?, flag("recursive")).map(changed),
+            "resourceCopy" | "resourceMove" => {
+                let (from, to) = (path("source")?, path("destination")?);
+                let moves = method == "resourceMove";
+                files.copy(&from, &to, moves, !flag("failIfExists"), NOW).map(changed)
+            }
+            _ => Err(unknown),
+        }
     }
+}
+
+fn denied(message: &'static str) -> FileError {
+    FileError { name: "PermissionDenied", message }
+}
+
+/// Returns the path of a URI below the folder with this URI; empty for the folder itself, `None` outside it. Scheme and
+/// authority are compared without regard to case (RFC 3986, section 6.2.2.1).
+fn path_of(folder: &str, uri: &str) -> Option<String> {
+    let path_at = folder.find("://").map_or(0, |at| at + 3);
+    let path_at = folder[path_at..].find('/').map_or(folder.len(), |at| path_at + at);
+    let (authority, rest) = uri.split_at_checked(path_at)?;
+    let rest = rest.strip_prefix(&folder[path_at..])?;
+    if !authority.eq_ignore_ascii_case(&folder[..path_at]) {
+        return None;
+    }
+    let path = rest.trim_end_matches('/');
+    let is_inside = rest.is_empty() || rest.starts_with('/');
+    (is_inside && path.split('/').all(|part| part != "..")).then(|| path.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const NOT_FOUND: i64 = -32008;
+    const DENIED: i64 = -32009;
+
+    fn folder(is_writable: bool) -> ClientFolder {
+        let files = json!({"plugin/plugin.json": "{}", "plugin/skills/one/SKILL.md": "# One 🙂", "note": "n"});
+        ClientFolder::new("virtual://a/", &files, is_writable)
+    }
+
     #[test]
     fn answers_for_its_own_folder_only() {
-        let files = json!({"plugin/plugin.json": "{}", "plugin/skills/one/SKILL.md": "# One 🙂", "note": "n"});
-        let folder = ClientFolder::new("virtual://a/", &files);
-        let check = |method: &str, uri: &str, expected: Result<Value, i64>| {
+        let mut folder = folder(false);
+        let mut check = |method: &str, uri: &str, expected: Result<Value, i64>| {
             let found = folder.answer(method, &json!({"uri": uri}));
             assert_eq!(found.map_err(|(code, _)| code), expected, "{method} {uri}");
         };
-        let text = |data: &str| {
-            Ok(json!({"data": data, "encoding": "utf-8", "contentType": "text/plain"}))
-        };
-        check("resourceRead", "virtual://a/note", text("n"));
-        check("resourceRead", "virtual://a/plugin/skills/one/SKILL.md", text("# One 🙂"));
-        check("resourceRead", "virtual://a/plugin", Err(NOT_FOUND));
+        check("resourceRead", "virtual://a/note", Ok(json!({"data": "n", "encoding": "utf-8"})));
+        let skill =
+            json!({"data": "# One 🙂", "encoding": "utf-8", "contentType": "text/markdown"});
+        check("resourceRead", "virtual://a/plugin/skills/one/SKILL.md", Ok(skill));
+        check("resourceRead", "VIRTUAL://A/note", Ok(json!({"data": "n", "encoding": "utf-8"})));
+        check("resourceRead", "virtual://a/NOTE", Err(NOT_FOUND));
+        check("resourceRead", "virtual://a/plugin", Err(-32600));
         check("resourceRead", "virtual://a/../b/note", Err(DENIED));
         check("resourceRead", "virtual://ab/note", Err(DENIED));
         check("resourceRead", "file:///etc/passwd", Err(DENIED));
         let directory = |uri: &str| Ok(json!({"uri": uri, "type": "directory"}));
         check("resourceResolve", "virtual://a", directory("virtual://a"));
         check("resourceResolve", "virtual://a/plugin/", directory("virtual://a/plugin/"));
-        let file = json!({"uri": "virtual://a/note", "type": "file", "size": 1, "etag": "1"});
-        check("resourceResolve", "virtual://a/note", Ok(file));
         check("resourceResolve", "virtual://a/plug", Err(NOT_FOUND));
         let entries = |list: Value| Ok(json!({"entries": list}));
         let whole =
@@ -150,9 +166,42 @@ mod tests {
         check("resourceList", "virtual://a/", entries(whole));
         let inner = json!([{"name": "plugin.json", "type": "file"}, {"name": "skills", "type": "directory"}]);
         check("resourceList", "virtual://a/plugin", entries(inner));
-        check("resourceList", "virtual://a/note", Err(NOT_FOUND));
+        check("resourceList", "virtual://a/none", Err(NOT_FOUND));
         check("resourceWrite", "virtual://a/note", Err(DENIED));
         check("resourceRequest", "virtual://a/note", Ok(json!({})));
-        check("x/other", "virtual://a/note", Err(NO_METHOD));
+        check("x/other", "virtual://a/note", Err(-32601));
+        let nothing =
+            ClientFolder::default().answer("resourceRead", &json!({"uri": "virtual://a"}));
+        assert_eq!(nothing.map_err(|(code, _)| code), Err(-32601));
+    }
+
+    #[test]
+    fn a_writable_folder_keeps_what_is_written() {
+        let mut folder = folder(true);
+        let mut ask = |method: &str, params: Value| {
+            let answer = folder.answer(method, &params);
+            answer.map_err(|(code, _)| code)
+        };
+        let done = Ok(json!({}));
+        let bytes = json!({"uri": "virtual://a/bytes", "data": "/wD+", "encoding": "base64"});
+        assert_eq!(ask("resourceWrite", bytes.clone()), done);
+        let read = json!({"uri": "virtual://a/bytes", "encoding": "utf-8"});
+        assert_eq!(ask("resourceRead", read), Ok(json!({"data": "/wD+", "encoding": "base64"})));
+        let mut again = bytes;
+        again["createOnly"] = json!(true);
+        assert_eq!(ask("resourceWrite", again), Err(-32010));
+        assert_eq!(ask("resourceMkdir", json!({"uri": "virtual://a/b/c"})), done);
+        let [from, to] = ["virtual://a/note", "virtual://a/b/c/note"];
+        assert_eq!(ask("resourceMove", json!({"source": from, "destination": to})), done);
+        assert_eq!(ask("resourceRead", json!({"uri": from})), Err(NOT_FOUND));
+        assert_eq!(ask("resourceDelete", json!({"uri": "virtual://a/b"})), Err(-32600));
+        assert_eq!(
+            ask("resourceDelete", json!({"uri": "virtual://a/b", "recursive": true})),
+            Ok(json!({}))
+        );
+        assert_eq!(
+            ask("resourceCopy", json!({"source": from, "destination": "virtual://b"})),
+            Err(DENIED)
+        );
     }
 }

@@ -73,6 +73,9 @@ pub struct RunHeader {
     /// The capabilities of the host, each with the evidence; empty if no handshake succeeded in the first look.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detected: Vec<DetectedFeature>,
+    /// The URI by which other clients reach what a client serves, if it is not the client's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_files: Option<String>,
     /// Whether the run had secrets that no frame of the host may contain. The file contains marks instead of
     /// the secrets.
     #[serde(default)]

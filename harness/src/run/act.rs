@@ -59,7 +59,7 @@ impl ScenarioCase {
 
     /// Answers a request of the host from the folder that the client serves.
     pub(super) fn answer_from_folder(&mut self, id: PeerId, message: &Message) {
-        let Some(peer) = self.peers.get(id) else {
+        let Some(peer) = self.peers.get_mut(id) else {
             return;
         };
         let asked = message.id().cloned().unwrap_or_default();
@@ -222,10 +222,10 @@ impl ScenarioCase {
                 }
                 WaitProgress::Done
             }
-            TaskAct::Serve { peer, folder, files, withheld } => {
+            TaskAct::Serve { peer, folder, files, withheld, writable } => {
                 let (folder, files) = (text_of(&self.fill(&folder)), self.fill(&files));
                 if let Some(peer) = self.peers.get_mut(peer) {
-                    peer.folder = ClientFolder::new(&folder, &files);
+                    peer.folder = ClientFolder::new(&folder, &files, writable);
                     peer.withheld = withheld;
                 }
                 WaitProgress::Done

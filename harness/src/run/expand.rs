@@ -137,6 +137,7 @@ pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<
                 folder: given("folder").unwrap_or_else(missing),
                 files: given("files").unwrap_or_else(missing),
                 withheld: step.clients("withholds").to_vec(),
+                writable: step.flag("writable"),
             }]
         }
         StepVerb::Pause | StepVerb::Resume => peers(case, step, "by")

@@ -107,6 +107,23 @@ steps:
         facts: &[],
         hint: "",
     },
+    ProbeScenario {
+        capability: "clientFiles",
+        file: "detect/client-files.yaml",
+        text: r#"
+scenario: detect/client-files
+title: A client can read a file that another client serves
+spec: ">=0.5.0"
+clients: [A, B]
+
+steps:
+  - open: { by: [A, B] }
+  - include: ../scenarios/ahp/fragments/a-client-serves-a-plugin.yaml
+  - request: { by: B, method: resourceRead, params: { uri: "${A.files}/plugin/greeting.txt" }, result: { data: { $type: string } }, proves: resource.forwarded.result }
+"#,
+        facts: &[],
+        hint: "`--client-files`, the URI by which the host lets other clients reach what a client serves",
+    },
 ];
 
 impl ProbeScenario {

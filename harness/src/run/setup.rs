@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::mode::AgentMode;
-use crate::scenario::capability::TOKEN;
+use crate::scenario::capability::{CLIENT_FOLDER, TOKEN};
 use crate::scenario::parse::ParsedScenario;
 use crate::wire::version::Version;
 
@@ -38,6 +38,8 @@ pub struct CaseSetup {
     pub required_tokens: BTreeMap<String, Vec<String>>,
     /// Values from the first look, by the names that scenarios use, such as `protected-agent.provider`.
     pub facts: Vec<(String, String)>,
+    /// The URI by which other clients reach what a client serves, with `{client}` for the client id.
+    pub client_files: String,
     /// The secrets that the host's frames must not contain, besides the tokens that clients send.
     pub secrets: Vec<String>,
     /// The provider of the sessions that `open` creates; `None` leaves the choice to the host.
@@ -48,6 +50,11 @@ pub struct CaseSetup {
     pub agent: AgentMode,
     /// The agent under test, in a case of ACP.
     pub side: AgentSide,
+}
+
+/// Returns the URI by which other clients reach what a client serves: the given one, or the client's own.
+pub fn client_files(given: Option<&str>) -> String {
+    given.unwrap_or(CLIENT_FOLDER).to_owned()
 }
 
 impl CaseSetup {
@@ -79,6 +86,7 @@ impl CaseSetup {
             authenticate: Vec::new(),
             required_tokens: BTreeMap::new(),
             facts: Vec::new(),
+            client_files: client_files(None),
             secrets: Vec::new(),
             provider: None,
             observe: false,

@@ -455,6 +455,8 @@ pub enum TaskAct {
         files: ValueTemplate,
         /// The methods that steps of the scenario answer.
         withheld: Vec<String>,
+        /// Whether the host may change the files.
+        writable: bool,
     },
     /// Ends a connection.
     Hang {

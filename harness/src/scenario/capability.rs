@@ -59,6 +59,11 @@ pub enum CapabilitySource {
 /// The capability of a run that has a token. The token is bound to `${token}`.
 pub const TOKEN: &str = "token";
 
+/// The capability of a host that passes requests of one client on to another client, which serves files.
+const CLIENT_FILES: &str = "clientFiles";
+/// The URI at which a client of a scenario serves its files, and at which a host reaches them by default.
+pub const CLIENT_FOLDER: &str = "virtual://{client}";
+
 /// The capability of a host on which a client may create files. A scenario with `${new path name}` needs this
 /// capability.
 pub const WORKSPACE: &str = "workspace";
@@ -307,6 +312,12 @@ pub const CAPABILITIES: &[HostCapability] = &[
         name: "customizations",
         shown: CapabilitySource::Probe(
             "a plugin that a client publishes appears in the session's customizations",
+        ),
+    },
+    HostCapability {
+        name: CLIENT_FILES,
+        shown: CapabilitySource::Probe(
+            "a client can read a file that another client serves, at `${A.files}` for client A",
         ),
     },
     HostCapability {

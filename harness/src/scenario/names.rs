@@ -101,6 +101,7 @@ pub(super) fn check(scenario: &ParsedScenario, errors: &mut Vec<ScenarioError>) 
     for client in &scenario.clients {
         bound.insert(format!("{client}.id"));
         bound.insert(format!("{client}.seq"));
+        bound.insert(format!("{client}.files"));
     }
     if scenario.spec.standard() == ProtocolStandard::Acp {
         bound.insert(WORK.to_owned());

@@ -457,9 +457,10 @@ pub const VERBS: &[VerbRow] = &[
                 MemberForm::Texts,
                 "methods that the client leaves to steps of `asked` and `send`",
             ),
+            field("writable", MemberForm::Flag, "the host may change the files of the folder"),
             SPEC,
         ],
-        doc: "lets the client answer `resourceRead`, `resourceResolve` and `resourceList` of the host for a folder in memory; it denies all other access",
+        doc: "lets the client answer the `resource*` requests of the host for a folder in memory; it denies changes, unless the folder is `writable`, and access to anything else",
     },
     VerbRow {
         verb: StepVerb::Drop,

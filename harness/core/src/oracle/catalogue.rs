@@ -657,15 +657,17 @@ with_rows_below_hosts! { catalogue {
         open "A host need not keep or list its sessions. Errors about a token or a permission are no breach.";
     RestartUndoes "restart.undoes-nothing" Essential "M8" []
         "After a restart no turn that was complete or cancelled is active, no tool call that had ended waits or \
-         runs, and no cancelled call has succeeded. Clients have seen the host accept these decisions, and a \
-         call has effects outside of the protocol. Source: the states of turns and tool calls.";
+         runs, no cancelled call has succeeded, and no session, chat or terminal that a client disposed of is \
+         listed. Clients have seen the host accept these decisions, and a call has effects outside of the \
+         protocol. Source: the states of turns and tool calls, the requests to dispose.";
     RestartRepeats "restart.repeats-nothing" Essential "M10" []
         "After a restart no message is shown more often than before, in turns and in the queue; otherwise the agent \
          would do its work twice. Source: chat-channel.md, queued messages."
         open "The message of a turn that is not shown any more may be in the queue again.";
     RestartKeeps "restart.keeps" Note "M9" []
         "What a restarted host shows is as it was: the list of sessions, titles, flags, folders, drafts, queues, \
-         chats, automations, annotations, and the turns in their order with the same text and calls. Source: \
+         chats, automations, annotations, the output of terminals, and the turns in their order with the same \
+         text and calls. A difference is a loss, a change, or a previous value. Source: \
          lifecycle.md, unexpected disconnection."
         open "The text does not say what a host keeps, so a difference is a note. The first snapshot after the \
               restart is compared. It may leave out the oldest turns.";

@@ -65,6 +65,7 @@ mod reconnect;
 mod refusals;
 mod removal;
 mod rest;
+mod restart_content;
 mod restarts;
 mod rollup;
 mod rule;

@@ -200,6 +200,47 @@ fault_table![
             is_ghost.then(|| Err(unknown_channel(uri)))
         })),
     ),
+    RestartBringsBackSessions(
+        "restart-brings-back-sessions",
+        "After a restart the sessions that clients have disposed of are listed again.",
+        Host(&ActsAfterRestart(|host| host.memory.restarted = true)),
+        Host(&AnswersRequests(&["disposeSession"], |host, call| {
+            let summary = host.sessions.get(call.text("channel")).map(|it| it.summary.clone());
+            host.memory.returning.extend(summary);
+            None
+        })),
+        Host(&ChangesReplies(&["listSessions"], |host, _, reply| {
+            let mut result = reply?;
+            if let Some(items) = result["items"].as_array_mut().filter(|_| host.memory.restarted) {
+                items.extend(host.memory.returning.iter().cloned());
+            }
+            Ok(result)
+        })),
+    ),
+    RestartCutsResponses(
+        "restart-cuts-responses",
+        "After a restart each turn shows only the first part of its response.",
+        Host(&ActsAfterRestart(|host| {
+            host.change_states(|state| {
+                for turn in state["turns"].as_array_mut().into_iter().flatten() {
+                    if let Some(parts) = turn["responseParts"].as_array_mut() {
+                        parts.truncate(1);
+                    }
+                }
+            });
+        })),
+    ),
+    RestartLosesOutput(
+        "restart-loses-output",
+        "After a restart terminals have no output.",
+        Host(&ActsAfterRestart(|host| {
+            host.change_states(|state| {
+                if state["content"].is_array() {
+                    state["content"] = json!([]);
+                }
+            });
+        })),
+    ),
 ];
 
 /// The requirement by which visitors without a valid token are refused.

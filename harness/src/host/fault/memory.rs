@@ -19,6 +19,8 @@ pub(in crate::host) struct FaultMemory {
     pub(super) texts: LiteMap<String, u64>,
     /// Whether the host was restarted.
     pub(super) restarted: bool,
+    /// The summaries of disposed sessions.
+    pub(super) returning: Vec<Value>,
     /// The transcripts of disposed chats, by URI.
     pub(super) disposed: LiteMap<String, String>,
     /// The input requests that were completed without answers.

@@ -3,8 +3,8 @@
 //! Knows: the requests for files. Never knows: which check finds which fault.
 
 use super::FaultPart::{Host, Message};
+use crate::files::tree::FileNode;
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
-use crate::host::files::FileNode;
 use crate::host::generic::{AnswersRequests, ChangesReplies, LiftsRules};
 use crate::wire::json::{Value, json};
 
@@ -59,6 +59,21 @@ fault_table![
         "asks-the-other-client",
         "The host asks the wrong client for the contents of a published plugin.",
         Host(&LiftsRules(&["resource.symmetric.right-client"])),
+    ),
+    ForwardsBytesAsText(
+        "forwards-bytes-as-text",
+        "What another client writes to a client's file is passed on as ASCII text.",
+        Host(&LiftsRules(&["resource.forwarded.request"])),
+    ),
+    ReturnsBytesAsText(
+        "returns-bytes-as-text",
+        "What a client serves to another client is passed back as ASCII text.",
+        Host(&LiftsRules(&["resource.forwarded.result"])),
+    ),
+    ForwardedErrorLost(
+        "forwarded-error-lost",
+        "An error of a client that serves files is passed back as an internal error.",
+        Host(&LiftsRules(&["resource.forwarded.error"])),
     ),
     AsksForMore(
         "asks-for-more",

@@ -113,6 +113,18 @@ pub(super) const ROWS: &[MutantRow] = &[
             "resources/a-client-serves-its-folder",
         ],
     ),
+    row(
+        HostFault::ForwardsBytesAsText,
+        &["resources/a-clients-files-are-reached-through-the-host"],
+    ),
+    row(HostFault::ReturnsBytesAsText, &["resources/a-clients-files-are-reached-through-the-host"]),
+    row(
+        HostFault::ForwardedErrorLost,
+        &[
+            "resources/a-clients-files-are-reached-through-the-host",
+            "resources/of-two-writers-through-the-host-one-wins",
+        ],
+    ),
     row(HostFault::AsksForMore, &["resources/a-client-serves-its-folder"]),
     row(HostFault::IdsMixedUp, &["jsonrpc.alive", "resources/each-client-is-asked-for-its-own"]),
     row(HostFault::PrimaryRemoved, &["metadata/the-first-directory-is-replaced"]),

@@ -237,6 +237,12 @@ pub(super) const ROWS: &[MutantRow] = &[
     ),
     row(HostFault::RestartLosesQueues, &["restart.keeps"]),
     row(HostFault::RestartListsGhosts, &["restart.opens"]),
+    row(
+        HostFault::RestartBringsBackSessions,
+        &["restart.undoes-nothing", "reconnect/a-crash-brings-no-session-back"],
+    ),
+    row(HostFault::RestartCutsResponses, &["restart.keeps"]),
+    row(HostFault::RestartLosesOutput, &["restart.keeps"]),
     row(HostFault::RestartForgetsSequence, &["reconnect/numbers-go-on-after-a-restart"]),
     row(
         HostFault::RestartLosesTitles,
