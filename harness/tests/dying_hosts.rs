@@ -281,3 +281,34 @@ fn a_host_that_stays_away_ends_the_run_with_one_reason() {
     assert!(said.contains("--restart-command"), "{said}");
     assert_eq!(output.status.code(), Some(1), "{said}");
 }
+
+#[test]
+fn restarts_change_between_two_versions_of_a_host() {
+    let folder = scenarios("upgrade", &[]);
+    let steps = "  - open: { by: A }\n  - restart: {}\n  - connect: A\n  - initialize: A\n";
+    let again = steps.replace("  - open: { by: A }\n", "");
+    let text = format!(
+        "scenario: upgrade\ntitle: The host is restarted twice\nalone: true\nclients: [A]\nsteps:\n{steps}{again}  - request: {{ by: A, method: listSessions, result: true, proves: reconnect.host-restart }}\n"
+    );
+    fs::write(folder.join("upgrade.yaml"), text).unwrap();
+    let log = folder.join("versions.log");
+    let command = |name: &str| {
+        format!(
+            "echo {name} >> {}; exec {PROGRAM} serve --listen 127.0.0.1:{{port}}",
+            log.display()
+        )
+    };
+    let (old, new) = (command("old"), command("new"));
+    let arguments = ["--command", &old, "--upgrade-command", &new, "--id", "upgrade"];
+    let (output, results) = run(&folder, &arguments);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(passed(&results), ["upgrade"], "{said}");
+    assert_eq!(fs::read_to_string(log).unwrap(), "old\nnew\nold\n", "{said}");
+
+    // Without a port in both commands, the second version would be looked for where the first one was.
+    let arguments = ["run", "--command", &old, "--upgrade-command", "echo ws://127.0.0.1:1"];
+    let refused = Command::new(PROGRAM).args(arguments).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("expected `{port}` in both"), "{said}");
+}

@@ -1,14 +1,15 @@
-//! An MCP server with one tool, which records its calls. The records prove which calls a host's agent really
-//! executed.
+//! An MCP server with one tool and some resources. It records the calls of the tool; the records prove which calls a
+//! host's agent really executed.
 //!
 //! A message is a line of JSON-RPC, or the body of a request by HTTP. The tool, [`TOOL`], returns its text and
-//! changes nothing. With the text [`FAILS`] the tool fails, and with [`WAITS`] it never returns.
+//! changes nothing. With the text [`FAILS`] the tool fails, with [`WAITS`] it never returns, and with [`COUNTS`] it
+//! returns the number of calls since it was last asked for it.
 //!
 //! Pure: the functions return the output and the record, and the caller writes them.
 //!
 //! Knows: JSON-RPC. Never knows: files, processes, scripts.
 //!
-//! Start at [`answer`]. Source: modelcontextprotocol.io, revisions up to 2025-06-18.
+//! Start at [`McpServer::answer`]. Source: modelcontextprotocol.io, revisions up to 2025-06-18.
 
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
@@ -28,6 +29,21 @@ pub const MARK: &str = "ahp-mark";
 pub const FAILS: &str = "ahp-fail";
 /// The text with which the tool never returns.
 pub const WAITS: &str = "ahp-wait";
+
+/// The text for which the tool returns the number of other calls since the last call with this text, with those that
+/// the server refused.
+pub const COUNTS: &str = "ahp-count";
+/// The resources of the server: the URI, the type, and the member with the content.
+const RESOURCES: &[(&str, &str, &str, &str)] = &[
+    ("ahp-probe://text", "text/plain", "text", "Grüße 🙂"),
+    (
+        "ahp-probe://page",
+        "text/html;profile=mcp-app",
+        "text",
+        "<!doctype html><p id=\"ahp\">Gr&uuml;&szlig;e</p>",
+    ),
+    ("ahp-probe://bytes", "application/octet-stream", "blob", "/wD+gA=="),
+];
 
 /// Creates a content block.
 type MakeBlock = fn() -> Value;
@@ -90,47 +106,102 @@ pub struct McpLineResult {
     pub called: Option<Value>,
 }
 
-/// Handles a line of the client.
-pub fn answer(line: &str) -> McpLineResult {
-    let message = match decode(&Frame::Text(line.to_owned())) {
-        DecodedFrame::Message(message) => message,
-        DecodedFrame::Batch(_) | DecodedFrame::Scalar(_) => {
-            return refused(Value::Null, -32600, "no message");
-        }
-        DecodedFrame::Odd(why) => return refused(Value::Null, -32700, &why),
-        DecodedFrame::Deep => return refused(Value::Null, -32600, "nested too deep"),
-    };
-    let id = message.id().cloned().unwrap_or_default();
-    match message.kind() {
-        MessageKind::Request => {}
-        MessageKind::Notification | MessageKind::Success | MessageKind::Failure => {
-            return McpLineResult::default();
-        }
-        MessageKind::Malformed => return refused(id, -32600, "no request"),
-    }
-    let params = message.params();
-    let mut called = None;
-    let result = match message.method().unwrap_or_default() {
-        "initialize" => initialized(params),
-        "ping" => json!({}),
-        "tools/list" => json!({"tools": [tool()]}),
-        "tools/call" if params["name"] == TOOL => {
-            let text = params.pointer("/arguments/text").and_then(Value::as_str);
-            called = Some(params["arguments"].clone());
-            if text == Some(WAITS) {
-                return McpLineResult { line: None, called };
+/// An error that the server answers with: its code and its message.
+pub type McpError = (i64, String);
+
+/// The answer to a request.
+#[derive(Debug, PartialEq)]
+pub enum McpReply {
+    /// The result or the error.
+    Now(Result<Value, McpError>),
+    /// The tool was called with [`WAITS`]: there is no answer.
+    Never,
+}
+
+/// The state of a server.
+#[derive(Clone, Debug, Default)]
+pub struct McpServer {
+    /// The number of calls since the last call with [`COUNTS`].
+    calls: u64,
+}
+
+impl McpServer {
+    /// Answers a request.
+    pub fn respond(&mut self, method: &str, params: &Value) -> McpReply {
+        let text = params.pointer("/arguments/text").and_then(Value::as_str);
+        self.calls += u64::from(method == "tools/call" && text != Some(COUNTS));
+        McpReply::Now(match method {
+            "initialize" => Ok(initialized(params)),
+            "ping" => Ok(json!({})),
+            "tools/list" => Ok(json!({"tools": [tool()]})),
+            "tools/call" if params["name"] == TOOL && text == Some(WAITS) => {
+                return McpReply::Never;
             }
-            let said = format!("{TOOL} was called: {}", text.unwrap_or_default());
-            let more = text.and_then(given);
-            let content: Value =
-                std::iter::once(json!({"type": "text", "text": said})).chain(more).collect();
-            json!({"content": content, "isError": (text == Some(FAILS))})
+            "tools/call" if params["name"] == TOOL => Ok(self.called(text.unwrap_or_default())),
+            "tools/call" => Err((-32602, "no tool is called so".to_owned())),
+            "resources/list" => Ok(json!({"resources": (resources().collect::<Vec<Value>>())})),
+            "resources/templates/list" => Ok(json!({"resourceTemplates": []})),
+            "resources/read" => read(&params["uri"]),
+            _ => Err((-32601, format!("no method is called `{method}`"))),
+        })
+    }
+
+    /// Returns the result of the tool.
+    fn called(&mut self, text: &str) -> Value {
+        let said = match text {
+            COUNTS => format!("{} calls", std::mem::take(&mut self.calls)),
+            text => format!("{TOOL} was called: {text}"),
+        };
+        let content: Value =
+            std::iter::once(json!({"type": "text", "text": said})).chain(given(text)).collect();
+        json!({"content": content, "isError": (text == FAILS)})
+    }
+
+    /// Handles a line of the client.
+    pub fn answer(&mut self, line: &str) -> McpLineResult {
+        let message = match decode(&Frame::Text(line.to_owned())) {
+            DecodedFrame::Message(message) => message,
+            DecodedFrame::Batch(_) | DecodedFrame::Scalar(_) => {
+                return refused(Value::Null, -32600, "no message");
+            }
+            DecodedFrame::Odd(why) => return refused(Value::Null, -32700, &why),
+            DecodedFrame::Deep => return refused(Value::Null, -32600, "nested too deep"),
+        };
+        let id = message.id().cloned().unwrap_or_default();
+        match message.kind() {
+            MessageKind::Request => {}
+            MessageKind::Notification | MessageKind::Success | MessageKind::Failure => {
+                return McpLineResult::default();
+            }
+            MessageKind::Malformed => return refused(id, -32600, "no request"),
         }
-        "tools/call" => return refused(id, -32602, "no tool is called so"),
-        method => return refused(id, -32601, &format!("no method is called `{method}`")),
-    };
-    let line = Message::success(id, result).into_value().to_text();
-    McpLineResult { line: Some(line), called }
+        let (method, params) = (message.method().unwrap_or_default(), message.params());
+        let is_call = method == "tools/call" && params["name"] == TOOL;
+        let called = is_call.then(|| params["arguments"].clone());
+        let line = match self.respond(method, params) {
+            McpReply::Never => None,
+            McpReply::Now(Ok(result)) => Some(Message::success(id, result)),
+            McpReply::Now(Err((code, why))) => Some(Message::failure(id, code, &why, Value::Null)),
+        };
+        McpLineResult { line: line.map(|line| line.into_value().to_text()), called }
+    }
+}
+
+/// Returns the list entries of the resources.
+fn resources() -> impl Iterator<Item = Value> {
+    RESOURCES.iter().map(|(uri, kind, ..)| {
+        let name = uri.rsplit('/').next().unwrap_or_default();
+        json!({"uri": uri, "name": name, "mimeType": kind})
+    })
+}
+
+fn read(uri: &Value) -> Result<Value, McpError> {
+    let found = RESOURCES.iter().find(|(known, ..)| uri == *known);
+    let (uri, kind, member, content) =
+        found.ok_or_else(|| (-32002, "there is no such resource".to_owned()))?;
+    let mut entry = json!({"uri": uri, "mimeType": kind});
+    entry[*member] = json!(content);
+    Ok(json!({"contents": [entry]}))
 }
 
 fn refused(id: Value, code: i64, why: &str) -> McpLineResult {
@@ -145,7 +216,7 @@ fn initialized(params: &Value) -> Value {
     let revision = known.copied().unwrap_or_else(newest);
     json!({
         "protocolVersion": revision,
-        "capabilities": {"tools": {}},
+        "capabilities": {"tools": {}, "resources": {}},
         "serverInfo": {"name": "ahp-harness", "version": (env!("CARGO_PKG_VERSION"))},
     })
 }
@@ -169,7 +240,8 @@ mod tests {
     #[test]
     fn every_line_is_answered_or_ignored() {
         let check = |line: &str, pointer: &str, expected: &str| {
-            let line = answer(line).line.map(|line| Value::read(&line).unwrap());
+            let line =
+                McpServer::default().answer(line).line.map(|line| Value::read(&line).unwrap());
             let found = line.as_ref().and_then(|line| line.pointer(pointer));
             assert_eq!(found.map(Value::to_text).unwrap_or_default(), expected);
         };
@@ -181,7 +253,12 @@ mod tests {
         check(r#"{"method":"notifications/initialized"}"#, "", "");
         check(r#"{"id":1,"method":"ping"}"#, "/result", "{}");
         check(r#"{"id":1,"method":"tools/list"}"#, "/result/tools/0/name", "\"ahp_probe\"");
-        check(r#"{"id":1,"method":"resources/list"}"#, "/error/code", "-32601");
+        check(r#"{"id":1,"method":"prompts/list"}"#, "/error/code", "-32601");
+        let resource = |uri: &str| {
+            format!(r#"{{"id":1,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#)
+        };
+        check(&resource("ahp-probe://bytes"), "/result/contents/0/blob", "\"/wD+gA==\"");
+        check(&resource("ahp-probe://none"), "/error/code", "-32002");
         check(r#"{"id":1,"method":"tools/call","params":{"name":"x"}}"#, "/error/code", "-32602");
         check("{", "/error/code", "-32700");
         check("[]", "/error/code", "-32600");
@@ -189,9 +266,25 @@ mod tests {
     }
 
     #[test]
+    fn calls_are_counted_with_those_that_are_refused() {
+        let mut server = McpServer::default();
+        let count = json!({"name": TOOL, "arguments": {"text": COUNTS}});
+        let text = |reply: McpReply| match reply {
+            McpReply::Now(Ok(result)) => result["content"][0]["text"].as_str().map(str::to_owned),
+            _ => None,
+        };
+        server.respond("ping", &Value::Null);
+        server.respond("tools/call", &Value::Null);
+        let said = [(); 2].map(|()| text(server.respond("tools/call", &count)));
+        assert_eq!(said.map(Option::unwrap_or_default), ["1 calls", "0 calls"]);
+    }
+
+    #[test]
     fn a_call_is_recorded_with_its_arguments() {
         let call = |params: &str| {
-            answer(&format!(r#"{{"id":1,"method":"tools/call","params":{params}}}"#)).called
+            McpServer::default()
+                .answer(&format!(r#"{{"id":1,"method":"tools/call","params":{params}}}"#))
+                .called
         };
         let arguments = json!({"text": "a"});
         assert_eq!(call(r#"{"name":"ahp_probe","arguments":{"text":"a"}}"#), Some(arguments));

@@ -191,6 +191,7 @@ impl AgentMcpArguments {
         // The agent also works if no run listens.
         let mut run = self.run.and_then(|address| std::net::TcpStream::connect(address).ok());
         let mark = std::env::var(mcp::MARK_VARIABLE).ok();
+        let mut server = mcp::McpServer::default();
         let mut output = std::io::stdout().lock();
         let mut input = std::io::stdin().lock();
         loop {
@@ -203,7 +204,7 @@ impl AgentMcpArguments {
             if text.trim().is_empty() {
                 continue;
             }
-            let answered = mcp::answer(text.trim());
+            let answered = server.answer(text.trim());
             if let (Some(arguments), Some(run)) = (&answered.called, &mut run) {
                 let mut called = mcp::record(arguments, mark.as_deref());
                 called["case"] = json!((self.case.clone()));

@@ -14,7 +14,9 @@ use crate::report::command::quoted;
 use crate::report::redact::{SecretRedactor, secrets_of_header, secrets_of_target};
 use crate::run::detect::{self, DetectedFeature};
 use crate::run::settings::HostSetting;
+use crate::run::setup::UriForms;
 use crate::run::sim;
+use crate::scenario::capability::{HARNESS_SERVER, server_config};
 use crate::transport::{below, http_server};
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
@@ -27,7 +29,7 @@ use super::oddities::{CANARY, RunFolders};
 use super::options;
 use super::place::AgentBehind;
 use super::strangers;
-use super::target::{HostVoice, RemoteHost};
+use super::target::{HostVoice, RemoteHost, is_local};
 
 /// The target that scenarios are played against.
 pub(super) enum PlayTarget {
@@ -130,6 +132,10 @@ pub(super) struct RunAim {
     /// becomes the client id, for hosts that pass requests for files on to clients
     #[arg(long, value_name = "URI", help_heading = "Target")]
     pub(super) client_files: Option<String>,
+    /// The scheme of the URIs of sessions, for hosts that want their own: `{provider}` becomes the provider of the
+    /// session [default: ahp-session]
+    #[arg(long, value_name = "SCHEME", help_heading = "Target")]
+    pub(super) session_scheme: Option<String>,
     /// Push the token in this file with `authenticate` after each handshake, RESOURCE=FILE (repeatable)
     #[arg(long, value_name = "RESOURCE=FILE", value_parser = options::credential, help_heading = "Target")]
     authenticate_file: Vec<(String, String)>,
@@ -299,6 +305,14 @@ impl RunAim {
         })
     }
 
+    /// Returns the forms of URIs that the target wants.
+    pub(super) fn forms(&self) -> UriForms {
+        UriForms {
+            client_files: self.client_files.clone(),
+            session_scheme: self.session_scheme.clone(),
+        }
+    }
+
     /// Returns the options that name the target, quoted for a shell. Environment variables replace secrets.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
@@ -359,8 +373,12 @@ impl RunAim {
             let folder = |path: &PathBuf| quoted(&path.display().to_string());
             option("files", format!("{} {}", folder(inside), folder(outside)));
         }
-        if let Some(uri) = &self.client_files {
-            option("client-files", quoted(uri));
+        for (name, form) in
+            [("client-files", &self.client_files), ("session-scheme", &self.session_scheme)]
+        {
+            if let Some(form) = form {
+                option(name, quoted(form));
+            }
         }
         if let Some(uri) = &self.prepared_folder {
             option("prepared-folder", quoted(uri));
@@ -409,12 +427,20 @@ impl RunAim {
         let other = self.other_token.is_some();
         let folder = oddities.map(RunFolders::folder);
         let folder = folder.as_deref().map(|folder| [folder]);
+        // A host on another machine could not start the program.
+        let is_local = self.command.is_some() || is_local(url);
+        let program = std::env::current_exe().ok().filter(|_| is_local);
+        let server = program.map(|program| server_config(&program.to_string_lossy()));
         let setting = self.guarded_setting.as_ref();
         let setting = setting.map(|(key, value)| [key.as_str(), value.as_str()]);
         Vec::from([
             detect::given("credentials", own.then_some(&[])),
             detect::given("otherCredentials", other.then_some(&[])),
             detect::given("guardedSetting", setting.as_ref().map(|it| &it[..])),
+            detect::given(
+                HARNESS_SERVER,
+                server.as_deref().map(|it| [it]).as_ref().map(|it| &it[..]),
+            ),
             detect::given("files", folder.as_ref().map(|it| &it[..])),
         ])
     }

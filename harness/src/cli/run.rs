@@ -21,7 +21,7 @@ use crate::run::first_steps::{self, FIRST_STEPS};
 use crate::run::mint::iso8601;
 use crate::run::plan::{HostRestarts, ScenarioSelection, SelectionShard, TargetAbilities};
 use crate::run::provider::plan_for;
-use crate::run::setup::{CaseSetup, client_files};
+use crate::run::setup::CaseSetup;
 use crate::run::side::AgentSide;
 use crate::run::sim;
 use crate::run::suite::SuiteEntry;
@@ -563,7 +563,7 @@ impl RunArguments {
             versions: found.versions.iter().map(|it| it.as_str().into()).collect(),
             providers: found.providers.iter().map(|it| it.as_str().into()).collect(),
             required_tokens: found.required_tokens.clone(),
-            client_files: self.aim.client_files.clone(),
+            forms: self.aim.forms(),
             detected: found.detected.clone().unwrap_or_default(),
             secrets: self.secrets().any(|secret| is_looked_for(&secret)),
             observe: self.observe,
@@ -663,7 +663,7 @@ impl RunArguments {
             authenticate: self.aim.authenticate.clone(),
             required_tokens: header.required_tokens.clone(),
             facts: detect::facts(&header.detected, self.token_of(header).as_deref()),
-            client_files: client_files(header.client_files.as_deref()),
+            forms: header.forms.clone(),
             secrets: self.secrets().collect(),
             provider: header.provider.as_ref().map(|it| it.raw().to_owned()),
             observe: self.observe,

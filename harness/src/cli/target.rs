@@ -190,13 +190,7 @@ impl RemoteHost {
 
     /// Returns whether the host may share the disk of this machine.
     pub(super) fn is_local(&self) -> bool {
-        let authority = self.url.split("://").nth(1).unwrap_or_default();
-        let authority = authority.split(['/', '?']).next().unwrap_or_default();
-        let host = authority.rsplit('@').next().unwrap_or_default();
-        let local = |name: &str| {
-            host.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
-        };
-        ["localhost", "127.0.0.1", "[::1]"].into_iter().any(local)
+        is_local(&self.url)
     }
 
     /// Starts a host and waits until it accepts connections.
@@ -386,6 +380,17 @@ async fn ended(mut process: ChildProcess) {
 async fn killed(mut process: ChildProcess) {
     process.kill();
     let _ = process.child().kill().await;
+}
+
+/// Returns whether a URL names this machine.
+pub(super) fn is_local(url: &str) -> bool {
+    let authority = url.split("://").nth(1).unwrap_or_default();
+    let authority = authority.split(['/', '?']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let local = |name: &str| {
+        host.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    };
+    ["localhost", "127.0.0.1", "[::1]"].into_iter().any(local)
 }
 
 /// Returns a URL without its secrets.

@@ -1,7 +1,7 @@
 //! MCP servers of sessions, and the side channels over which a client talks to them.
 //!
-//! All servers are the same simulated server with one tool, which echoes the text that it gets. A started
-//! server is ready after a moment of virtual time. A ready server has a side channel, which closes when the
+//! All servers are the MCP server of the harness, within the host. A started server is ready after a moment of virtual
+//! time. A ready server has a side channel, which closes when the
 //! server stops.
 //!
 //! A message belongs to a side channel if the message names the channel next to `method` or in `params`; a
@@ -20,6 +20,7 @@ use crate::wire::json::{Value, json};
 use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::customizations::entries;
 use super::engine::RefHost;
+use crate::agent::mcp::{McpReply, McpServer};
 use crate::wire::message::Message;
 
 /// The time that a server takes to become ready.
@@ -28,26 +29,27 @@ const START: Duration = Duration::from_millis(20);
 const SCHEME: &str = "mcp:";
 /// Methods of the host whose `params` may name a side channel without being meant for it.
 const OWN: &[&str] = &["subscribe", "unsubscribe", "dispatchAction"];
-/// The only tool of a server.
-const TOOL: &str = "echo";
+/// The methods that a side channel serves: the required capability, the method, and the member of `params` without
+/// which a request is incomplete.
+const SERVED: &[(&str, &str, Option<&str>)] = &[
+    ("serverTools", "tools/list", None),
+    ("serverTools", "tools/call", Some("name")),
+    ("serverResources", "resources/list", None),
+    ("serverResources", "resources/templates/list", None),
+    ("serverResources", "resources/read", Some("uri")),
+];
 
-/// Returns the response of a server to `params`.
-type McpAnswer = fn(&Value) -> CallReply;
-
-/// The methods that a side channel serves: the required capability, the method, the server's answer.
-const SERVED: &[(&str, &str, McpAnswer)] =
-    &[("serverTools", "tools/list", list_tools), ("serverTools", "tools/call", call_tool)];
-
-/// The owner of a side channel: the session and the MCP server.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// A side channel of a session: the id of the MCP server, and the server.
+#[derive(Clone, Debug)]
 pub(super) struct SideChannel {
     session: String,
     server: String,
+    mcp: McpServer,
 }
 
 /// Returns the MCP app capabilities of this host's servers.
 pub(super) fn app() -> Value {
-    json!({"capabilities": {"serverTools": {}}})
+    json!({"capabilities": {"serverTools": {}, "serverResources": {}}})
 }
 
 /// Returns the id of an MCP server; `None` for every other entry.
@@ -63,22 +65,6 @@ pub(super) fn channel_of(message: &Message) -> Option<&str> {
     let own = message.method().is_some_and(|method| OWN.contains(&method));
     let inner = message.params().get("channel").filter(|it| !own && named(it));
     top.or(inner).and_then(Value::as_str)
-}
-
-fn list_tools(_: &Value) -> CallReply {
-    let schema = json!({
-        "type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"],
-    });
-    let tool = json!({"name": TOOL, "description": "Says its text back.", "inputSchema": schema});
-    Ok(json!({"tools": [tool]}))
-}
-
-fn call_tool(params: &Value) -> CallReply {
-    let text = params["arguments"]["text"].as_str();
-    match text.filter(|_| params["name"] == TOOL) {
-        Some(text) => Ok(json!({"content": [{"type": "text", "text": text}], "isError": false})),
-        None => Err(ErrorResponse::invalid_params("expected the tool `echo` and a text for it")),
-    }
 }
 
 impl RefHost {
@@ -133,7 +119,9 @@ impl RefHost {
             if !bare || !self.keeps("session.customizations.mcpApp-gated") {
                 let uri = format!("{SCHEME}//{}", self.fresh_id("server"));
                 action["channel"] = json!(uri);
-                self.side_channels.insert(uri, SideChannel { session: session.clone(), server });
+                let mcp = McpServer::default();
+                let side = SideChannel { session: session.clone(), server, mcp };
+                self.side_channels.insert(uri, side);
             }
             self.publish(&session, action);
         }
@@ -214,9 +202,44 @@ impl RefHost {
         let row = SERVED.iter().find(|(capability, served, _)| {
             *served == method && granted.get(capability).is_some_and(|it| !it.is_null())
         });
-        match row {
-            Some((_, _, answer)) => answer(call.params),
-            None => Err(ErrorResponse::named("MethodNotFound", "the server offers no such method")),
+        let unknown = || ErrorResponse::named("MethodNotFound", "the server offers no such method");
+        let (_, _, member) = row.ok_or_else(unknown)?;
+        if let Some(member) = member.filter(|member| !call.params[*member].is_string())
+            && self.keeps("mcp.complete-requests")
+        {
+            let message = format!("expected a text at `params.{member}`");
+            return Err(ErrorResponse::invalid_params(message));
+        }
+        let mut reply = self
+            .side_channels
+            .get_mut(channel)
+            .map_or(McpReply::Never, |side| side.mcp.respond(method, call.params));
+        if !self.keeps("mcp.verbatim") {
+            reply = altered(reply);
+        }
+        match reply {
+            McpReply::Now(Ok(result)) => Ok(result),
+            McpReply::Now(Err((code, message))) => {
+                Err(ErrorResponse { code, message, data: Value::Null, close: false })
+            }
+            McpReply::Never => {
+                Err(ErrorResponse::named("InternalError", "the server does not answer"))
+            }
         }
     }
+}
+
+/// Returns the reply as a host passes it on that takes each content for a text.
+fn altered(reply: McpReply) -> McpReply {
+    let McpReply::Now(Ok(mut result)) = reply else {
+        return McpReply::Now(Err((-32603, "the server has failed".to_owned())));
+    };
+    for name in ["content", "contents"] {
+        for entry in result[name].as_array_mut().into_iter().flatten() {
+            let text: String =
+                entry["text"].as_str().unwrap_or_default().chars().filter(char::is_ascii).collect();
+            entry["text"] = json!(text);
+        }
+    }
+    McpReply::Now(Ok(result))
 }

@@ -10,6 +10,7 @@ use crate::run::detect::{AgentOfHost, DetectedFeature};
 use crate::run::failure::StepFailure;
 use crate::run::plan::{PlannedScenario, SkipCause};
 use crate::run::play::ScenarioVerdict;
+use crate::run::setup::UriForms;
 use crate::run::side::AgentSide;
 use crate::run::suite::SuiteEntry;
 use crate::scenario::own::OwnRequirement;
@@ -73,9 +74,9 @@ pub struct RunHeader {
     /// The capabilities of the host, each with the evidence; empty if no handshake succeeded in the first look.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detected: Vec<DetectedFeature>,
-    /// The URI by which other clients reach what a client serves, if it is not the client's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_files: Option<String>,
+    /// The forms of the URIs that clients used.
+    #[serde(default)]
+    pub forms: UriForms,
     /// Whether the run had secrets that no frame of the host may contain. The file contains marks instead of
     /// the secrets.
     #[serde(default)]

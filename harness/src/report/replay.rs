@@ -14,7 +14,7 @@ use litemap::LiteMap;
 use crate::run::case::DriverOutput;
 use crate::run::detect;
 use crate::run::play::{ScenarioPlay, TranscriptRecorder};
-use crate::run::setup::{CaseSetup, client_files};
+use crate::run::setup::CaseSetup;
 use crate::run::suite;
 use crate::scenario::load::{FileSource, load};
 use crate::transcript::ahp_log;
@@ -438,7 +438,7 @@ impl ReplayedScenario {
             authenticate: header.authenticated.iter().map(redacted).collect(),
             required_tokens: header.required_tokens.clone(),
             facts: detect::facts(&header.detected, Some(REDACTED)),
-            client_files: client_files(header.client_files.as_deref()),
+            forms: header.forms.clone(),
             secrets: header.secrets.then(|| REDACTED.to_owned()).into_iter().collect(),
             provider: start
                 .provider

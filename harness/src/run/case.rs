@@ -214,7 +214,7 @@ impl ScenarioCase {
             // A client's URI may have its id as the authority, for which hosts may change the case of letters.
             let client_id = format!("ahp-harness-{tag:08x}-{name}").to_lowercase();
             case.bindings.set(&format!("{name}.id"), json!(client_id));
-            let files = case.setup.client_files.replace("{client}", &client_id);
+            let files = case.setup.forms.client_files(&client_id);
             case.bindings.set(&format!("{name}.files"), json!(files));
             case.push_peer(name, client_id, mirrors);
         }

@@ -338,7 +338,8 @@ fn open(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     }
     if case.bindings.get(&session).is_none() {
         let id = case.mint.fresh();
-        case.bindings.set(&session, json!(format!("ahp-session:/{id}")));
+        let uri = case.setup.forms.session(&id, case.setup.provider.as_deref());
+        case.bindings.set(&session, json!(uri));
         let mut usual = vec![("channel", ValueTemplate::hole(span, &session))];
         if let Some(provider) = &case.setup.provider {
             usual.push(("provider", ValueTemplate::fixed(span, json!(provider))));

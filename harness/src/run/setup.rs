@@ -8,12 +8,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::agent::mode::AgentMode;
 use crate::scenario::capability::{CLIENT_FOLDER, TOKEN};
 use crate::scenario::parse::ParsedScenario;
 use crate::wire::version::Version;
 
 use super::side::AgentSide;
+
+/// The usual scheme of sessions.
+const SESSION_SCHEME: &str = "ahp-session";
 
 /// The parameters of a case.
 #[derive(Clone, Debug)]
@@ -38,8 +43,8 @@ pub struct CaseSetup {
     pub required_tokens: BTreeMap<String, Vec<String>>,
     /// Values from the first look, by the names that scenarios use, such as `protected-agent.provider`.
     pub facts: Vec<(String, String)>,
-    /// The URI by which other clients reach what a client serves, with `{client}` for the client id.
-    pub client_files: String,
+    /// The forms of the URIs that clients use.
+    pub forms: UriForms,
     /// The secrets that the host's frames must not contain, besides the tokens that clients send.
     pub secrets: Vec<String>,
     /// The provider of the sessions that `open` creates; `None` leaves the choice to the host.
@@ -52,9 +57,29 @@ pub struct CaseSetup {
     pub side: AgentSide,
 }
 
-/// Returns the URI by which other clients reach what a client serves: the given one, or the client's own.
-pub fn client_files(given: Option<&str>) -> String {
-    given.unwrap_or(CLIENT_FOLDER).to_owned()
+/// The forms of URIs that hosts may want in place of the usual ones; `None` is the usual form.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default)]
+pub struct UriForms {
+    /// The URI by which other clients reach what a client serves, with `{client}` for the client id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_files: Option<String>,
+    /// The scheme of the sessions that `open` creates, with `{provider}` for the provider of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_scheme: Option<String>,
+}
+
+impl UriForms {
+    /// Returns the URI by which other clients reach what a client serves.
+    pub fn client_files(&self, client: &str) -> String {
+        self.client_files.as_deref().unwrap_or(CLIENT_FOLDER).replace("{client}", client)
+    }
+
+    /// Returns the URI of a session with this id, on an agent of this provider.
+    pub fn session(&self, id: &str, provider: Option<&str>) -> String {
+        let scheme = self.session_scheme.as_deref().unwrap_or(SESSION_SCHEME);
+        format!("{}:/{id}", scheme.replace("{provider}", provider.unwrap_or(SESSION_SCHEME)))
+    }
 }
 
 impl CaseSetup {
@@ -86,7 +111,7 @@ impl CaseSetup {
             authenticate: Vec::new(),
             required_tokens: BTreeMap::new(),
             facts: Vec::new(),
-            client_files: client_files(None),
+            forms: UriForms::default(),
             secrets: Vec::new(),
             provider: None,
             observe: false,

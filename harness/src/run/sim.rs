@@ -13,7 +13,7 @@ use crate::host::door;
 use crate::host::engine::{HostConfig, RefHost};
 use crate::host::files;
 use crate::host::{HostOutput, SansIoHost};
-use crate::scenario::capability::WORKSPACE;
+use crate::scenario::capability::{HARNESS_SERVER, WORKSPACE, server_config};
 use crate::scenario::parse::ParsedScenario;
 use crate::transcript::{BelowEvent, ConnId, HandshakeLines, SeenFrame};
 use crate::wire::frame::Frame;
@@ -120,6 +120,7 @@ pub fn given() -> Vec<DetectedFeature> {
         detect::given("credentials", Some(&[])),
         detect::given("otherCredentials", Some(&[])),
         detect::given("guardedSetting", Some(&[key, value])),
+        detect::given(HARNESS_SERVER, Some(&[&server_config("ahp-harness")])),
         detect::given("files", Some(&[files::ODD_URI])),
         detect::folder(WORKSPACE, files::AREA_URI, IN_MEMORY),
         detect::folder("readableFolder", files::SHOWN_URI, IN_MEMORY),

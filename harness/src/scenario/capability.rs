@@ -64,6 +64,14 @@ const CLIENT_FILES: &str = "clientFiles";
 /// The URI at which a client of a scenario serves its files, and at which a host reaches them by default.
 pub const CLIENT_FOLDER: &str = "virtual://{client}";
 
+/// The capability of a host that can start the MCP server of the harness.
+pub const HARNESS_SERVER: &str = "harnessServer";
+
+/// Returns the configuration of the MCP server of the harness, for a program at this path.
+pub fn server_config(program: &str) -> String {
+    json!({"mcpServers": {"ahp-probe": {"command": program, "args": ["agent", "mcp"]}}}).to_text()
+}
+
 /// The capability of a host on which a client may create files. A scenario with `${new path name}` needs this
 /// capability.
 pub const WORKSPACE: &str = "workspace";
@@ -414,6 +422,14 @@ pub const CAPABILITIES: &[HostCapability] = &[
         shown: CapabilitySource::Tried(
             &["folder"],
             "a `resourceRequest` for a file that the harness made on this machine is denied",
+        ),
+    },
+    HostCapability {
+        name: HARNESS_SERVER,
+        shown: CapabilitySource::Given(
+            &["config"],
+            "`--command`, or a `--url` on this machine, so that the host can start the MCP server of the harness, which \
+             `.mcp.json` of a plugin names",
         ),
     },
     HostCapability {

@@ -101,7 +101,7 @@ impl McpHttpServer {
 
     /// Answers a message of a scenario's agent, and reports a call to the scenario.
     fn answered(&self, case: u64, headers: &HeaderMap, body: &[u8]) -> mcp::McpLineResult {
-        let answered = mcp::answer(String::from_utf8_lossy(body).trim());
+        let answered = mcp::McpServer::default().answer(String::from_utf8_lossy(body).trim());
         let name = self.state().cases.get(&case).cloned();
         if let (Some(arguments), Some(name)) = (&answered.called, name) {
             let mark = headers.get(mcp::MARK_HEADER).and_then(|value| value.to_str().ok());

@@ -60,6 +60,16 @@ fault_table![
         "The host asks the wrong client for the contents of a published plugin.",
         Host(&LiftsRules(&["resource.symmetric.right-client"])),
     ),
+    ServerResultsAltered(
+        "server-results-altered",
+        "What an MCP server returns is passed on as ASCII text, and its errors as an internal error.",
+        Host(&LiftsRules(&["mcp.verbatim"])),
+    ),
+    IncompleteCallsPassed(
+        "incomplete-calls-passed",
+        "A request without the params that its MCP method requires is passed on to the server.",
+        Host(&LiftsRules(&["mcp.complete-requests"])),
+    ),
     ForwardsBytesAsText(
         "forwards-bytes-as-text",
         "What another client writes to a client's file is passed on as ASCII text.",

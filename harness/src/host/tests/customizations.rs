@@ -1,6 +1,7 @@
 //! Customizations: published plugins, the effect of decisions, and requests to a server on its side channel.
 
 use super::pair::*;
+use crate::agent::mcp::TOOL;
 
 fn plugin(id: &str, child: &str) -> Value {
     json!({
@@ -112,12 +113,12 @@ fn servers_start_answer_requests_and_stop() {
     pair.run();
     let first = echo(&mut pair, a)["channel"].clone();
     assert_eq!(pair.ask(b, "subscribe", json!({"channel": first}))["result"], json!({}));
-    let said = json!({"name": "echo", "arguments": {"text": "hello"}});
+    let said = json!({"name": TOOL, "arguments": {"text": "hello"}});
     let answer = ask(&mut pair, &first, "tools/call", said);
-    assert_eq!(answer["content"][0]["text"], "hello");
-    assert_eq!(ask(&mut pair, &first, "tools/list", json!({}))["tools"][0]["name"], "echo");
+    assert_eq!(answer["content"][0]["text"], format!("{TOOL} was called: hello"));
+    assert_eq!(ask(&mut pair, &first, "tools/list", json!({}))["tools"][0]["name"], TOOL);
     assert_eq!(ask(&mut pair, &first, "tools/call", json!({"name": "no"})), -32602);
-    for method in ["initialize", "prompts/list", "resources/list", "ping"] {
+    for method in ["initialize", "prompts/list", "resources/subscribe", "ping"] {
         assert_eq!(ask(&mut pair, &first, method, json!({})), -32601, "{method}");
     }
     // A restarted server has another side channel, a stopped server has none, and a disabled server cannot be

@@ -114,6 +114,11 @@ pub(super) const ROWS: &[MutantRow] = &[
         ],
     ),
     row(
+        HostFault::ServerResultsAltered,
+        &["mcp/what-a-server-returns-is-passed-on", "mcp/three-calls-are-kept-apart"],
+    ),
+    row(HostFault::IncompleteCallsPassed, &["mcp/what-a-server-returns-is-passed-on"]),
+    row(
         HostFault::ForwardsBytesAsText,
         &["resources/a-clients-files-are-reached-through-the-host"],
     ),
