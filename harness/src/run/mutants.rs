@@ -56,6 +56,10 @@ pub const EXEMPT: ExemptIds = &[
         "only a request to the model stand-in names a model, and no agent uses it in the simulation",
     ),
     (
+        "below.options-chosen",
+        "only a request to the model stand-in has options, and no agent uses it in the simulation",
+    ),
+    (
         "below.output-shown",
         "the commands of agents do not run in the simulation, so their outputs have no number",
     ),

@@ -59,6 +59,11 @@ macro_rules! with_rows_below_hosts {
         "The agent asks the model that the message of the turn selects. Source: Message.model."
         open "Judged only if the agent uses the model stand-in. A part of the name is enough, because hosts add the \
               names of providers. The names `auto` and `default` leave the choice to the host.";
+    OptionsChosen "below.options-chosen" Note "N13" ["chat.turn.model-options"]
+        "The agent asks its model with the options that the message of the turn selects. Source: \
+         ModelSelection.config."
+        open "Judged only if the agent uses the model stand-in, and for options that are texts. An agent may use \
+              another word for an option, so a breach is a note.";
     OutputShown "below.output-shown" Note "N12" []
         "The result of a tool call that succeeded contains the output of its command, which the agent received; \
          otherwise the user does not see what the agent works with. Source: ToolCallResult.content."

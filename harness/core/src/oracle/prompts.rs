@@ -47,7 +47,7 @@ const MAX_TEXT: usize = 4 << 10;
 /// Lower bound in bytes for a message that is compared. Shorter messages may be equal by chance.
 const MIN_TEXT: usize = 16;
 /// The names by which a client leaves the choice of the model to the host.
-const OPEN_CHOICES: &[&str] = &["auto", "default"];
+const OPEN_CHOICES: &[&str] = &["", "auto", "default", "none", "off"];
 /// The number of characters of a message that a finding shows.
 const SHOWN: usize = 60;
 
@@ -77,6 +77,8 @@ struct AgentRequest {
     is_complete: bool,
     /// The name of the model; `None` if the agent speaks ACP.
     model: Option<String>,
+    /// The short texts of the request outside of the conversation; `None` if the log has none.
+    options: Option<Vec<String>>,
 }
 
 /// A turn that a truncation has removed.
@@ -128,6 +130,10 @@ impl PromptChecks {
             texts: history.iter().filter_map(read).collect(),
             is_complete: history.iter().all(|text| read(text).is_some()),
             model: text(record, "model").map(str::to_owned),
+            options: given(record, "options").map(|_| {
+                let texts = list(record, "options").iter().filter_map(Value::as_str);
+                texts.take(MAX_OF_A_TURN).map(str::to_owned).collect()
+            }),
         };
         self.keep(&latest, request);
     }
@@ -152,7 +158,10 @@ impl PromptChecks {
         texts.extend(&latest);
         let texts = texts.clone();
         let line = cx.now.line;
-        self.keep(&latest, AgentRequest { line, texts, is_complete: false, model: None });
+        self.keep(
+            &latest,
+            AgentRequest { line, texts, is_complete: false, model: None, options: None },
+        );
     }
 
     /// Keeps a request until the turn ends whose message is one of the latest texts.
@@ -255,6 +264,7 @@ impl PromptChecks {
         for request in &requests {
             turn.arrived_once(request, out);
             turn.model_chosen(request, out);
+            turn.options_chosen(request, out);
             turn.has_history(request, out);
             self.without_removed(&turn, request, out);
             self.without_others(cx, &turn, request, out);
@@ -405,6 +415,27 @@ impl JudgedTurn<'_> {
                 self.uri
             );
             out.broken(Rule::ModelChosen, message, &[request.line]);
+        }
+    }
+
+    /// Judges whether the request has the options that the message names. Invariant N13.
+    fn options_chosen(&self, request: &AgentRequest, out: &mut FindingSink) {
+        let chosen = given(self.active, "message").and_then(|message| given(message, "model"));
+        let chosen = chosen.and_then(|model| given(model, "config")?.as_object());
+        let Some(found) = &request.options else { return };
+        for (name, option) in chosen.into_iter().flatten() {
+            let Some(option) = option.as_str().filter(|it| !OPEN_CHOICES.contains(it)) else {
+                continue;
+            };
+            out.seen(Rule::OptionsChosen);
+            if !found.iter().any(|text| text == option) {
+                let message = format!(
+                    "expected the agent of `{}` to ask its model with the option `{name}` as `{option}`, which the \
+                     message of the turn names, found no such text in the request",
+                    self.uri
+                );
+                out.broken(Rule::OptionsChosen, message, &[request.line]);
+            }
         }
     }
 }

@@ -50,6 +50,22 @@ pub const INVALID_TOKEN: &str = "not-a-token";
 
 /// The maximum number of blocks of the user's messages in a log record.
 const MAX_HISTORY: usize = 64;
+/// The maximum length of an option in a log record, in bytes, and the maximum number of options.
+const MAX_OPTION: usize = 64;
+const MAX_OPTIONS: usize = 32;
+/// The depth at which the options of a request are, such as `reasoning.effort`.
+const OPTION_DEPTH: usize = 3;
+/// The members of a request that hold the conversation and the tools.
+const CONVERSATION: &[&str] = &[
+    "contents",
+    "input",
+    "instructions",
+    "messages",
+    "prompt",
+    "system",
+    "systemInstruction",
+    "tools",
+];
 /// The maximum length of such a block, in bytes.
 const MAX_BLOCK: usize = 4 << 10;
 
@@ -148,6 +164,7 @@ fn turn(
     let plan = AnswerPlan::of(&asked, setting.serial);
     record["family"] = json!(wanted.family.name());
     record["model"] = json!(asked.model);
+    record["options"] = options(body);
     record["prompt"] = json!(asked.prompt);
     record["history"] = history(&asked.history);
     record["latest"] = json!(asked.latest as u64);
@@ -169,6 +186,28 @@ fn turn(
         setting.flavor,
         asked.stream,
     )
+}
+
+/// Returns the short texts of a request that are no part of the conversation, as a log record: the chosen options are
+/// among them.
+fn options(body: &Value) -> Value {
+    fn collect(value: &Value, depth: usize, found: &mut Vec<Value>) {
+        match value {
+            Value::String(text) if text.len() <= MAX_OPTION && found.len() < MAX_OPTIONS => {
+                found.push(value.clone());
+            }
+            Value::Object(members) if depth > 0 => {
+                members.iter().for_each(|(_, member)| collect(member, depth - 1, found));
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    let members = body.as_object().into_iter().flatten();
+    for (_, member) in members.filter(|(name, _)| !CONVERSATION.contains(&name.as_str())) {
+        collect(member, OPTION_DEPTH, &mut found);
+    }
+    Value::Array(found)
 }
 
 /// Returns the blocks of the user's messages as a log record: the latest ones, and null for each that is too long.

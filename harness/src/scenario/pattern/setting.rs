@@ -12,14 +12,21 @@ use crate::wire::json::{Value, json};
 
 /// The text that the harness sets a property to if its schema lists no values.
 const TEXT: &str = "ahp-harness";
+/// Values that leave the choice to somebody else, or switch the property off. Other values show more.
+const NO_CHOICES: &[&str] = &["", "auto", "default", "none", "off"];
 
 /// Returns the values of a property that a scenario can use: the current value, another permitted value, and a
 /// value that is not permitted. Returns `None` if these values cannot be derived from the schema.
 pub(super) fn values(property: &Value, now: Option<&Value>) -> Option<Value> {
     let now = now.or(property.get("default")).unwrap_or(&Value::Null);
     let listed = property["enum"].as_array();
+    let is_plain =
+        |value: &&Value| !value.as_str().is_some_and(|value| NO_CHOICES.contains(&value));
     let other = match (listed, property["type"].as_str()?) {
-        (Some(listed), _) => listed.iter().find(|value| *value != now)?.clone(),
+        (Some(listed), _) => {
+            let others = || listed.iter().filter(|value| *value != now);
+            others().find(is_plain).or_else(|| others().next())?.clone()
+        }
         (None, "boolean") => json!(*now != true),
         (None, "string") if property["enumDynamic"] != true => json!(TEXT),
         (None, _) => return None,
@@ -34,9 +41,10 @@ pub(super) fn values(property: &Value, now: Option<&Value>) -> Option<Value> {
 
 /// Returns the properties of a configuration for which [`values`] returns values, each with its schema.
 /// Properties with a list of values come first, because a host may restrict a free text more than its schema
-/// says.
+/// says. A configuration of a model is a schema without current values.
 pub(super) fn properties(config: &Value) -> Vec<(String, &Value, Value)> {
-    let schemas = config["schema"]["properties"].as_object();
+    let schema = config.get("schema").unwrap_or(config);
+    let schemas = schema["properties"].as_object();
     let with_values = schemas.into_iter().flatten().filter_map(|(key, property)| {
         let values = values(property, config["values"].get(key.as_str()))?;
         Some((key.to_string(), property, values))
@@ -63,6 +71,8 @@ mod tests {
         check(listed.clone(), Some(json!("a")), Some((json!("b"), none.clone())));
         check(listed, None, Some((json!("a"), none)));
         check(json!({"type": "string", "enum": ["a"]}), Some(json!("a")), None);
+        let levels = json!({"type": "string", "enum": ["none", "low", "high"], "default": "high"});
+        check(levels, None, Some((json!("low"), json!("ahp-harness-no-such-value"))));
         let flag = json!({"type": "boolean", "default": true});
         check(flag, None, Some((json!(false), wrong)));
         check(json!({"type": "string"}), None, Some((json!(TEXT), json!(7))));
@@ -80,5 +90,7 @@ mod tests {
         }}, "values": {"list": "b"}});
         let found: Vec<_> = properties(&config).into_iter().map(|(key, ..)| key).collect();
         assert_eq!(found, ["list", "text"]);
+        let bare: Vec<_> = properties(&config["schema"]).into_iter().map(|(key, ..)| key).collect();
+        assert_eq!(bare, ["list", "text"]);
     }
 }
