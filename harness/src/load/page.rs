@@ -8,8 +8,10 @@ use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::{
-    BLACK, ChartBuilder, IntoDrawingArea as _, LineSeries, PathElement, RGBColor, SVGBackend, WHITE,
+    BLACK, ChartBuilder, IntoDrawingArea as _, IntoLogRange as _, LineSeries, PathElement,
+    RGBColor, Ranged, SVGBackend, WHITE,
 };
 use serde_json::{Value, json};
 
@@ -317,6 +319,8 @@ type PlotLine = (&'static str, fn(&LoadInterval) -> Option<f64>);
 /// A plot over the time of a load.
 struct LoadPlot {
     title: &'static str,
+    /// Whether the values differ by orders of magnitude, so that they need a logarithmic scale.
+    is_logarithmic: bool,
     lines: &'static [PlotLine],
 }
 
@@ -331,7 +335,8 @@ fn per_second(interval: &LoadInterval, count: u64) -> Option<f64> {
 /// The plots of a page.
 const PLOTS: &[LoadPlot] = &[
     LoadPlot {
-        title: "Delay from the dispatch to the slowest subscriber, in milliseconds",
+        title: "Delay from the dispatch to the slowest subscriber, in milliseconds, on a logarithmic scale",
+        is_logarithmic: true,
         lines: &[
             ("p50", |it| delay_ms(it, |delay| delay.p50_us)),
             ("p99", |it| delay_ms(it, |delay| delay.p99_us)),
@@ -340,17 +345,26 @@ const PLOTS: &[LoadPlot] = &[
     },
     LoadPlot {
         title: "Frames per second",
+        is_logarithmic: false,
         lines: &[
             ("received", |it| per_second(it, it.frames)),
             ("dispatched", |it| per_second(it, it.dispatched)),
         ],
     },
-    LoadPlot { title: "Clients that can act", lines: &[("clients", |it| Some(it.clients as f64))] },
+    LoadPlot {
+        title: "Clients that can act",
+        is_logarithmic: false,
+        lines: &[("clients", |it| Some(it.clients as f64))],
+    },
     LoadPlot {
         title: "Share of time in which the harness was busy, in per cent",
+        is_logarithmic: false,
         lines: &[("busy", |it| it.busy.map(|share| share * 100.0))],
     },
 ];
+
+/// The lower end of a logarithmic scale: a tenth of a millisecond.
+const LEAST: f64 = 0.1;
 
 /// Draws a plot as SVG; `None` if there are no values.
 fn drawn(plot: &LoadPlot, intervals: &[LoadInterval]) -> Option<String> {
@@ -367,16 +381,27 @@ fn drawn(plot: &LoadPlot, intervals: &[LoadInterval]) -> Option<String> {
     let most = values().map(|(_, y)| *y).fold(0.0, f64::max);
     values().next()?;
     let mut svg = String::new();
-    draw(&mut svg, &series, 0.0..end, 0.0..(most * 1.05).max(1.0)).ok()?;
+    let top = (most * 1.05).max(1.0);
+    match plot.is_logarithmic {
+        // A value below the scale is drawn at its lower end.
+        true => draw(&mut svg, &series, 0.0..end, (LEAST..top).log_scale(), LEAST),
+        false => draw(&mut svg, &series, 0.0..end, 0.0..top, 0.0),
+    }
+    .ok()?;
     Some(svg)
 }
 
-fn draw(
+fn draw<Y>(
     svg: &mut String,
     series: &[(&str, Vec<(f64, f64)>)],
     across: Range<f64>,
-    up: Range<f64>,
-) -> Result<(), Box<dyn std::error::Error>> {
+    up: Y,
+    least: f64,
+) -> Result<(), Box<dyn std::error::Error>>
+where
+    Y: AsRangedCoord<Value = f64>,
+    Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
     let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     area.fill(&WHITE).map_err(|error| error.to_string())?;
     let mut chart = ChartBuilder::on(&area)
@@ -388,7 +413,7 @@ fn draw(
     chart.configure_mesh().x_desc("seconds").draw().map_err(|error| error.to_string())?;
     for ((name, points), colour) in series.iter().zip(COLOURS) {
         chart
-            .draw_series(LineSeries::new(points.iter().copied(), &colour))
+            .draw_series(LineSeries::new(points.iter().map(|(x, y)| (*x, y.max(least))), &colour))
             .map_err(|error| error.to_string())?
             .label(*name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour));

@@ -24,7 +24,7 @@ use super::channel::ChannelId;
 /// Upper bound for the actions that are remembered. Older actions are dropped and not judged.
 const MAX_ENTRIES: usize = 16_384;
 /// Upper bound for the bytes of frames that are remembered.
-const MAX_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 8 << 20;
 
 /// One accepted action.
 #[derive(Clone, Debug)]

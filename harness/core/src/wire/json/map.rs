@@ -157,7 +157,7 @@ impl Map {
     /// Appends a member.
     #[inline]
     fn push(&mut self, name: Text, value: Value) {
-        if self.members.is_empty() {
+        if self.members.capacity() == 0 {
             self.members.reserve(USUAL);
         }
         self.tags = match self.members.len() {
@@ -267,6 +267,13 @@ pub(super) struct MapBuilder {
 }
 
 impl MapBuilder {
+    /// Creates a builder of a map with this number of members, or with more if the number is above two.
+    pub(super) fn of_about(members: usize) -> MapBuilder {
+        let room = if members > 2 { USUAL } else { members };
+        let map = Map { members: Vec::with_capacity(room), tags: NameTags(0) };
+        MapBuilder { map, known: 0 }
+    }
+
     pub(super) fn new(map: Map) -> MapBuilder {
         let known = map.keys().fold(0, |known, name| known | bit(name));
         MapBuilder { map, known }

@@ -88,9 +88,27 @@ impl<'de> Visitor<'de> for AnyMap {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Map, A::Error> {
-        let mut building = MapBuilder::new(Map::new());
-        while let Some(NameVisitor(name)) = from.next_key()? {
+        // A frame of many objects with one or two members would need a multiple of the memory if the usual room were
+        // reserved for each.
+        let Some(NameVisitor(name)) = from.next_key()? else { return Ok(Map::new()) };
+        let first = (name, from.next_value()?);
+        let mut next = from.next_key()?;
+        let second = match next.take() {
+            Some(NameVisitor(name)) => {
+                let second = Some((name, from.next_value()?));
+                next = from.next_key()?;
+                second
+            }
+            None => None,
+        };
+        let members = 1 + usize::from(second.is_some()) + usize::from(next.is_some());
+        let mut building = MapBuilder::of_about(members);
+        for (name, value) in std::iter::once(first).chain(second) {
+            building.push(name, value);
+        }
+        while let Some(NameVisitor(name)) = next {
             building.push(name, from.next_value()?);
+            next = from.next_key()?;
         }
         Ok(building.finish())
     }
