@@ -635,7 +635,7 @@ fn a_prompt_may_stay_open_while_permission_is_requested() {
 fn findings_of_one_defect_have_one_cause_and_those_of_two_have_two() {
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
     let drafts: Vec<ScenarioDraft> =
-        drawn(V1, SOME).filter(|it| honest.found(it).is_empty()).collect();
+        drawn(V1, 2 * SOME).filter(|it| honest.found(it).is_empty()).collect();
     // Adapt the conversations as for a host that is not the reference host.
     let mut fitted = drafts.clone();
     fitted.iter_mut().for_each(|draft| fit(draft, &BTreeSet::new()));

@@ -76,11 +76,8 @@ fn the_suite_has_no_mistakes() {
 
 /// Scenarios for hosts that make other choices than the reference host. On the reference host, these scenarios
 /// apply only with an injected fault, or never.
-const OTHERWISE: [&str; 3] = [
-    "automations/who-offers-none-serves-none",
-    "context/a-resumed-turn-has-one-prompt",
-    "terminals/a-command-is-a-turn-of-its-own",
-];
+const OTHERWISE: [&str; 2] =
+    ["automations/who-offers-none-serves-none", "context/a-resumed-turn-has-one-prompt"];
 
 /// Returns the expected status of a scenario on the reference host.
 fn expected(scenario: &str) -> Status {

@@ -113,7 +113,10 @@ impl HostAgentRun {
     }
 }
 
-/// Returns the operations for a message: the operations of its script, or an echo of the text. A script with a
+/// The prefix of messages that the host runs as commands, without its agent.
+pub(super) const COMMAND_PREFIX: &str = "!";
+
+/// Returns the operations for a message: the operations of its script, a command, or an echo of the text. A script with a
 /// syntax error becomes an error message and a failed turn.
 pub(super) fn plan(text: &str) -> VecDeque<HostAgentOp> {
     match script::find(text) {
@@ -122,8 +125,16 @@ pub(super) fn plan(text: &str) -> VecDeque<HostAgentOp> {
             HostAgentOp::Step(ScriptStep::Say(vec![error.to_string()])),
             HostAgentOp::Step(ScriptStep::Fail { kind: "script".to_owned(), resumable: false }),
         ]),
-        None => VecDeque::from([HostAgentOp::Step(ScriptStep::Say(script::pieces(text)))]),
+        None => VecDeque::from([HostAgentOp::Step(match command(text) {
+            Some(command) => ScriptStep::Tool(ToolStep::shell(command)),
+            None => ScriptStep::Say(script::pieces(text)),
+        })]),
     }
+}
+
+/// Returns the command that a message is, without the prefix; `None` for other messages.
+fn command(text: &str) -> Option<&str> {
+    text.strip_prefix(COMMAND_PREFIX).map(str::trim).filter(|command| !command.is_empty())
 }
 
 /// Returns the operations that a steering message adds: the operations of its script, or no operations.

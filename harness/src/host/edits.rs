@@ -29,6 +29,16 @@ fn absolute(path: &str) -> Option<String> {
     path.split('/').all(plain).then(|| format!("{AREA}/{path}"))
 }
 
+/// Returns the text and the file name of a command of the form `echo TEXT > NAME`.
+fn written_by(command: &str) -> Option<(&str, &str)> {
+    let (text, name) = command.strip_prefix("echo ")?.split_once(" > ")?;
+    let is_name = |name: &str| {
+        let allowed = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '.' | '_');
+        !name.is_empty() && name.chars().all(allowed)
+    };
+    is_name(name).then_some((text, name))
+}
+
 impl RefHost {
     /// Performs the file edit of a call of the host's own tools.
     ///
@@ -47,6 +57,17 @@ impl RefHost {
             ToolClass::Edit => {
                 let (old, new) = rest.split_once('\n').unwrap_or((rest, ""));
                 FileEdit::Part(old, new)
+            }
+            // The simulated shell writes a file in the folder of the session.
+            ToolClass::Shell => {
+                let Some((text, name)) = written_by(input) else { return Ok(()) };
+                let session = self.chats.get(chat).map_or("", |chat| &chat.session);
+                let folder = self.state(session)["workingDirectories"][0].as_str();
+                let folder = folder.and_then(|folder| self.path_of(folder).ok());
+                let folder = folder.as_deref().and_then(|folder| folder.strip_prefix(AREA));
+                let path = format!("{}/{name}", folder.unwrap_or_default());
+                let path = path.trim_start_matches('/');
+                return self.edit(chat, turn, path, &FileEdit::Whole(&format!("{text}\n")));
             }
             _ => return Ok(()),
         };

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
+use super::agent::COMMAND_PREFIX;
 use super::chats::TRIGGER;
 use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::door::EndpointVisitor;
@@ -59,7 +60,7 @@ impl RefHost {
         self.telemetered |= wanted.iter().any(|uri| self.is_telemetry(uri));
         let snapshots: Vec<Value> =
             wanted.iter().filter_map(|uri| self.snapshot(call.conn, uri)).collect();
-        Ok(json!({
+        let mut result = json!({
             "protocolVersion": version,
             "serverSeq": self.log.seq(),
             "serverInfo": {
@@ -72,7 +73,12 @@ impl RefHost {
             "automations": automations::capabilities(),
             "telemetry": telemetry::capabilities(),
             "_meta": {"ahp-script": script::EXTRAS.iter().map(|it| it.name).collect::<Value>()},
-        }))
+        });
+        // An agent subprocess gets every message as it is.
+        if self.acp.is_none() {
+            result["terminalCommandPrefix"] = json!(COMMAND_PREFIX);
+        }
+        Ok(result)
     }
 
     /// Returns the highest offered version in the caret range of a supported version, in the client's spelling.

@@ -15,7 +15,8 @@ use std::time::Duration;
 use crate::wire::json::{Value, json};
 
 use super::agent::{
-    self, ENDLESS_PIECES, HostAgentOp, HostAgentRun, HostAgentTrack, HostAgentWait, STEP,
+    self, COMMAND_PREFIX, ENDLESS_PIECES, HostAgentOp, HostAgentRun, HostAgentTrack, HostAgentWait,
+    STEP,
 };
 use super::engine::RefHost;
 use super::injected::{AgentStep, MadeValue};
@@ -312,7 +313,8 @@ impl RefHost {
             let given = self.context_for_subprocess(uri, given, !self.has_agent_session(uri));
             return self.prompt_agent(uri, turn, text, given);
         }
-        let ops = agent::plan(&text);
+        let runs = self.keeps("lifecycle.initialize.terminal-prefix");
+        let ops = agent::plan(if runs { &text } else { text.trim_start_matches(COMMAND_PREFIX) });
         let run = HostAgentRun { given, ..HostAgentRun::new(&turn, ops, self.now) };
         self.runs.insert(uri.to_owned(), run);
         if let Some(chat) = self.chats.get_mut(uri) {

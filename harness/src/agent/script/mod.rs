@@ -219,6 +219,25 @@ pub struct ToolStep {
     pub input_held: bool,
 }
 
+impl ToolStep {
+    /// Returns a call of the shell tool for which nobody is asked.
+    pub fn shell(command: &str) -> ToolStep {
+        ToolStep {
+            class: ToolClass::Shell,
+            input: command.to_owned(),
+            confirm: false,
+            editable: false,
+            by_reference: false,
+            confirm_result: false,
+            reconfirm: false,
+            auth: false,
+            fails: false,
+            deny_ends_turn: false,
+            input_held: false,
+        }
+    }
+}
+
 /// The name of the hold for delayed input.
 pub const INPUT: &str = "input";
 

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::FaultPart::Message;
+use super::FaultPart::{Host, Message};
 use super::delivery::LostChannels;
 use super::parts::{
     LostRequest, RequestChange, ResultFault, TakenMessage, accepted, error, number_of, remove,
 };
 use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterOutput};
+use crate::host::generic::LiftsRules;
 use crate::transcript::ConnId;
 use crate::wire::error_code::ErrorCode;
 use crate::wire::feature::ProtocolFeature;
@@ -140,11 +141,7 @@ fault_table![
     CommandPrefixUnkept(
         "command-prefix-unkept",
         "The handshake announces a prefix for commands, but messages with the prefix are plain messages.",
-        Message(|| {
-            Box::new(ResultFault("initialize", |_, result| {
-                result["terminalCommandPrefix"] = json!("!");
-            }))
-        }),
+        Host(&LiftsRules(&["lifecycle.initialize.terminal-prefix"])),
     ),
 ];
 
