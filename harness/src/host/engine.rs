@@ -108,6 +108,9 @@ pub struct HostConfig {
     pub tokens: Vec<String>,
     /// The working folder of an agent subprocess that speaks ACP; `None` for the host's own scripted agent.
     pub acp: Option<String>,
+    /// Whether the host's own agent asks a model, as it does with a fault of its requests. Each request becomes a
+    /// [`HostOutput::Asked`](super::HostOutput::Asked).
+    pub asks_model: bool,
     /// Whether terminals of clients have real shells. The caller that moves the frames starts the shells.
     pub shells: bool,
 }
@@ -124,6 +127,7 @@ impl Default for HostConfig {
             grace: GRACE,
             tokens: Vec::new(),
             acp: None,
+            asks_model: false,
             shells: false,
         }
     }
@@ -218,6 +222,8 @@ pub struct RefHost {
     pub(super) side_channels: LiteMap<String, SideChannel>,
     /// The connection to the agent subprocess; `None` for the host's own scripted agent.
     pub(super) acp: Option<AgentConnection>,
+    /// Whether the host's own agent asks a model.
+    pub(super) asks_model: bool,
     /// The sessions that each client is active in.
     pub(super) active: LiteMap<String, HashSet<String>>,
     /// The sessions that are not ready yet.
@@ -294,6 +300,8 @@ impl RefHost {
             starts: LiteMap::new(),
             side_channels: LiteMap::new(),
             acp: config.acp.map(AgentConnection::new),
+            asks_model: config.asks_model
+                || config.faults.iter().any(|fault| fault.is_behind_model()),
             active: LiteMap::new(),
             creating: HashSet::new(),
             questions: LiteMap::new(),

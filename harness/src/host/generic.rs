@@ -68,6 +68,17 @@ impl HostHooks for ChangesContextForAgent {
     }
 }
 
+/// Changes the requests to a model; the function gets the URI of the chat.
+pub(super) struct ChangesModelRequests(pub(super) fn(&RefHost, &str, &mut Value));
+
+impl HostHooks for ChangesModelRequests {
+    fn makes(&self, host: &RefHost, what: &MadeValue, body: &mut Value) {
+        if let MadeValue::ModelRequest(uri) = what {
+            (self.0)(host, uri, body);
+        }
+    }
+}
+
 /// Calls a function before the host handles a dispatch; the result `false` drops the dispatch.
 pub(super) struct ChangesDispatches(pub(super) fn(&mut RefHost, &mut DispatchedAction) -> bool);
 

@@ -121,6 +121,8 @@ pub(super) enum MadeValue<'a> {
     MessageForAgent,
     /// What the agent of the chat with this URI knows besides the message, as lists by source.
     ContextForAgent(&'a str),
+    /// The body of a request to a model about the active turn of the chat with this URI.
+    ModelRequest(&'a str),
 }
 
 /// An event that happens to the host and that no message to a client reports.

@@ -58,6 +58,7 @@ mod log;
 mod look;
 mod mcp;
 mod merge;
+mod model_request;
 mod moves;
 mod older;
 mod operations;
@@ -150,4 +151,6 @@ pub enum HostOutput {
     /// Record a call of the harness's own tool; the value is the record of the call in the form of
     /// `agent::mcp`.
     Called(Value),
+    /// Record a request to a model; the value is the record of the request in the form of `agent::model`.
+    Asked(Value),
 }

@@ -142,9 +142,10 @@ mod tests {
                 match output {
                     HostOutput::Send { frame, .. } => said.push_str(&frame.display()),
                     HostOutput::Close { .. } => said.push_str("close"),
-                    HostOutput::ToAgent(_) | HostOutput::Called(_) | HostOutput::Shell(..) => {
-                        said.push_str("agent")
-                    }
+                    HostOutput::ToAgent(_)
+                    | HostOutput::Called(_)
+                    | HostOutput::Asked(_)
+                    | HostOutput::Shell(..) => said.push_str("agent"),
                 }
             }
             let fits = if expected.is_empty() { said.is_empty() } else { said.contains(expected) };

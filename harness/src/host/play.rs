@@ -315,6 +315,7 @@ impl RefHost {
         }
         let runs = self.keeps("lifecycle.initialize.terminal-prefix");
         let ops = agent::plan(if runs { &text } else { text.trim_start_matches(COMMAND_PREFIX) });
+        self.ask_model(uri, &message, &text);
         let run = HostAgentRun { given, ..HostAgentRun::new(&turn, ops, self.now) };
         self.runs.insert(uri.to_owned(), run);
         if let Some(chat) = self.chats.get_mut(uri) {

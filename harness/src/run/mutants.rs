@@ -42,24 +42,6 @@ pub const EXEMPT: ExemptIds = &[
          has two open requests",
     ),
     (
-        "below.tools-unique",
-        "only the model stand-in receives the offered tools, and no agent uses it in the \
-         simulation",
-    ),
-    (
-        "below.history-given",
-        "only a request to the model stand-in shows the whole conversation, and no agent uses it \
-         in the simulation",
-    ),
-    (
-        "below.model-chosen",
-        "only a request to the model stand-in names a model, and no agent uses it in the simulation",
-    ),
-    (
-        "below.options-chosen",
-        "only a request to the model stand-in has options, and no agent uses it in the simulation",
-    ),
-    (
         "below.output-shown",
         "the commands of agents do not run in the simulation, so their outputs have no number",
     ),
@@ -144,17 +126,34 @@ pub(super) fn playable_with(
     planned.into_iter().filter(|one| one.skip.is_none()).map(|one| one.entry).collect()
 }
 
+/// The agent of a reference host in memory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum SimulatedAgent {
+    /// The host's own agent, which parses scripts.
+    Own,
+    /// The host's own agent, which also asks a model.
+    OwnWithModel,
+    /// A subprocess that speaks ACP.
+    Subprocess,
+}
+
 /// Plays scenarios against the reference host with these injected faults until the hunt is over.
 fn play(
     faults: &[HostFault],
     entries: &[SuiteEntry],
     version: Version,
-    agent: AgentMode,
+    agent: SimulatedAgent,
     hunt: &KillHunt<'_>,
 ) -> TrippedRules {
+    let asks_model = agent == SimulatedAgent::OwnWithModel;
+    let agent = match agent {
+        SimulatedAgent::Own | SimulatedAgent::OwnWithModel => AgentMode::Host,
+        SimulatedAgent::Subprocess => AgentMode::Acp,
+    };
     hunt.play(entries, EXEMPT, |entry| {
         let mut config = sim::settings_with(&entry.scenario, SEED, epoch(), agent);
         config.faults = faults.to_vec();
+        config.asks_model = asks_model;
         let config = sim::speaking(config, version);
         let recorder = Box::new(CountingRecorder::default());
         play_with(entry, version, &mut RefHost::new(config), agent, recorder)
@@ -192,16 +191,20 @@ pub fn play_all(
     let honest = vec![
         (
             "the reference host without faults",
-            play(&[], &entries, version, AgentMode::Host, &KillHunt::whole()),
+            play(&[], &entries, version, SimulatedAgent::Own, &KillHunt::whole()),
         ),
         (
             "the reference host without faults that speaks ACP to its agent (see `agent::mode`)",
-            play(&[], &started, version, AgentMode::Acp, &KillHunt::whole()),
+            play(&[], &started, version, SimulatedAgent::Subprocess, &KillHunt::whole()),
+        ),
+        (
+            "the reference host without faults whose agent asks a model",
+            play(&[], &entries, version, SimulatedAgent::OwnWithModel, &KillHunt::whole()),
         ),
     ];
     let one = |fault: HostFault, hunt: &KillHunt<'_>| match fault.is_below() {
-        true => play(&[fault], &started, version, AgentMode::Acp, hunt),
-        false => play(&[fault], &entries, version, AgentMode::Host, hunt),
+        true => play(&[fault], &started, version, SimulatedAgent::Subprocess, hunt),
+        false => play(&[fault], &entries, version, SimulatedAgent::Own, hunt),
     };
     KillMatrix::play(table, suite, &entries, honest, &faults, one, share)
 }

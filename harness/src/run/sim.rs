@@ -305,7 +305,10 @@ impl SimulatedWires {
 fn conn_of(output: &HostOutput) -> Option<ConnId> {
     match output {
         HostOutput::Send { conn, .. } | HostOutput::Close { conn, .. } => Some(*conn),
-        HostOutput::ToAgent(_) | HostOutput::Called(_) | HostOutput::Shell(..) => None,
+        HostOutput::ToAgent(_)
+        | HostOutput::Called(_)
+        | HostOutput::Asked(_)
+        | HostOutput::Shell(..) => None,
     }
 }
 
@@ -392,6 +395,9 @@ fn to_case(
         }
         HostOutput::Called(called) => {
             play.below(now, BelowEvent::Tool.peer(), BelowEvent::Tool, record(called));
+        }
+        HostOutput::Asked(asked) => {
+            play.below(now, BelowEvent::Model.peer(), BelowEvent::Model, record(asked));
         }
         HostOutput::ToAgent(line) => {
             play.below(now, BelowEvent::ToAgent.peer(), BelowEvent::ToAgent, seen(&line));

@@ -441,7 +441,7 @@ impl ServedEngine {
                     continue;
                 }
                 // A reference agent calls tools only when it runs in memory, never when it is served.
-                HostOutput::Called(_) => continue,
+                HostOutput::Called(_) | HostOutput::Asked(_) => continue,
             };
             let Some(client) = self.clients.get(&conn) else { continue };
             if !client.send(outward) {

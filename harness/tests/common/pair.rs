@@ -261,6 +261,7 @@ impl HostPair {
                 HostOutput::Close { conn, .. } => (conn, TransitItem::Close),
                 HostOutput::ToAgent(line) => panic!("there is no agent to tell: {line}"),
                 HostOutput::Shell(..) => panic!("there are no shells"),
+                HostOutput::Asked(what) => panic!("no model is asked: {what}"),
                 HostOutput::Called(what) => panic!("there is no tool to call: {what}"),
             };
             let lag = Duration::from_millis(self.seats[self.owners[&conn]].lag.1);

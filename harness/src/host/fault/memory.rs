@@ -19,6 +19,8 @@ pub(in crate::host) struct FaultMemory {
     pub(super) texts: LiteMap<String, u64>,
     /// Whether the host was restarted.
     pub(super) restarted: bool,
+    /// The messages of all turns of a chat, by URI.
+    pub(super) asked: LiteMap<String, Vec<String>>,
     /// The summaries of disposed sessions.
     pub(super) returning: Vec<Value>,
     /// The transcripts of disposed chats, by URI.

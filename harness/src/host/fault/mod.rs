@@ -46,6 +46,7 @@ mod handshake;
 mod lists;
 mod load;
 mod memory;
+mod model;
 mod notices;
 mod parts;
 mod reduction;
@@ -115,6 +116,7 @@ const TABLES: &[&[FaultRow]] = &[
     reduction::FAULTS,
     below::FAULTS,
     load::FAULTS,
+    model::FAULTS,
 ];
 
 /// Returns the total number of rows in some tables.
@@ -167,6 +169,11 @@ impl HostFault {
     /// Returns whether the fault shows only on a host with an agent subprocess that speaks ACP.
     pub fn is_below(self) -> bool {
         below::FAULTS.iter().any(|row| row.about.fault == self)
+    }
+
+    /// Returns whether the fault shows only on a host whose own agent asks a model.
+    pub fn is_behind_model(self) -> bool {
+        model::FAULTS.iter().any(|row| row.about.fault == self)
     }
 
     /// Returns whether the fault shows only under load, so that no scenario has to find it.

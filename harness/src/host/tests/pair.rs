@@ -195,6 +195,7 @@ impl TestPair {
                 }
                 HostOutput::ToAgent(line) => panic!("there is no agent to tell: {line}"),
                 HostOutput::Shell(terminal, deed) => self.deeds.push((terminal, deed)),
+                HostOutput::Asked(what) => panic!("no model is asked: {what}"),
                 HostOutput::Called(what) => panic!("there is no tool to call: {what}"),
             }
         }

@@ -26,6 +26,7 @@ mod content;
 mod customizations;
 mod invariants;
 mod load;
+mod model;
 mod older;
 mod origins;
 mod requests;
@@ -36,7 +37,7 @@ pub use older::ROWS as OLDER;
 
 /// Returns the rows of all faults.
 pub fn rows() -> impl Iterator<Item = &'static MutantRow> {
-    let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
+    let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS).chain(model::ROWS);
     let later = content::ROWS.iter().chain(customizations::ROWS).chain(automations::ROWS);
     let later = later.chain(auth::ROWS).chain(chats::ROWS).chain(answers::ROWS);
     let wire =
