@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(100);
 const SEQUENCES: u64 = 8;
 /// The number of connections before the first connection with tampering, and the number of connections with
 /// tampering.
-const HONEST: usize = 12;
+const HONEST: usize = 16;
 const SPOILT: usize = 8;
 /// The number of the host's bytes that the gate passes on before it tampers: the WebSocket handshake and some
 /// more.

@@ -41,10 +41,6 @@ pub const EXEMPT: ExemptIds = &[
         "in the simulation a client answers before the next frame arrives, so that a host never \
          has two open requests",
     ),
-    (
-        "below.output-shown",
-        "the commands of agents do not run in the simulation, so their outputs have no number",
-    ),
     // No fault breaks the claims of these scenarios. The matrix does not count faults that break only premises
     // of the scenarios.
     (

@@ -77,13 +77,27 @@ impl AgentEffect {
     /// Returns the result of a simulated effect: a text that describes the effect.
     pub fn pretended(&self) -> EffectResult {
         EffectResult::well(match self {
-            AgentEffect::Shell { command, .. } => format!("ran: {command}"),
+            AgentEffect::Shell { command, .. } => match printed(command) {
+                Some(text) => format!("ran: {command}\n{text}"),
+                None => format!("ran: {command}"),
+            },
             AgentEffect::Read { path } => format!("ran: read {path}"),
             AgentEffect::Write { path, .. } => format!("ran: write {path}"),
             AgentEffect::Edit { path, .. } => format!("ran: edit {path}"),
             AgentEffect::Call { arguments, .. } => format!("ran: {}", arguments.to_text()),
         })
     }
+}
+
+/// Returns what a command of the form `echo TEXT > FILE; cat FILE` prints, where the text has one product, such as
+/// `$((6*7))`; `None` for other commands.
+fn printed(command: &str) -> Option<String> {
+    let (text, _) = command.strip_prefix("echo ")?.split_once(" > ")?;
+    let (before, rest) = text.split_once("$((")?;
+    let (product, after) = rest.split_once("))")?;
+    let (left, right) = product.split_once('*')?;
+    let product = left.parse::<u32>().ok()?.checked_mul(right.parse().ok()?)?;
+    Some(format!("{before}{product}{after}"))
 }
 
 /// Returns the absolute path of a file below a folder; `None` if the path leads out of the folder.
@@ -97,6 +111,17 @@ pub(super) fn below(folder: &str, path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn products_are_printed_and_other_commands_are_not() {
+        let check = |command: &str, expected: Option<&str>| {
+            assert_eq!(printed(command).as_deref(), expected, "{command}");
+        };
+        check("echo ahp-ran-$((6*7)) > ahp-marker; cat ahp-marker", Some("ahp-ran-42"));
+        check("echo $((99999*99999)) > f; cat f", None);
+        check("echo plain > f; cat f", None);
+        check("touch f", None);
+    }
 
     #[test]
     fn paths_stay_below_the_folder() {

@@ -5,7 +5,7 @@
 use super::FaultPart::Host;
 use super::attachments::messages_of_other_chats;
 use crate::host::engine::RefHost;
-use crate::host::generic::{ActsAfterApplying, ChangesContextForAgent, LiftsRules};
+use crate::host::generic::{ActsAfterApplying, AltersAction, ChangesContextForAgent, LiftsRules};
 use crate::host::injected::ActionStage::{Accepted, Published};
 use crate::host::injected::{ActionStage, HostHooks};
 use crate::host::play::tool_call;
@@ -67,6 +67,16 @@ fault_table![
                     host.publish_from(uri, told, None);
                 }
             }
+        })),
+    ),
+    OutputLostBelow(
+        "output-lost-below",
+        "The results of the agent subprocess's tool calls have no content.",
+        Host(&AltersAction("chat/toolCallComplete", |host, _, action| {
+            if host.acp.is_some() {
+                action["result"]["content"] = json!([]);
+            }
+            true
         })),
     ),
     RemovedTurnsPrompted(

@@ -11,7 +11,9 @@
 //!
 //! Start at [`scenario`].
 
+mod host_requests;
 mod names;
+mod outcomes;
 mod steps;
 
 use crate::scenario::write::{self, WrittenTree};

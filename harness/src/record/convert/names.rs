@@ -21,6 +21,8 @@ const SCHEMES: [(&str, &str); 3] =
     [("ahp-session:", "session"), ("ahp-chat:", "chat"), ("ahp-terminal:", "terminal")];
 /// The URI of the root channel, which is the same on every host.
 const ROOT: &str = "ahp-root:";
+/// The minimum length of a client's identifier that is looked for inside of texts. Shorter ones may occur by chance.
+const MIN_CLIENT: usize = 12;
 /// The length of a UUID's text.
 const UUID: usize = 36;
 
@@ -97,6 +99,14 @@ impl ConversationNames {
         }
         if member == "startedAt" && text.contains('T') {
             return "${now}".to_owned();
+        }
+        // A client's own URIs contain its identifier.
+        let inside = |id: &&String| id.len() >= MIN_CLIENT && text.contains(id.as_str());
+        let inner = self.clients.keys().filter(inside).max_by_key(|id| id.len()).cloned();
+        if let Some((before, after)) = inner.as_ref().and_then(|id| text.split_once(id.as_str())) {
+            let client = inner.as_ref().and_then(|id| self.clients.get(id)).cloned();
+            let (before, after) = (self.filled(member, before), self.filled(member, after));
+            return format!("{before}${{{}.id}}{after}", client.unwrap_or_default());
         }
         let mut out = String::new();
         let mut rest = text;

@@ -10,7 +10,9 @@ use crate::wire::json::{Value, json};
 use crate::wire::message::{Message, MessageKind};
 use crate::wire::version::Version;
 
+use super::host_requests::{HostRequests, is_served};
 use super::names::ConversationNames;
+use super::outcomes::MessageOutcomes;
 use super::version;
 use crate::scenario::write::{WrittenStep, WrittenTree};
 
@@ -80,16 +82,11 @@ pub(super) struct ConvertedSteps {
     seen: HashMap<String, u64>,
     /// The `clientSeq`s that a client uses more than once, with their names.
     used: HashMap<(String, i64), Option<String>>,
+    host_requests: HostRequests,
+    /// The requests that the host answers only after another client has answered: the time and the id, by the line of
+    /// the answer.
+    relayed: HashMap<u64, (Duration, u64)>,
     longest: Duration,
-}
-
-/// The outcomes of client messages, as indices of entries.
-#[derive(Default)]
-struct MessageOutcomes {
-    /// The index of the response, by the line of the request.
-    answers: HashMap<u64, usize>,
-    /// The index of the echo, by the line of the dispatch.
-    echoes: HashMap<u64, usize>,
 }
 
 /// Returns the channel and `serverSeq` of an envelope.
@@ -234,7 +231,13 @@ impl ConvertedSteps {
                 }
                 self.sent(entry, &name, seen, entries, outcomes);
             }
-            ConnectionEvent::Received(seen) => self.received(entry, &name, seen),
+            ConnectionEvent::Received(seen) => {
+                self.host_requests.received(entry.conn, seen);
+                if let Some((began, id)) = self.relayed.remove(&entry.line) {
+                    self.answered(&name, id, entry.at.saturating_sub(began), seen);
+                }
+                self.received(entry, &name, seen);
+            }
             ConnectionEvent::Closed { by, code, .. } => {
                 let stood = !self.fresh.remove(&entry.conn) && self.ended.insert(entry.conn);
                 self.merged.clear();
@@ -287,7 +290,11 @@ impl ConvertedSteps {
         let (method, params) = (message.method().unwrap_or_default(), message.params());
         match (message.kind(), method) {
             (MessageKind::Success | MessageKind::Failure, _) => {
-                self.left_out(entry, "an answer to the host, which clients give by themselves,");
+                let (conn, names) = (entry.conn, &mut self.names);
+                match self.host_requests.answered(conn, name, message, names) {
+                    Some(steps) => self.steps.extend(steps),
+                    None => self.left_out(entry, "an answer that clients give by themselves"),
+                }
             }
             (MessageKind::Notification, "dispatchAction") if is_dispatch(params) => {
                 let echo = outcomes.echoes.get(&entry.line).and_then(|index| entries.get(*index));
@@ -305,6 +312,11 @@ impl ConvertedSteps {
                 self.push("notify", vec![("by", by()), ("method", method), ("params", params)]);
             }
             _ => match answer {
+                // The host waits for another client, so a step must not wait for the host.
+                Some(answer) if needs_another_client(entry, answer, entries) => {
+                    let id = self.sent_as_it_is(entry, name, message);
+                    self.relayed.insert(answer.line, (entry.at, id));
+                }
                 // The harness's client would add a missing channel.
                 Some(answer) if params.get("channel").is_some() => {
                     self.request(entry, name, message, answer);
@@ -341,19 +353,30 @@ impl ConvertedSteps {
         message: &Message,
         answer: Option<&TranscriptEntry>,
     ) {
+        let id = self.sent_as_it_is(entry, name, message);
+        if let Some(answer) = answer
+            && let ConnectionEvent::Received(seen) = &answer.event
+        {
+            self.answered(name, id, answer.at.saturating_sub(entry.at), seen);
+        }
+    }
+
+    /// Creates the step that sends a request, and returns its id.
+    fn sent_as_it_is(&mut self, entry: &TranscriptEntry, name: &str, message: &Message) -> u64 {
         let id = OWN_IDS + entry.line;
         let mut value = message.value().clone();
         value["id"] = json!(id);
         let value = self.names.template("", &value);
         self.push("send", vec![("by", WrittenTree::text(name)), ("json", value)]);
-        if let Some(answer) = answer
-            && let ConnectionEvent::Received(seen) = &answer.event
-        {
-            self.waited(entry, answer);
-            let wish = self.wish(seen, "result");
-            let id = WrittenTree::Value(json!(id));
-            self.push("answer", vec![("at", WrittenTree::text(name)), ("id", id), wish, proves()]);
-        }
+        id
+    }
+
+    /// Creates the step that waits for the answer to a request with this id.
+    fn answered(&mut self, name: &str, id: u64, after: Duration, seen: &SeenFrame) {
+        self.longest = self.longest.max(after);
+        let wish = self.wish(seen, "result");
+        let id = WrittenTree::Value(json!(id));
+        self.push("answer", vec![("at", WrittenTree::text(name)), ("id", id), wish, proves()]);
     }
 
     /// Returns the expected answer: the same error code, or a result with the values that clients use later.
@@ -603,58 +626,6 @@ impl ConvertedSteps {
     }
 }
 
-impl MessageOutcomes {
-    fn of(entries: &[TranscriptEntry]) -> MessageOutcomes {
-        let mut outcomes = MessageOutcomes::default();
-        let mut open: HashMap<(ConnId, String), u64> = HashMap::new();
-        let mut sent: HashMap<(ConnId, i64), Vec<u64>> = HashMap::new();
-        let mut ids: HashMap<ConnId, String> = HashMap::new();
-        for (index, entry) in entries.iter().enumerate() {
-            let message = match &entry.event {
-                ConnectionEvent::Sent(seen) | ConnectionEvent::Received(seen) => seen.message(),
-                _ => None,
-            };
-            let Some(message) = message else { continue };
-            let id = message.id().map(Value::to_string).unwrap_or_default();
-            match (&entry.event, message.kind()) {
-                (ConnectionEvent::Sent(_), MessageKind::Request) => {
-                    if let (true, Some(client)) =
-                        (shakes(message), message.params()["clientId"].as_str())
-                    {
-                        ids.insert(entry.conn, client.to_owned());
-                    }
-                    open.insert((entry.conn, id), entry.line);
-                }
-                (ConnectionEvent::Received(_), MessageKind::Success | MessageKind::Failure) => {
-                    if let Some(line) = open.remove(&(entry.conn, id)) {
-                        outcomes.answers.insert(line, index);
-                    }
-                }
-                // Before the handshake, the client has no identifier that the `origin` of an echo could
-                // contain.
-                (ConnectionEvent::Sent(_), MessageKind::Notification)
-                    if is_dispatch(message.params()) && ids.contains_key(&entry.conn) =>
-                {
-                    let seq = message.params()["clientSeq"].as_i64().unwrap_or_default();
-                    sent.entry((entry.conn, seq)).or_default().insert(0, entry.line);
-                }
-                (ConnectionEvent::Received(_), MessageKind::Notification) => {
-                    let origin = &message.params()["origin"];
-                    let own =
-                        ids.get(&entry.conn).is_some_and(|id| origin["clientId"] == id.as_str());
-                    let seq = origin["clientSeq"].as_i64().unwrap_or_default();
-                    let line = own.then(|| sent.get_mut(&(entry.conn, seq)).and_then(Vec::pop));
-                    if let Some(line) = line.flatten() {
-                        outcomes.echoes.insert(line, index);
-                    }
-                }
-                _ => {}
-            }
-        }
-        outcomes
-    }
-}
-
 /// Returns the name of a client: A to Z, then C27 and so on.
 fn client_name(number: usize) -> String {
     match u8::try_from(number) {
@@ -663,8 +634,24 @@ fn client_name(number: usize) -> String {
     }
 }
 
-fn shakes(message: &Message) -> bool {
+pub(super) fn shakes(message: &Message) -> bool {
     matches!(message.method(), Some("initialize" | "reconnect"))
+}
+
+/// Returns whether a client answers a request of the host between a request of another client and its answer. The host
+/// may need the former for the latter.
+fn needs_another_client(
+    request: &TranscriptEntry,
+    answer: &TranscriptEntry,
+    entries: &[TranscriptEntry],
+) -> bool {
+    let from = entries.partition_point(|entry| entry.line <= request.line);
+    let between = entries[from..].iter().take_while(|entry| entry.line < answer.line);
+    let mut others = between.filter(|entry| entry.conn != request.conn);
+    others.any(|entry| match &entry.event {
+        ConnectionEvent::Sent(seen) => seen.message().is_some_and(is_served),
+        _ => false,
+    })
 }
 
 /// Returns whether the harness's client would send the message unchanged, except for its identifier.
@@ -686,7 +673,7 @@ fn is_plain(message: &Message) -> bool {
         && message.kind() != MessageKind::Malformed
 }
 
-fn is_dispatch(params: &Value) -> bool {
+pub(super) fn is_dispatch(params: &Value) -> bool {
     let members = params.as_object().is_some_and(|map| map.len() == 3);
     members
         && params["channel"].is_string()

@@ -26,6 +26,7 @@ pub(super) const ROWS: &[MutantRow] = &[
         HostFault::ChunksSwapped,
         &["below.text-arrives", "below/what-the-agent-does-is-shown-once"],
     ),
+    row(HostFault::OutputLostBelow, &["below.output-shown"]),
     row(
         HostFault::RemovedTurnsPrompted,
         &["below.removed-stays-out", "context/what-was-removed-is-not-given-again"],

@@ -1,0 +1,83 @@
+//! The steps by which a client answers a request of the host, such as a request for a file that the client serves.
+//!
+//! A client of a scenario answers each request with `MethodNotFound` by itself. Every other answer needs two steps: one
+//! that waits for the request, and one that sends the answer.
+//!
+//! Knows: requests of the host and their answers. Never knows: what is asked for.
+//!
+//! Start at [`HostRequests::answered`].
+
+use std::collections::HashMap;
+
+use crate::scenario::write::{WrittenStep, WrittenTree};
+use crate::transcript::{ConnId, SeenFrame};
+use crate::wire::json::Value;
+use crate::wire::message::{Message, MessageKind};
+
+use super::names::ConversationNames;
+
+/// The error that a client answers with by itself.
+const NOT_SERVED: i64 = -32601;
+
+/// Returns whether a message is an answer that a client does not give by itself.
+pub(super) fn is_served(message: &Message) -> bool {
+    let is_answer = matches!(message.kind(), MessageKind::Success | MessageKind::Failure);
+    is_answer && message.error_code() != Some(NOT_SERVED)
+}
+
+/// The open requests of the host.
+#[derive(Debug, Default)]
+pub(super) struct HostRequests {
+    /// The method of each request that has no answer yet, by connection and id.
+    open: HashMap<(ConnId, String), String>,
+    /// The number of requests that have an answer in the scenario.
+    answered: usize,
+}
+
+impl HostRequests {
+    /// Remembers a request of the host.
+    pub(super) fn received(&mut self, conn: ConnId, seen: &SeenFrame) {
+        let request = seen.message().filter(|message| message.kind() == MessageKind::Request);
+        if let Some((message, method)) = request.and_then(|it| Some((it, it.method()?))) {
+            let id = message.id().map(Value::to_string).unwrap_or_default();
+            self.open.insert((conn, id), method.to_owned());
+        }
+    }
+
+    /// Returns the steps for an answer of a client; `None` if clients give the answer by themselves, or if the host has
+    /// not asked.
+    pub(super) fn answered(
+        &mut self,
+        conn: ConnId,
+        client: &str,
+        message: &Message,
+        names: &mut ConversationNames,
+    ) -> Option<[WrittenStep; 2]> {
+        let id = message.id().map(Value::to_string).unwrap_or_default();
+        let method = self.open.remove(&(conn, id))?;
+        if !is_served(message) {
+            return None;
+        }
+        self.answered += 1;
+        let name = format!("hostRequest{}", self.answered);
+        let asked = vec![
+            ("at", WrittenTree::text(client)),
+            ("method", WrittenTree::text(&method)),
+            ("id", WrittenTree::text(&format!("$bind {name}"))),
+        ];
+        let mut answer = vec![
+            ("jsonrpc".to_owned(), WrittenTree::text("2.0")),
+            ("id".to_owned(), WrittenTree::text(&format!("${{{name}}}"))),
+        ];
+        for member in ["result", "error"] {
+            if let Some(value) = message.value().get(member) {
+                answer.push((member.to_owned(), names.template(member, value)));
+            }
+        }
+        let sent = vec![("by", WrittenTree::text(client)), ("json", WrittenTree::Map(answer))];
+        Some([
+            WrittenStep { verb: "asked", members: asked },
+            WrittenStep { verb: "send", members: sent },
+        ])
+    }
+}
