@@ -438,6 +438,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "reconnect/incomplete-reconnects-are-refused",
             "reconnect/a-crash-answers-no-question",
             "reconnect/a-crash-brings-no-session-back",
+            "reconnect/a-crash-ends-a-running-call",
             "reconnect/a-crash-undoes-*",
             "reconnect/a-restart-*",
             "reconnect/numbers-go-on-after-a-restart",
