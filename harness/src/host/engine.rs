@@ -109,7 +109,7 @@ pub struct HostConfig {
     /// The working folder of an agent subprocess that speaks ACP; `None` for the host's own scripted agent.
     pub acp: Option<String>,
     /// Whether the host's own agent asks a model, as it does with a fault of its requests. Each request becomes a
-    /// [`HostOutput::Asked`](super::HostOutput::Asked).
+    /// [`HostOutput::Asked`].
     pub asks_model: bool,
     /// Whether terminals of clients have real shells. The caller that moves the frames starts the shells.
     pub shells: bool,
