@@ -11,7 +11,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-use crate::agent::script::{self, AgentScript, RELEASE, ScriptStep, ToolStep};
+use crate::agent::script::{self, AgentScript, RELEASE, ScriptStep, ToolClass, ToolStep};
 
 /// The time that the agent takes for one operation.
 pub(super) const STEP: Duration = Duration::from_millis(2);
@@ -126,7 +126,7 @@ pub(super) fn plan(text: &str) -> VecDeque<HostAgentOp> {
             HostAgentOp::Step(ScriptStep::Fail { kind: "script".to_owned(), resumable: false }),
         ]),
         None => VecDeque::from([HostAgentOp::Step(match command(text) {
-            Some(command) => ScriptStep::Tool(ToolStep::shell(command)),
+            Some(command) => ScriptStep::Tool(ToolStep::of(ToolClass::Shell, command.to_owned())),
             None => ScriptStep::Say(script::pieces(text)),
         })]),
     }

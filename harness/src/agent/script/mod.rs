@@ -220,11 +220,11 @@ pub struct ToolStep {
 }
 
 impl ToolStep {
-    /// Returns a call of the shell tool for which nobody is asked.
-    pub fn shell(command: &str) -> ToolStep {
+    /// Returns a call without options: nobody is asked, and it succeeds.
+    pub fn of(class: ToolClass, input: String) -> ToolStep {
         ToolStep {
-            class: ToolClass::Shell,
-            input: command.to_owned(),
+            class,
+            input,
             confirm: false,
             editable: false,
             by_reference: false,

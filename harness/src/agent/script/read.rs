@@ -145,19 +145,7 @@ fn tool(words: &mut ScriptWords) -> Result<ToolStep, ScriptErrorKind> {
             }
         },
     };
-    let mut step = ToolStep {
-        class,
-        input: words.next("the tool's input")?,
-        confirm: false,
-        editable: false,
-        by_reference: false,
-        confirm_result: false,
-        reconfirm: false,
-        auth: false,
-        fails: false,
-        deny_ends_turn: false,
-        input_held: false,
-    };
+    let mut step = ToolStep::of(class, words.next("the tool's input")?);
     while let Some(option) = words.pop() {
         match option.as_str() {
             "confirm" => step.confirm = true,
