@@ -305,7 +305,7 @@ fn restarts_change_between_two_versions_of_a_host() {
     assert_eq!(passed(&results), ["upgrade"], "{said}");
     assert_eq!(fs::read_to_string(log).unwrap(), "old\nnew\nold\n", "{said}");
 
-    // Without a port in both commands, the second version would be looked for where the first one was.
+    // The second version has to listen where the first one did, so both commands need the port.
     let arguments = ["run", "--command", &old, "--upgrade-command", "echo ws://127.0.0.1:1"];
     let refused = Command::new(PROGRAM).args(arguments).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));

@@ -2,8 +2,8 @@
 //! host's agent really executed.
 //!
 //! A message is a line of JSON-RPC, or the body of a request by HTTP. The tool, [`TOOL`], returns its text and
-//! changes nothing. With the text [`FAILS`] the tool fails, with [`WAITS`] it never returns, and with [`COUNTS`] it
-//! returns the number of calls since it was last asked for it.
+//! changes nothing. Three texts are special: [`FAILS`] makes the tool fail, [`WAITS`] keeps it from returning, and
+//! [`COUNTS`] makes it return the number of calls since the last call with this text.
 //!
 //! Pure: the functions return the output and the record, and the caller writes them.
 //!
@@ -30,10 +30,11 @@ pub const FAILS: &str = "ahp-fail";
 /// The text with which the tool never returns.
 pub const WAITS: &str = "ahp-wait";
 
-/// The text for which the tool returns the number of other calls since the last call with this text, with those that
-/// the server refused.
+/// The text for which the tool returns the number of calls since the last call with this text. Calls that the server
+/// refused count, too.
 pub const COUNTS: &str = "ahp-count";
-/// The resources of the server: the URI, the type, and the member with the content.
+/// The resources of the server: the URI, the MIME type, the member that has the content (`text` or `blob`), and the
+/// content.
 const RESOURCES: &[(&str, &str, &str, &str)] = &[
     ("ahp-probe://text", "text/plain", "text", "Grüße 🙂"),
     (
@@ -138,7 +139,7 @@ impl McpServer {
                 return McpReply::Never;
             }
             "tools/call" if params["name"] == TOOL => Ok(self.called(text.unwrap_or_default())),
-            "tools/call" => Err((-32602, "no tool is called so".to_owned())),
+            "tools/call" => Err((-32602, "unknown tool".to_owned())),
             "resources/list" => Ok(json!({"resources": (resources().collect::<Vec<Value>>())})),
             "resources/templates/list" => Ok(json!({"resourceTemplates": []})),
             "resources/read" => read(&params["uri"]),

@@ -305,7 +305,7 @@ impl RunAim {
         })
     }
 
-    /// Returns the forms of URIs that the target wants.
+    /// Returns the URI forms that the options set.
     pub(super) fn forms(&self) -> UriForms {
         UriForms {
             client_files: self.client_files.clone(),

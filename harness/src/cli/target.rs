@@ -310,8 +310,8 @@ impl RemoteHost {
         self.configure().await
     }
 
-    /// Restarts the host, with the other version if there are two, and returns when the host accepts connections again. `crash` says whether to kill the
-    /// host's process instead of asking it to end; the user may have a command for each.
+    /// Restarts the host, with the other version if there are two, and returns when the host accepts connections again.
+    /// `crash` says whether to kill the host's process instead of asking it to end; the user may have a command for each.
     pub(super) async fn again(&self, crash: bool) -> Result<(), String> {
         if self.upgrade_command.is_some() {
             self.is_upgraded.fetch_xor(true, Ordering::Relaxed);

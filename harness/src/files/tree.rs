@@ -1,7 +1,7 @@
 //! A tree of files and folders in memory, with the changes that `resource*` requests make.
 //!
-//! Every change returns its effects, for watches. A tree can hold special nodes of a file system, too: links, a
-//! pipe without a writer, and a file that is too large to be read at once.
+//! Each change returns the changed paths, for watches. A tree can also contain links, a pipe without a writer, and a
+//! file that is too large to be read at once.
 //!
 //! Knows: paths, bytes. Never knows: URIs, requests, who may reach a path.
 //!
@@ -151,7 +151,7 @@ impl FileTree {
         path
     }
 
-    /// Returns the node at a path.
+    /// Returns the file, folder, link or special file at a path.
     pub fn get(&self, path: &str) -> Result<&FileNode, FileError> {
         self.nodes.get(path).ok_or_else(missing)
     }

@@ -28,9 +28,6 @@ const MAX_QUESTIONS: usize = 1_000;
 /// The scheme of the URIs that a client serves.
 const SCHEME: &str = "virtual://";
 
-/// The error code for a client that does not answer.
-const UNANSWERED: i64 = -32603;
-
 /// An open request of the host to a client.
 #[derive(Debug)]
 pub(super) struct OpenQuestionToClient {
@@ -88,21 +85,12 @@ impl RefHost {
         if !uri.starts_with(SCHEME) || self.questions.len() >= MAX_QUESTIONS {
             return None;
         }
-        let publishes = |state: &Value| {
-            let clients = state["activeClients"].as_array().into_iter().flatten();
-            let entry = |client: &Value| {
-                let plugins = client["customizations"].as_array().into_iter().flatten();
-                let roots = plugins.filter_map(|plugin| plugin["uri"].as_str());
-                let is_published = roots.into_iter().any(|root| within(uri, root));
-                is_published.then(|| client["clientId"].as_str().map(str::to_owned)).flatten()
-            };
-            clients.into_iter().find_map(entry)
-        };
-        let client = self.sessions.keys().find_map(|session| publishes(self.state(session)))?;
+        let mut states = self.sessions.keys().map(|session| self.state(session));
+        let client = states.find_map(|state| publisher(state, uri))?;
         let protocol = self.protocol_of(call.conn);
         let is_right = self.keeps("resource.symmetric.right-client");
         let serves = |(conn, it): &(&ConnId, &HostConnection)| {
-            let is_client = it.client.as_deref() == Some(&*client);
+            let is_client = it.client.as_deref() == Some(client);
             // The params of another version would have to be translated.
             let is_like = it.protocol.is_some_and(|other| std::ptr::eq(other, protocol));
             is_like && if is_right { is_client } else { !is_client && **conn != call.conn }
@@ -138,19 +126,14 @@ impl RefHost {
                 Ok(result)
             }
             Some((None, Some(error))) if self.keeps("resource.forwarded.error") => {
-                Err(ErrorResponse {
-                    code: error["code"].as_i64().unwrap_or(UNANSWERED),
-                    message: error["message"].as_str().unwrap_or_default().to_owned(),
-                    data: error["data"].clone(),
-                    close: false,
-                })
+                let code = error["code"].as_i64().unwrap_or_default();
+                let message = error["message"].as_str().unwrap_or_default().to_owned();
+                Err(ErrorResponse::passed_on(code, message, error["data"].clone()))
             }
-            _ => Err(ErrorResponse {
-                code: UNANSWERED,
-                message: "the client that serves the file has not answered".to_owned(),
-                data: Value::Null,
-                close: false,
-            }),
+            _ => {
+                let message = "the client that serves the file has not answered";
+                Err(ErrorResponse::named("InternalError", message))
+            }
         };
         self.respond(conn, id, reply);
     }
@@ -176,7 +159,7 @@ impl RefHost {
                 let children = children.filter(Value::is_array);
                 self.plugin_read((session, client, source), children);
             }
-            QuestionCause::Request { conn, id, .. } => self.pass_back(conn, id, answer),
+            QuestionCause::Request { conn, id } => self.pass_back(conn, id, answer),
         }
     }
 
@@ -206,6 +189,17 @@ impl RefHost {
             }
         }
     }
+}
+
+/// Returns the active client of a session that has published the plugin to which this URI belongs.
+fn publisher<'a>(session: &'a Value, uri: &str) -> Option<&'a str> {
+    let clients = session["activeClients"].as_array().into_iter().flatten();
+    let publishes = |client: &&Value| {
+        let plugins = client["customizations"].as_array().into_iter().flatten();
+        let mut roots = plugins.filter_map(|plugin| plugin["uri"].as_str());
+        roots.any(|root| within(uri, root))
+    };
+    clients.into_iter().find(publishes)?["clientId"].as_str()
 }
 
 /// Replaces each character that is not ASCII in the data of a file, as a host does that takes bytes for a text.

@@ -86,12 +86,13 @@ pub(super) struct ErrorResponse {
 impl ErrorResponse {
     /// Creates a protocol error from its name in the table of error codes.
     pub(super) fn named(name: &str, message: impl Into<String>) -> ErrorResponse {
-        ErrorResponse {
-            code: ErrorCode::by_name(name).unwrap_or(-32603),
-            message: message.into(),
-            data: Value::Null,
-            close: false,
-        }
+        let code = ErrorCode::by_name(name).unwrap_or(-32603);
+        ErrorResponse::passed_on(code, message.into(), Value::Null)
+    }
+
+    /// Creates an error with the code and the message of somebody else, such as a client that serves a file.
+    pub(super) fn passed_on(code: i64, message: String, data: Value) -> ErrorResponse {
+        ErrorResponse { code, message, data, close: false }
     }
 
     /// Creates the error for a frame that is not a valid request at this point.

@@ -68,7 +68,8 @@ impl HostHooks for ChangesContextForAgent {
     }
 }
 
-/// Changes the requests to a model; the function gets the URI of the chat.
+/// Changes each request that the host's agent sends to a model. The function gets the host, the URI of the chat and the
+/// body of the request.
 pub(super) struct ChangesModelRequests(pub(super) fn(&RefHost, &str, &mut Value));
 
 impl HostHooks for ChangesModelRequests {

@@ -220,7 +220,7 @@ impl RefHost {
         match reply {
             McpReply::Now(Ok(result)) => Ok(result),
             McpReply::Now(Err((code, message))) => {
-                Err(ErrorResponse { code, message, data: Value::Null, close: false })
+                Err(ErrorResponse::passed_on(code, message, Value::Null))
             }
             McpReply::Never => {
                 Err(ErrorResponse::named("InternalError", "the server does not answer"))

@@ -74,7 +74,7 @@ pub struct RunHeader {
     /// The capabilities of the host, each with the evidence; empty if no handshake succeeded in the first look.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detected: Vec<DetectedFeature>,
-    /// The forms of the URIs that clients used.
+    /// The URI forms that clients used.
     #[serde(default)]
     pub forms: UriForms,
     /// Whether the run had secrets that no frame of the host may contain. The file contains marks instead of

@@ -43,7 +43,7 @@ pub struct CaseSetup {
     pub required_tokens: BTreeMap<String, Vec<String>>,
     /// Values from the first look, by the names that scenarios use, such as `protected-agent.provider`.
     pub facts: Vec<(String, String)>,
-    /// The forms of the URIs that clients use.
+    /// The URI forms that clients use.
     pub forms: UriForms,
     /// The secrets that the host's frames must not contain, besides the tokens that clients send.
     pub secrets: Vec<String>,
@@ -57,7 +57,7 @@ pub struct CaseSetup {
     pub side: AgentSide,
 }
 
-/// The forms of URIs that hosts may want in place of the usual ones; `None` is the usual form.
+/// The URI forms that a user can set for a host. `None` is the default form.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default)]
 pub struct UriForms {

@@ -47,7 +47,9 @@ const MAX_TEXT: usize = 4 << 10;
 /// Lower bound in bytes for a message that is compared. Shorter messages may be equal by chance.
 const MIN_TEXT: usize = 16;
 /// The names by which a client leaves the choice of the model to the host.
-const OPEN_CHOICES: &[&str] = &["", "auto", "default", "none", "off"];
+const OPEN_CHOICES: &[&str] = &["auto", "default"];
+/// The values of options that leave the choice to the host, or that a request expresses by leaving the option out.
+const OPEN_OPTIONS: &[&str] = &["", "auto", "default", "none", "off"];
 /// The number of characters of a message that a finding shows.
 const SHOWN: usize = 60;
 
@@ -77,7 +79,8 @@ struct AgentRequest {
     is_complete: bool,
     /// The name of the model; `None` if the agent speaks ACP.
     model: Option<String>,
-    /// The short texts of the request outside of the conversation; `None` if the log has none.
+    /// The short texts of the request outside of the conversation, among them the options; `None` if the log does not
+    /// have them.
     options: Option<Vec<String>>,
 }
 
@@ -132,7 +135,7 @@ impl PromptChecks {
             model: text(record, "model").map(str::to_owned),
             options: given(record, "options").map(|_| {
                 let texts = list(record, "options").iter().filter_map(Value::as_str);
-                texts.take(MAX_OF_A_TURN).map(str::to_owned).collect()
+                texts.map(str::to_owned).collect()
             }),
         };
         self.keep(&latest, request);
@@ -424,7 +427,7 @@ impl JudgedTurn<'_> {
         let chosen = chosen.and_then(|model| given(model, "config")?.as_object());
         let Some(found) = &request.options else { return };
         for (name, option) in chosen.into_iter().flatten() {
-            let Some(option) = option.as_str().filter(|it| !OPEN_CHOICES.contains(it)) else {
+            let Some(option) = option.as_str().filter(|it| !OPEN_OPTIONS.contains(it)) else {
                 continue;
             };
             out.seen(Rule::OptionsChosen);

@@ -1,7 +1,7 @@
-//! The content of a session, a chat, a terminal, the automations or the annotations, as far as a person sees it, and
-//! how the content after a restart differs from the content before it.
+//! The content that a user sees in a session, a chat, a terminal, the automations or the annotations, and the differences
+//! between the content before a restart and after it.
 //!
-//! Each difference is classified: lost, changed, or a previous value, which the channel had at an earlier time.
+//! Each difference has a class: lost, changed, or previous value. A previous value is one that the channel had earlier.
 //!
 //! Knows: states. Never knows: connections, when a host was restarted.
 //!
@@ -50,7 +50,7 @@ impl EarlierValues {
         }
     }
 
-    /// Returns whether an action brings a value that [`EarlierValues::add`] would remember.
+    /// Returns whether an action sets one of [`MEMBERS`].
     pub(super) fn concerns(action: &Value) -> bool {
         MEMBERS.iter().any(|name| given(action, name).is_some())
     }
@@ -73,7 +73,7 @@ pub(super) struct KeptContent {
     active: Option<String>,
     /// The hash of the message of the active turn.
     asked_now: Option<u64>,
-    /// Whether the list of turns may lack the oldest ones.
+    /// Whether the state has only the latest turns (`turnsNextCursor`).
     is_window: bool,
     chats: Vec<String>,
     /// The hashes of the messages in the queue, in the order of the queue.
@@ -156,7 +156,7 @@ impl KeptContent {
         self.items() > 0 || self.members.iter().any(Option::is_some)
     }
 
-    /// Returns whether [`RestartRepeats`](super::catalogue::Rule::RestartRepeats) has anything to compare.
+    /// Returns whether there are messages that could be shown twice.
     pub(super) fn has_messages(&self) -> bool {
         !self.turns.is_empty() || !self.queue.is_empty()
     }

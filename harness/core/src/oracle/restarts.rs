@@ -291,7 +291,11 @@ impl RestartChecks {
         out: &mut FindingSink,
     ) {
         let items = list(result, "items");
-        if self.restarted && given(request.params(), "filter").is_none() {
+        let is_whole =
+            ["cursor", "filter"].iter().all(|name| given(request.params(), name).is_none())
+                && given(result, "nextCursor").is_none();
+        // Only the whole list shows that a session has not returned.
+        if self.restarted && is_whole {
             self.disposed_before.iter().for_each(|_| out.seen(Rule::RestartUndoes));
         }
         self.returned(cx, items, out);
@@ -301,9 +305,6 @@ impl RestartChecks {
                 self.listed.entry(uri.to_owned()).or_insert(cx.now.line);
             }
         }
-        let is_whole =
-            ["cursor", "filter"].iter().all(|name| given(request.params(), name).is_none())
-                && given(result, "nextCursor").is_none();
         if !self.restarted || !is_whole || self.announced_before.is_empty() {
             return;
         }

@@ -188,12 +188,12 @@ fn turn(
     )
 }
 
-/// Returns the short texts of a request that are no part of the conversation, as a log record: the chosen options are
-/// among them.
+/// Returns the options of a request for the log: the short texts outside of the conversation. Returns null if there are
+/// too many, because a missing text must not look like a missing option.
 fn options(body: &Value) -> Value {
     fn collect(value: &Value, depth: usize, found: &mut Vec<Value>) {
         match value {
-            Value::String(text) if text.len() <= MAX_OPTION && found.len() < MAX_OPTIONS => {
+            Value::String(text) if text.len() <= MAX_OPTION && found.len() <= MAX_OPTIONS => {
                 found.push(value.clone());
             }
             Value::Object(members) if depth > 0 => {
@@ -207,7 +207,7 @@ fn options(body: &Value) -> Value {
     for (_, member) in members.filter(|(name, _)| !CONVERSATION.contains(&name.as_str())) {
         collect(member, OPTION_DEPTH, &mut found);
     }
-    Value::Array(found)
+    if found.len() > MAX_OPTIONS { Value::Null } else { Value::Array(found) }
 }
 
 /// Returns the blocks of the user's messages as a log record: the latest ones, and null for each that is too long.
