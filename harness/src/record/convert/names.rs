@@ -101,12 +101,14 @@ impl ConversationNames {
             return "${now}".to_owned();
         }
         // A client's own URIs contain its identifier.
-        let inside = |id: &&String| id.len() >= MIN_CLIENT && text.contains(id.as_str());
-        let inner = self.clients.keys().filter(inside).max_by_key(|id| id.len()).cloned();
-        if let Some((before, after)) = inner.as_ref().and_then(|id| text.split_once(id.as_str())) {
-            let client = inner.as_ref().and_then(|id| self.clients.get(id)).cloned();
+        let inside = |(id, _): &(&String, &String)| id.len() >= MIN_CLIENT && text.contains(*id);
+        let inner = self.clients.iter().filter(inside).max_by_key(|(id, _)| id.len());
+        if let Some((id, client)) = inner
+            && let Some((before, after)) = text.split_once(id)
+        {
+            let client = client.clone();
             let (before, after) = (self.filled(member, before), self.filled(member, after));
-            return format!("{before}${{{}.id}}{after}", client.unwrap_or_default());
+            return format!("{before}${{{client}.id}}{after}");
         }
         let mut out = String::new();
         let mut rest = text;
