@@ -186,7 +186,7 @@ impl AgentCheck {
             PlayTarget::Loopback => PlayPlace::own(Box::new(RefHost::new(config())))
                 .await
                 .map_err(CommandStop::fault)?,
-            PlayTarget::Embedded | PlayTarget::Agents(_) => {
+            PlayTarget::Embedded | PlayTarget::Agents(_) | PlayTarget::Clients(_) => {
                 return Ok(sim::play(play, &mut RefHost::new(config())));
             }
         };

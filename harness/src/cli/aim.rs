@@ -23,6 +23,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::agents::AgentOutside;
+use super::clients::ClientOutside;
 use super::context::CliContext;
 use super::exit::CommandStop;
 use super::oddities::{CANARY, RunFolders};
@@ -41,6 +42,8 @@ pub(super) enum PlayTarget {
     Remote(Arc<RemoteHost>, Arc<AgentBehind>),
     /// An ACP agent outside of this process.
     Agents(Box<AgentOutside>),
+    /// A client of AHP outside of this process.
+    Clients(Box<ClientOutside>),
 }
 
 /// The choice of the host's agent with which sessions are created.

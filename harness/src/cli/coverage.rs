@@ -93,8 +93,11 @@ impl CoverageArguments {
         }
         let version = self.spec.or(Protocol::known().first().copied());
         let version = version.ok_or_else(|| CommandStop::fault("there is no protocol table"))?;
-        let coverage =
-            coverage::LedgerCoverage::of(version, &ScenarioSuite::carried(), &vector::carried());
+        let coverage = coverage::LedgerCoverage::of(
+            version,
+            &ScenarioSuite::all_carried(),
+            &vector::carried(),
+        );
         context.say(&match self.form {
             CoverageForm::Summary => summary(&coverage),
             CoverageForm::Matrix => coverage.rows.iter().map(line).collect(),
@@ -111,7 +114,7 @@ impl CoverageArguments {
             Some(version) => vec![version],
             None => Protocol::all_played().to_vec(),
         };
-        let (suite, vectors) = (ScenarioSuite::carried(), vector::carried());
+        let (suite, vectors) = (ScenarioSuite::all_carried(), vector::carried());
         for version in versions {
             let coverage = coverage::LedgerCoverage::of(version, &suite, &vectors);
             let rows = coverage.unreached(Weight::Should);

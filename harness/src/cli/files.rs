@@ -89,7 +89,7 @@ fn explain(error: &std::io::Error) -> String {
 /// Returns an error if a path does not exist, a file cannot be read, or a folder has no scenarios.
 pub fn suite(paths: &[PathBuf]) -> Result<ScenarioSuite, CommandStop> {
     if paths.is_empty() {
-        return Ok(ScenarioSuite::carried());
+        return Ok(ScenarioSuite::all_carried());
     }
     let mut texts = texts(paths)?;
     texts.retain(|(path, text)| !vector::is_vectors(path, text));

@@ -83,7 +83,7 @@ impl RunArguments {
         let seed = self.seed.unwrap_or(match target {
             // The embedded host always behaves the same, so a fixed seed makes the run reproducible.
             PlayTarget::Embedded | PlayTarget::Loopback => 1,
-            PlayTarget::Remote(..) | PlayTarget::Agents(_) => context.seed,
+            PlayTarget::Remote(..) | PlayTarget::Agents(_) | PlayTarget::Clients(_) => context.seed,
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
         detect::told(&mut header.detected, &self.aim.agent_can);
@@ -104,7 +104,7 @@ impl RunArguments {
         header.detected.extend(folders);
         context.progress("");
         let oddities = if self.dry_run { None } else { self.aim.oddities()? };
-        let asks_for_options = !matches!(target, PlayTarget::Agents(_));
+        let asks_for_options = !matches!(target, PlayTarget::Agents(_)) && self.client.is_none();
         if asks_for_options && !header.detected.is_empty() {
             header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
             header.detected.extend(self.aim.given(oddities.as_ref()));
@@ -136,7 +136,11 @@ impl RunArguments {
                 probe(&remote.endpoint, &remote.shown(), options, limit).await
             }
             PlayTarget::Agents(agents) => agents.look(self.limit(target)).await,
-            _ if self.acp.is_some() => {
+            PlayTarget::Clients(client) => {
+                let played: Vec<Version> = offers.iter().filter_map(|it| it.parse().ok()).collect();
+                client.look(self.limit(target), &played).await
+            }
+            _ if self.acp.is_some() || self.client.is_some() => {
                 Ok(DetectionResult { version: Some(newest), ..DetectionResult::default() })
             }
             _ => {

@@ -158,6 +158,8 @@ impl FuzzTarget {
             PlayTarget::Remote(remote, behind) => {
                 PlayPlace::Remote(Arc::clone(remote), Arc::clone(behind), name.clone())
             }
+            // `fuzz` has no option for a client.
+            PlayTarget::Clients(_) => return None,
             PlayTarget::Agents(agents) => agents.place(&scenario.needs, name.clone()).ok()?,
             _ => {
                 let epoch_ms = u64::try_from(wall_clock().as_millis()).unwrap_or_default();

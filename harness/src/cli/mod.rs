@@ -19,8 +19,11 @@ mod agents;
 mod aim;
 mod campaign_folder;
 mod captures;
+mod case_place;
 mod certify;
 mod check;
+mod client;
+mod clients;
 mod confirm;
 mod context;
 mod coverage;
@@ -160,6 +163,8 @@ enum CliCommand {
     Serve(serve::ServeArguments),
     /// Play the agent behind a host, or the model that it asks
     Agent(agent::AgentCommand),
+    /// Test a client of AHP: play the host for it
+    Client(Box<client::ClientArguments>),
     /// Apply actions to states with our reducers, one JSON object a line
     Reduce(reduce::ReduceArguments),
     /// Compare a reducer with ours, by vectors and by generated sequences
@@ -183,6 +188,7 @@ impl CliCommand {
             CliCommand::Stress(stress) => stress.starts_processes(),
             CliCommand::Reducers(reducers) => reducers.starts_processes(),
             CliCommand::Agent(agent) => agent.starts_processes(),
+            CliCommand::Client(client) => client.starts_processes(),
             _ => false,
         }
     }
@@ -236,6 +242,7 @@ pub fn main() -> ExitCode {
         CliCommand::Stress(command) => command.main(&context),
         CliCommand::Serve(command) => command.main(&context),
         CliCommand::Agent(command) => command.main(&context),
+        CliCommand::Client(command) => command.main(&context),
         CliCommand::Reducers(command) => command.main(&context),
         CliCommand::Reduce(command) => command.main(),
         CliCommand::Official(command) => command.main(),

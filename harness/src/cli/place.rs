@@ -6,11 +6,13 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::host::engine::HostConfig;
 use crate::host::{SansIoHost, door};
 use crate::peer::errand::ClientErrand;
 use crate::peer::guise::ClientGuise;
 use crate::run::driver::{self, ControlResult, HostControl};
 use crate::run::play::{ScenarioPlay, ScenarioVerdict};
+use crate::run::setup::TestedClientSetup;
 use crate::run::side::AgentSide;
 use crate::transport::below::AgentHub;
 use crate::transport::http::ServedStandIn;
@@ -18,6 +20,7 @@ use crate::transport::link::LinkEndpoint;
 use crate::transport::scratch::ScratchFolder;
 use crate::transport::serve::{self, ServedHost};
 
+use super::clients::{ClientOutside, ClientPort};
 use super::strangers;
 use super::target::RemoteHost;
 
@@ -25,6 +28,8 @@ use super::target::RemoteHost;
 pub(super) enum PlayPlace {
     /// The user's host, the harness's servers behind this host, and the name of the scenario for these servers.
     Remote(Arc<RemoteHost>, Arc<AgentBehind>, String),
+    /// A client under test, with the port at which the harness plays the host, and the settings of that host.
+    Client { client: Box<ClientOutside>, port: ClientPort, config: Box<HostConfig> },
     /// An agent under test, in a separate folder.
     Agent { seat: Box<AgentSeat>, behind: Arc<AgentBehind>, case: String },
     /// A reference host on a loopback port, for this scenario alone.
@@ -70,6 +75,9 @@ impl PlayPlace {
                 behind.hub.leave(&case);
                 verdict
             }
+            PlayPlace::Client { client, port, config } => {
+                port.play(&client, *config, play, stop).await
+            }
             PlayPlace::Own { endpoint, served, task } => {
                 let verdict = driver::play(play, &endpoint, Some(&served), None, stop).await;
                 task.abort();
@@ -85,6 +93,14 @@ impl PlayPlace {
         match self {
             PlayPlace::Agent { seat, .. } => seat.side.clone(),
             _ => AgentSide::default(),
+        }
+    }
+
+    /// Returns how the client under test reaches the harness.
+    pub(super) fn tested(&self) -> TestedClientSetup {
+        match self {
+            PlayPlace::Client { client, port, .. } => port.setup(client),
+            _ => TestedClientSetup::default(),
         }
     }
 }

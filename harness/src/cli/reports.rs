@@ -138,7 +138,7 @@ impl<'a> RunReports<'a> {
             context,
             redactor: redactor.clone(),
             console,
-            summary: RunSummary::of(header.standard(), fail_on),
+            summary: RunSummary::of_party(header.standard(), header.party(), fail_on),
             writers,
             junit,
             sarif,

@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 use crate::report::baseline::FailureBaseline;
 use crate::report::event::{CaseReport, RunHeader};
 use crate::report::outage::{HostOutage, VoidCase};
+use crate::run::client_sim;
 use crate::run::driver::INTERRUPTED;
 use crate::run::plan::{self, PlannedScenario, most_first};
 use crate::run::play::{ScenarioPlay, ScenarioVerdict};
@@ -244,6 +245,11 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             None => sim::side(self.header.version.parse().ok()),
         };
         let mut setup = self.run.setup(self.target, entry, self.header, name.clone(), &side);
+        if let Some(place) = &place {
+            setup.tested = place.tested();
+        } else if entry.scenario.tested.is_some() {
+            setup.tested = client_sim::in_memory();
+        }
         if let Some(agent) = &planned.agent {
             setup.provider = Some(agent.provider.clone());
         }

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::agent::mode::AgentMode;
 use crate::host::auth;
-use crate::host::engine::{HostConfig, RefHost};
+use crate::host::engine::HostConfig;
 use crate::oracle::secrets::is_looked_for;
 use crate::report::baseline::FailureBaseline;
 use crate::report::cause::CauseFold;
@@ -21,9 +21,6 @@ use crate::run::first_steps::{self, FIRST_STEPS};
 use crate::run::mint::iso8601;
 use crate::run::plan::{HostRestarts, ScenarioSelection, SelectionShard, TargetAbilities};
 use crate::run::provider::plan_for;
-use crate::run::setup::CaseSetup;
-use crate::run::side::AgentSide;
-use crate::run::sim;
 use crate::run::suite::SuiteEntry;
 use crate::transport::child::OrphanReaper;
 use crate::wire::foreign_text::ForeignText;
@@ -34,13 +31,13 @@ use super::again::{self, next_step, to_mend};
 use super::agents::AgentOutside;
 use super::aim::{PlayTarget, ProviderChoice, RunAim};
 use super::certify::read;
-use super::context::{CliContext, wall_clock};
+use super::client::ClientChoice;
+use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::first_look::CliFirstLook;
 use super::interrupt::{TimeBudget, in_time};
 use super::options::{self, FailureThreshold, ReportOption, RunReport, SpecOption};
-use super::place::PlayPlace;
 use super::reports::RunReports;
 use super::rounds::ScenarioScheduler;
 use super::target::{AGENT_BUDGET, HOST_BUDGET, scheme};
@@ -93,6 +90,13 @@ pub struct RunArguments {
     #[arg(long, help_heading = "Selection")]
     aggressive: bool,
 
+    /// The command is the client itself, which connects to the URL and has no driver: only what it does by
+    /// itself is tested
+    #[arg(long, hide = true, requires = "command", help_heading = "Target")]
+    pub(super) passive: bool,
+    /// The client to test, instead of a host; set by `client run`.
+    #[arg(skip)]
+    pub(super) client: Option<ClientChoice>,
     /// Whether nothing is played if the host answers `initialize` with an error, because the host does not
     /// support the version. If this flag is not set, the scenarios report the error.
     #[arg(skip)]
@@ -116,7 +120,7 @@ pub struct RunArguments {
     /// Let further clients join at random points, subscribe to everything and leave: their snapshots must agree
     /// with the state
     #[arg(long, help_heading = "Playing")]
-    observe: bool,
+    pub(super) observe: bool,
     /// Play failed scenarios again, at most this many times; one that passes then is reported as flaky
     #[arg(long, value_name = "TIMES", default_value_t = 0, help_heading = "Playing")]
     pub(super) retries: u16,
@@ -285,7 +289,10 @@ impl RunArguments {
             return self.every(context);
         }
         let mut suite = files::suite(&self.paths)?;
-        suite.entries.retain(|entry| entry.scenario.spec.standard() == self.standard());
+        suite.entries.retain(|entry| {
+            entry.scenario.spec.standard() == self.standard()
+                && entry.scenario.tested.is_some() == self.client.is_some()
+        });
         if !suite.broken.is_empty() {
             context.error(&files::mistakes(context, &suite.broken));
             let count = files::count(&suite.broken);
@@ -366,12 +373,16 @@ impl RunArguments {
 
     /// Returns whether the target is a host or agent outside of this process.
     pub(super) fn is_outside(&self) -> bool {
-        self.acp.is_some() || self.aim.is_outside()
+        let client = self.client.as_ref().is_some_and(|client| client.command.is_some());
+        self.acp.is_some() || client || self.aim.is_outside()
     }
 
     /// Returns whether the run starts processes that have to end with it.
     pub(super) fn starts_processes(&self) -> bool {
-        matches!(self.acp, Some(Some(_))) || self.acp.is_none() && self.aim.starts_processes()
+        let client = self.client.as_ref().is_some_and(|client| client.command.is_some());
+        client
+            || matches!(self.acp, Some(Some(_)))
+            || self.acp.is_none() && self.aim.starts_processes()
     }
 
     /// Returns the time budget. A run against a target outside of this process always has a time budget.
@@ -398,6 +409,9 @@ impl RunArguments {
 
     /// Returns the target.
     pub(super) async fn target(&self, context: &CliContext) -> Result<PlayTarget, CommandStop> {
+        if let Some(client) = &self.client {
+            return Ok(client.target(context));
+        }
         match &self.acp {
             Some(None) => Ok(PlayTarget::Embedded),
             Some(Some(path)) => {
@@ -483,7 +497,7 @@ impl RunArguments {
     }
 
     /// Returns the texts that no report and no frame of the host may contain.
-    fn secrets(&self) -> impl Iterator<Item = String> {
+    pub(super) fn secrets(&self) -> impl Iterator<Item = String> {
         self.aim.secrets().chain(self.secret.clone())
     }
 
@@ -493,7 +507,8 @@ impl RunArguments {
         version: Version,
         header: &RunHeader,
     ) -> TargetAbilities {
-        let embedded = target.is_embedded();
+        // The harness plays the host for a client, with the settings that a scenario asks for.
+        let embedded = target.is_embedded() || self.client.is_some();
         let profiles = match (self.profile.is_empty(), embedded) {
             (false, _) => self.profile.clone(),
             (true, true) => vec!["all".to_owned()],
@@ -524,7 +539,7 @@ impl RunArguments {
         seed: u64,
         offers: &[String],
     ) -> RunHeader {
-        let shared = !target.is_embedded();
+        let shared = !target.is_embedded() && self.client.is_none();
         // In memory, time is virtual, so a fixed start makes the run reproducible.
         let epoch = match target {
             PlayTarget::Embedded => Duration::from_millis(HostConfig::default().epoch_ms),
@@ -535,11 +550,14 @@ impl RunArguments {
             harness: env!("CARGO_PKG_VERSION").to_owned(),
             seed,
             target: match target {
+                PlayTarget::Embedded if self.client.is_some() => "the reference client".into(),
                 PlayTarget::Embedded => "embedded".into(),
                 PlayTarget::Agents(agents) => agents.shown().into(),
+                PlayTarget::Clients(client) => client.shown().into(),
                 PlayTarget::Loopback => "embedded, over loopback".into(),
                 PlayTarget::Remote(remote, _) => remote.shown().into(),
             },
+            client: self.client.is_some(),
             host: found.name.as_deref().map(ForeignText::from),
             version: version.to_string(),
             // Scenarios offer the version that the host chose; only scenarios about the handshake offer more
@@ -578,6 +596,9 @@ impl RunArguments {
         let mut words: Vec<String> =
             self.paths.iter().map(|path| quoted(&path.display().to_string())).collect();
         words.extend(self.aim.words());
+        if let Some(client) = &self.client {
+            words.extend(client.words());
+        }
         match &self.acp {
             Some(None) => words.push("--acp".to_owned()),
             Some(Some(path)) => {
@@ -635,62 +656,5 @@ impl RunArguments {
             given.push((auth::TOKEN.0.to_owned(), auth::TOKEN.1.to_owned()));
         }
         detect::token(&header.detected, &given).map(str::to_owned)
-    }
-
-    /// Returns the setup of a scenario that begins now.
-    pub(super) fn setup(
-        &self,
-        target: &PlayTarget,
-        entry: &SuiteEntry,
-        header: &RunHeader,
-        name: String,
-        side: &AgentSide,
-    ) -> CaseSetup {
-        // A host keeps the times that clients send, so these times have to be those of the host's clock; the
-        // start of the run may be minutes ago. In memory every scenario begins at the same fixed time.
-        let epoch = match target {
-            PlayTarget::Embedded => Duration::from_micros(header.epoch_us),
-            _ => wall_clock(),
-        };
-        CaseSetup {
-            scenario: Arc::clone(&entry.scenario),
-            version: header.version.parse().unwrap_or(Version::new(0, 0, 0)),
-            offers: header.offers.clone(),
-            seed: header.seed,
-            name,
-            epoch,
-            limit: Duration::from_millis(header.limit_ms),
-            authenticate: self.aim.authenticate.clone(),
-            required_tokens: header.required_tokens.clone(),
-            facts: detect::facts(&header.detected, self.token_of(header).as_deref()),
-            forms: header.forms.clone(),
-            secrets: self.secrets().collect(),
-            provider: header.provider.as_ref().map(|it| it.raw().to_owned()),
-            observe: self.observe,
-            agent: header.agent,
-            side: side.clone(),
-        }
-    }
-
-    /// Returns the place where a scenario is played; `None` in memory.
-    pub(super) async fn place(
-        &self,
-        target: &PlayTarget,
-        entry: &SuiteEntry,
-        header: &RunHeader,
-        name: String,
-    ) -> std::io::Result<Option<PlayPlace>> {
-        Ok(Some(match target {
-            PlayTarget::Embedded => return Ok(None),
-            PlayTarget::Remote(remote, behind) => {
-                PlayPlace::Remote(Arc::clone(remote), Arc::clone(behind), name)
-            }
-            PlayTarget::Agents(agents) => agents.place(&entry.scenario.needs, name)?,
-            PlayTarget::Loopback => {
-                let config = sim::settings(&entry.scenario, header.seed, wall_clock());
-                let config = sim::speaking(config, header.version.parse().unwrap_or(Version::V1_0));
-                PlayPlace::own(Box::new(RefHost::new(config))).await?
-            }
-        }))
     }
 }

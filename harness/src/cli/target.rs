@@ -14,7 +14,10 @@ use crate::agent::acp;
 use crate::agent::mode::AgentMode;
 use crate::host::engine::{HostConfig, RefHost};
 use crate::host::subject::AgentSubject;
+use crate::peer::reference::{ReferenceClient, ReferenceClientConfig};
 use crate::report::event::RunHeader;
+use crate::run::client_sim;
+use crate::run::client_trial::ClientTrial;
 use crate::run::detect::DetectionResult;
 use crate::run::driver::{ControlResult, HostControl};
 use crate::run::plan::{self, HostRestarts, PlannedScenario};
@@ -586,10 +589,17 @@ pub(super) fn embedded(
     entry: &SuiteEntry,
     header: &RunHeader,
 ) -> ScenarioVerdict {
+    let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
+    if entry.scenario.tested.is_some() {
+        let version = header.version.parse().unwrap_or(Version::V1_0);
+        let config = client_sim::settings(&entry.scenario, version, header.seed, epoch);
+        let trial = ClientTrial::new(play, Box::new(RefHost::new(config)));
+        let mut client = ReferenceClient::new(ReferenceClientConfig::default());
+        return client_sim::play(trial, &mut client);
+    }
     if header.version.parse() == Ok(Version::ACP_1) {
         return sim::play(play, &mut AgentSubject::new(acp::AgentConfig::default()));
     }
-    let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
     let config = sim::settings_with(&entry.scenario, header.seed, epoch, header.agent);
     let config = sim::speaking(config, header.version.parse().unwrap_or(Version::V1_0));
     sim::play(play, &mut RefHost::new(config))

@@ -52,7 +52,7 @@ use super::shell::ShellEvent;
 use super::terminals::HostTerminal;
 use super::view::VersionView;
 use super::watches::FolderWatch;
-use super::{HostOutput, SansIoHost, timestamp};
+use super::{HostOutput, SansIoHost, ScriptedEnvelope, timestamp};
 use crate::edge::VersionEdge;
 use crate::files::tree::FileTree;
 use crate::transcript::ConnId;
@@ -238,6 +238,8 @@ pub struct RefHost {
     pub(super) telemetered: bool,
     /// Whether the host has stopped reading; only an injected fault sets it.
     pub(super) stalled: bool,
+    /// The members to add to the next envelope, for a scenario about a client.
+    pub(super) scripted: Value,
     /// The requirement that the last rejected action breaks; empty if no such requirement is known.
     pub(super) refused_by: String,
 }
@@ -310,6 +312,7 @@ impl RefHost {
             telemetered: false,
             stalled: false,
             ids: 0,
+            scripted: Value::Null,
             refused_by: String::new(),
         };
         host.add_channel(ROOT, ChannelKind::Root, configuration::root_state());
@@ -576,6 +579,11 @@ impl SansIoHost for RefHost {
     fn handle_shell(&mut self, now: Duration, terminal: &str, said: ShellEvent) {
         self.pass(now);
         self.hear_shell(terminal, said);
+    }
+
+    fn publish(&mut self, now: Duration, scripted: &ScriptedEnvelope) {
+        self.pass(now);
+        self.publish_scripted(scripted);
     }
 
     fn poll_output(&mut self) -> Option<HostOutput> {

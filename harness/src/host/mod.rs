@@ -68,6 +68,7 @@ mod publish;
 mod resources;
 mod rollup;
 mod rules;
+mod scripted;
 mod sessions;
 mod telemetry;
 mod terminals;
@@ -119,10 +120,34 @@ pub trait SansIoHost {
     fn handle_errand(&mut self, _now: Duration, _errand: &ClientErrand) -> Vec<Value> {
         Vec::new()
     }
+    /// Publishes an action as a scenario about a client asks, see [`ScriptedEnvelope`]. A host without states
+    /// ignores the call.
+    fn publish(&mut self, _now: Duration, _scripted: &ScriptedEnvelope) {}
+    /// Returns whether nothing more will happen, so that whoever serves the host can stop. The default is a host
+    /// that serves until it is stopped.
+    fn is_over(&self) -> bool {
+        false
+    }
     /// Returns the next output; `None` if there is none.
     fn poll_output(&mut self) -> Option<HostOutput>;
     /// Simulates a crash and restart of the host's process: every connection ends without a close frame.
     fn restart(&mut self, now: Duration);
+}
+
+/// An action that a scenario about a client makes the host publish.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScriptedEnvelope {
+    /// The channel.
+    pub channel: String,
+    /// The action. An action that the reducers do not apply is sent all the same.
+    pub action: Value,
+    /// The `origin` of the envelope; `None` for an action of the host.
+    pub origin: Option<Value>,
+    /// The reason for the rejection; `None` for an accepted action. A rejection changes no state, but every
+    /// subscriber receives it, with a number of its own.
+    pub rejected: Option<String>,
+    /// Members that are added to the envelope, or replace its own.
+    pub members: Value,
 }
 
 /// An output that the caller has to carry out.

@@ -120,6 +120,12 @@ impl RefHost {
             params.insert("origin", origin.clone());
             more.insert("origin", origin);
         }
+        if let Value::Object(members) = std::mem::take(&mut self.scripted) {
+            for (name, value) in members {
+                more.insert(name.clone(), value.clone());
+                params.insert(name, value);
+            }
+        }
         let face =
             |(view, worded): (usize, Option<ViewedAction>)| self.face(view, worded?, seq, &more);
         let faces = worded.into_iter().enumerate().map(face).collect();

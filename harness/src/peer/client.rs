@@ -80,6 +80,11 @@ impl ClientEngine {
         ClientEngine { edge, ..self }
     }
 
+    /// Sets the id of the next request.
+    pub fn number_from(&mut self, id: u64) {
+        self.next_id = id;
+    }
+
     /// Records a request that the caller created itself, so [`handle`](Self::handle) recognises the response.
     pub fn sent(&mut self, message: &Message) {
         if let Some((id, method)) = message.id().zip(message.method())

@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use litemap::LiteMap;
 use serde::Serialize;
 
+use crate::oracle::JudgedParty;
 use crate::run::detect::{AgentOfHost, DetectedFeature};
 use crate::verdict::Status;
 use crate::wire::version::Version;
@@ -99,6 +100,8 @@ impl AgentResult {
 /// The cases of a run that a verdict is based on.
 pub(super) struct RunView<'a> {
     pub(super) cases: Vec<&'a CaseReport>,
+    /// The tested party.
+    pub(super) party: JudgedParty,
     pub(super) checks: Cow<'a, LiteMap<String, CheckTotal>>,
 }
 
@@ -106,7 +109,8 @@ impl<'a> RunView<'a> {
     /// Returns a view of all cases of a run.
     pub(super) fn whole(run: &'a FinishedRun) -> RunView<'a> {
         let cases = run.cases.iter().map(|case| &case.report).collect();
-        RunView { cases, checks: Cow::Borrowed(&run.summary.checks) }
+        let party = run.header.party();
+        RunView { cases, party, checks: Cow::Borrowed(&run.summary.checks) }
     }
 
     /// Returns a view of the cases played with an agent and the cases played once for all agents.
@@ -123,7 +127,7 @@ impl<'a> RunView<'a> {
                 total.worst = known;
             }
         }
-        RunView { cases, checks: Cow::Owned(checks) }
+        RunView { cases, party: run.header.party(), checks: Cow::Owned(checks) }
     }
 
     /// Returns whether the host accepted `twin` anywhere in the run: the same kind of action or request as the

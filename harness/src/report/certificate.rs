@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::agent::mode::AgentMode;
 use crate::ledger::{BoundParty, Requirement, RequirementLedger};
-use crate::oracle::{CheckRow, all_checks, checks as checks_of};
+use crate::oracle::{CheckRow, JudgedParty, all_checks, checks_of};
 use crate::run::detect::DetectedFeature;
 use crate::run::plan::SkipCause;
 use crate::scenario::own::{self, OwnRequirement};
@@ -340,7 +340,11 @@ impl ViewResults {
             let ids = report.proves.iter().map(String::as_str);
             ids.for_each(|id| about.entry(id).or_default().push(report));
         }
-        let rules = RequirementLedger::of(version).iter().filter(|rule| rule.holds_in(version));
+        let rules = RequirementLedger::of(version).iter().filter(|rule| {
+            // A certificate of a client is about the rules that bind clients.
+            let is_about = run.party == JudgedParty::Server || rule.party == BoundParty::Client;
+            rule.holds_in(version) && is_about
+        });
         let quotes = RuleQuotes::of(version);
         let row = |rule| {
             RequirementResult::of(rule, about.get(rule.id).map_or(&[][..], Vec::as_slice), run)
@@ -366,7 +370,7 @@ impl ViewResults {
             let when = ledger.find(&row.id).and_then(|rule| rule.when);
             row.excuse(&tried, when);
         }
-        let checks: Vec<CheckResult> = checks_of(version.standard)
+        let checks: Vec<CheckResult> = checks_of(version.standard, run.party)
             .iter()
             .filter_map(|check| Some(CheckResult::of(check, run.checks.get(check.id)?, &quotes)))
             .collect();
@@ -488,7 +492,8 @@ impl RequirementResult {
         run: &RunView<'_>,
     ) -> RequirementResult {
         // The checks of clients say nothing about a host.
-        let ours = rule.party != BoundParty::Client;
+        let clients = run.party == JudgedParty::Clients;
+        let ours = (rule.party == BoundParty::Client) == clients;
         let checks = all_checks().filter(|check| ours && check.requirements.contains(&rule.id));
         let checks: Vec<&'static CheckRow> = checks.collect();
         let profile = match (cases.first(), checks.first()) {
@@ -513,7 +518,8 @@ impl RequirementResult {
             checks: checks.iter().map(|check| check.id).collect(),
             agents: LiteMap::new(),
         };
-        if let Some(reason) = rule.excluded_for_hosts() {
+        let excluded = if clients { rule.excluded } else { rule.excluded_for_hosts() };
+        if let Some(reason) = excluded {
             (row.outcome, row.reason) = (RequirementOutcome::Excluded, reason.into());
         } else if rule.party == BoundParty::Reducer {
             // A host does not expose its reducers, so the harness folds the host's actions with its own

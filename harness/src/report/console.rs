@@ -173,7 +173,7 @@ impl ConsoleReport {
             "ahp-harness {}: {scenarios} scenarios{shard}, protocol {}, {} {}{host}, seed {}\n",
             header.harness,
             header.version,
-            header.standard().subject(),
+            header.subject(),
             header.target.line(),
             header.seed
         );

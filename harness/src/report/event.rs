@@ -6,6 +6,7 @@ use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::mode::AgentMode;
+use crate::oracle::JudgedParty;
 use crate::run::detect::{AgentOfHost, DetectedFeature};
 use crate::run::failure::StepFailure;
 use crate::run::plan::{PlannedScenario, SkipCause};
@@ -35,6 +36,9 @@ pub struct RunHeader {
     pub seed: u64,
     /// The target: `embedded`, or a URL without its secrets.
     pub target: ForeignText,
+    /// Whether the target is a client. The harness is then the host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub client: bool,
     /// The name that the host declares for itself; `None` if the host declares no name.
     pub host: Option<ForeignText>,
     /// The protocol version under test.
@@ -100,6 +104,16 @@ impl RunHeader {
     /// Returns the protocol under test.
     pub fn standard(&self) -> ProtocolStandard {
         self.version.parse::<Version>().map(|version| version.standard).unwrap_or_default()
+    }
+
+    /// Returns the party that is tested.
+    pub fn party(&self) -> JudgedParty {
+        if self.client { JudgedParty::Clients } else { JudgedParty::Server }
+    }
+
+    /// Returns the tested party in one word.
+    pub fn subject(&self) -> &'static str {
+        if self.client { "client" } else { self.standard().subject() }
     }
 
     /// Returns the protocol and its version as a title.

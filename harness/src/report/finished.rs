@@ -198,7 +198,11 @@ impl RunReading {
                 let tested = header.agents.iter().filter(|agent| agent.untested.is_none());
                 let empty = || AgentSummary {
                     scenarios: LiteMap::new(),
-                    summary: RunSummary::of(header.standard(), FailOn::default()),
+                    summary: RunSummary::of_party(
+                        header.standard(),
+                        header.party(),
+                        FailOn::default(),
+                    ),
                 };
                 self.finished.agents =
                     tested.map(|agent| (agent.provider.clone(), empty())).collect();

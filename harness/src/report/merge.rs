@@ -64,7 +64,11 @@ pub fn merge<R: BufRead>(
         base: 0,
         cases: 0,
         owners: BTreeMap::new(),
-        summary: RunSummary::of(first.header.standard(), FailOn::default()),
+        summary: RunSummary::of_party(
+            first.header.standard(),
+            first.header.party(),
+            FailOn::default(),
+        ),
         excused: LiteMap::new(),
         took_ms: 0,
         // An incomplete merge cannot certify a host, as an interrupted run cannot.

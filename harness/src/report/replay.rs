@@ -14,7 +14,7 @@ use litemap::LiteMap;
 use crate::run::case::DriverOutput;
 use crate::run::detect;
 use crate::run::play::{ScenarioPlay, TranscriptRecorder};
-use crate::run::setup::CaseSetup;
+use crate::run::setup::{CaseSetup, TestedClientSetup};
 use crate::run::suite;
 use crate::scenario::load::{FileSource, load};
 use crate::transcript::ahp_log;
@@ -447,6 +447,7 @@ impl ReplayedScenario {
             observe: header.observe,
             agent: header.agent,
             side: start.side.clone().unwrap_or_default(),
+            tested: TestedClientSetup::default(),
         };
         let at_line = Arc::new(Mutex::new(ReplayPlace::default()));
         let recorder = Box::new(FromFile(Arc::clone(&at_line)));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::wire::json::{Value, json};
 
+use crate::host::ScriptedEnvelope;
 use crate::peer::client_folder::ClientFolder;
 use crate::peer::guise::ClientGuise;
 use crate::scenario::bind::ValueTemplate;
@@ -11,13 +12,15 @@ use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::frame::Frame;
 use crate::wire::message::Message;
 
-use super::case::{CasePeer, DriverOutput, ScenarioCase, TaskWait, WaitProgress};
+use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
+use super::case_peers::CasePeer;
 use super::mailbox::{ClientMailbox, MailboxItem};
 use super::mangle;
 use super::serve::FileLook;
 use super::state_claim::MirrorClaim;
 use super::task::{
     DispatchGoal, MessageOrder, OpeningGoal, PeerId, RawFrame, RequestGoal, StepTask, TaskAct,
+    TestedStateClaim,
 };
 use super::watch::AbsenceWatch;
 
@@ -33,6 +36,9 @@ const MAX_DEPTH: usize = 10_000_000;
 
 impl ScenarioCase {
     pub(super) fn send(&mut self, peer: PeerId, seen: SeenFrame) {
+        if self.is_host(peer) {
+            return self.send_as_host(Arc::new(seen));
+        }
         let Some(peer) = self.peers.get_mut(peer) else {
             return;
         };
@@ -242,7 +248,9 @@ impl ScenarioCase {
                 WaitProgress::Wait(TaskWait::Answer { peer, id, want, keep })
             }
             TaskAct::Hang { peer, graceful } => {
-                if let Some(peer) = self.peers.get_mut(peer)
+                if self.is_host(peer) {
+                    self.cut_tested(graceful);
+                } else if let Some(peer) = self.peers.get_mut(peer)
                     && let Some(conn) = peer.conn
                 {
                     self.outputs.push_back(DriverOutput::Close { conn, graceful });
@@ -260,6 +268,37 @@ impl ScenarioCase {
                 WaitProgress::Done
             }
             TaskAct::Rest => WaitProgress::Wait(TaskWait::Rested),
+            TaskAct::Drive { command, members, want, bind } => {
+                self.drive(&command, members.as_ref(), want, bind)
+            }
+            TaskAct::AwaitDriver { id, want, bind } => {
+                self.await_driver(task.step, &id, want, bind)
+            }
+            TaskAct::TestedState { channel, claim } => {
+                let channel = text_of(&self.fill(&channel));
+                let until = self.mint.now + self.limit(task.step);
+                self.ask_state(TestedStateClaim { channel, ..claim }, until)
+            }
+            TaskAct::Respond { rule, value } => {
+                let value = value.map(|value| self.fill(&value));
+                self.respond(rule, value);
+                WaitProgress::Done
+            }
+            TaskAct::Publish { channel, action, origin, rejected, members } => {
+                let scripted = ScriptedEnvelope {
+                    channel: text_of(&self.fill(&channel)),
+                    action: self.fill(&action),
+                    origin: origin.map(|origin| self.fill(&origin)),
+                    rejected,
+                    members: members.map(|members| self.fill(&members)).unwrap_or_default(),
+                };
+                self.outputs.push_back(DriverOutput::Publish(scripted));
+                WaitProgress::Done
+            }
+            TaskAct::Refuse { times, status } => {
+                self.refuse(times, status);
+                WaitProgress::Done
+            }
         }
     }
 

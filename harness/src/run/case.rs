@@ -6,9 +6,6 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use crate::peer::client::ClientEngine;
-use crate::peer::client_folder::ClientFolder;
-use crate::peer::guise::ClientGuise;
 use crate::scenario::bind::NameBindings;
 use crate::scenario::pattern::ValuePattern;
 use crate::scenario::source::SourceSpan;
@@ -16,6 +13,7 @@ use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::message::{Message, MessageKind};
 
 use super::barrier::{CaseMarks, PendingBarrier};
+use super::case_peers::CasePeer;
 use super::claims::StepLog;
 use super::cleanup::{AUTOMATION, CreatedResources};
 use super::decisions::OpenDecisions;
@@ -25,13 +23,14 @@ use super::mailbox::ClientMailbox;
 use super::mint::IdMinter;
 use super::observer::ScenarioObservers;
 pub use super::output::DriverOutput;
-use super::serve::{AgentClientSide, CaseWitness, FileLook};
+use super::serve::{CaseWitness, FileLook};
 use super::setup::CaseSetup;
 use super::state_claim::MirrorClaim;
 use super::task::{
-    DispatchGoal, FilterMode, MessageFilter, OpeningGoal, PATIENCE, PeerId, PermissionReply,
-    RequestGoal, ResultUse, StepTask, TaskAct,
+    DispatchGoal, DriverGoal, FilterMode, MessageFilter, OpeningGoal, PATIENCE, PeerId,
+    PermissionReply, RequestGoal, ResultUse, StepTask, TaskAct, TestedStateClaim,
 };
+use super::tested::TestedClient;
 use super::watch::AbsenceWatch;
 
 /// The maximum number of frames that a host may send in one scenario. No scenario needs nearly as many, and
@@ -44,34 +43,6 @@ pub(super) const BUDGET: u32 = 30;
 /// The maximum number of responses kept for `answer` steps; beyond this number, the oldest responses are
 /// dropped.
 const MAX_ANSWERS: usize = 1_000;
-
-/// A client of the case.
-#[derive(Debug)]
-pub(super) struct CasePeer {
-    pub(super) name: String,
-    /// The name of the binding that holds the last `serverSeq` that the client has received.
-    seq_name: String,
-    pub(super) engine: ClientEngine,
-    pub(super) conn: Option<ConnId>,
-    pub(super) connected: bool,
-    pub(super) initialized: bool,
-    pub(super) mailbox: ClientMailbox,
-    pub(super) answers: VecDeque<(u64, Arc<SeenFrame>)>,
-    /// The host's requests; `None` unless the scenario answers them.
-    pub(super) asked: Option<VecDeque<(u64, Arc<SeenFrame>)>>,
-    /// The transcript line at which the connection ended, and the reason.
-    pub(super) ended: Option<(u64, String)>,
-    /// The HTTP status with which the host refused the connection.
-    pub(super) refused: Option<u16>,
-    /// The credentials and the `Origin` header with which the client opens its connection.
-    pub(super) guise: ClientGuise,
-    /// The client's state for serving an agent.
-    pub(super) served: AgentClientSide,
-    /// The folder that the client serves to the host.
-    pub(super) folder: ClientFolder,
-    /// The methods that the client leaves to the scenario's steps, although it serves a folder.
-    pub(super) withheld: Vec<String>,
-}
 
 /// The event that the current task waits for. A wait ignores messages in the mailbox up to and including line
 /// `looked`.
@@ -97,6 +68,12 @@ pub(super) enum TaskWait {
     LookAgain { at: Duration, look: FileLook },
     Called(u64, ValuePattern),
     Texts { peer: PeerId, session: Value, texts: ValuePattern },
+    // Waits for the driver of the tested client to answer a command.
+    Driven { id: u64, want: DriverGoal, bind: Option<String> },
+    // Waits for the state of the tested client.
+    TestedState { id: u64, claim: TestedStateClaim, until: Duration },
+    // Asks for the state of the tested client again at the time `at`.
+    TestedStateAgain { at: Duration, claim: TestedStateClaim, until: Duration },
     // Compares a client's state again after further messages, because the barrier could not prove that all had
     // arrived.
     Mirrored(MirrorClaim),
@@ -158,11 +135,16 @@ pub struct ScenarioCase {
     pub(super) bytes: u64,
     pub(super) last_line: u64,
     pub(super) witness: CaseWitness,
+    /// The client under test; `None` if the scenario tests the host.
+    pub(super) tested: Option<TestedClient>,
 }
 
 impl ScenarioCase {
     /// Returns what is tested: a host or an agent.
     pub(super) fn subject(&self) -> &'static str {
+        if self.tested.is_some() {
+            return "client";
+        }
         self.setup.version.standard.subject()
     }
 
@@ -204,19 +186,24 @@ impl ScenarioCase {
             bytes: 0,
             last_line: 0,
             witness: CaseWitness::default(),
+            tested: None,
         };
         case.bindings.set("version", json!(case.setup.version.to_string()));
         for (name, value) in case.setup.facts.clone() {
             case.bindings.set(&name, json!(value));
         }
         case.bind_side();
-        for name in names {
+        let tested = case.setup.scenario.tested.clone();
+        for name in names.into_iter().filter(|name| tested.as_ref() != Some(name)) {
             // A client's URI may have its id as the authority, for which hosts may change the case of letters.
             let client_id = format!("ahp-harness-{tag:08x}-{name}").to_lowercase();
             case.bindings.set(&format!("{name}.id"), json!(client_id));
             let files = case.setup.forms.client_files(&client_id);
             case.bindings.set(&format!("{name}.files"), json!(files));
             case.push_peer(name, client_id, mirrors);
+        }
+        if let Some(name) = tested {
+            case.add_tested(name);
         }
         case
     }
@@ -238,8 +225,10 @@ impl ScenarioCase {
             return None;
         }
         let wait = self.current.as_ref().map(|(_, _, deadline)| *deadline);
+        let held_back = self.tested.as_ref().and_then(TestedClient::next_due);
+        let due = [wait, held_back].into_iter().flatten().min();
         (self.phase != CasePhase::Over)
-            .then(|| wait.map_or(self.deadline, |at| at.min(self.deadline)))
+            .then(|| due.map_or(self.deadline, |at| at.min(self.deadline)))
     }
 
     /// Returns whether the case is over.
@@ -274,6 +263,9 @@ impl ScenarioCase {
 
     /// Returns whether any client completed a handshake.
     pub fn shook_hands(&self) -> bool {
+        if let Some(tested) = &self.tested {
+            return tested.introduced();
+        }
         self.peers.iter().any(|peer| peer.engine.version().is_some())
     }
 
@@ -301,7 +293,7 @@ impl ScenarioCase {
         self.last_line = line;
         self.frames += 1;
         self.bytes += seen.frame.len() as u64;
-        if self.frames > MAX_FRAMES || self.bytes > MAX_BYTES {
+        if self.is_flooded() {
             self.flooded(line);
             return;
         }
@@ -387,57 +379,6 @@ impl ScenarioCase {
             self.clean_up(now);
             self.advance(now);
         }
-    }
-
-    // The clients of the case.
-
-    pub(super) fn push_peer(&mut self, name: String, client_id: String, mirrors: bool) -> PeerId {
-        let seq_name = format!("{name}.seq");
-        let serves = expand::serves(&self.setup.scenario, &name, None);
-        self.bindings.set(&seq_name, json!(0));
-        self.peers.push(CasePeer {
-            name,
-            seq_name,
-            engine: ClientEngine::new(client_id, mirrors)
-                .of(self.setup.version.standard)
-                .speaking(self.edge()),
-            conn: None,
-            connected: false,
-            initialized: false,
-            mailbox: ClientMailbox::default(),
-            answers: VecDeque::new(),
-            asked: serves.then(VecDeque::new),
-            ended: None,
-            refused: None,
-            guise: ClientGuise::default(),
-            served: AgentClientSide::of(&self.setup.side, self.peers.len()),
-            folder: ClientFolder::default(),
-            withheld: Vec::new(),
-        });
-        self.peers.len() - 1
-    }
-
-    /// Adds a client that the scenario does not name, such as an observer.
-    pub(super) fn add_peer(&mut self, role: &str) -> PeerId {
-        let number = self.peers.len();
-        let client_id = format!("ahp-harness-{:08x}-{role}", self.mint.number() as u32);
-        self.push_peer(format!("{role}-{number}"), client_id, false)
-    }
-
-    pub(super) fn peer_named(&self, name: &str) -> PeerId {
-        self.peers.iter().position(|peer| peer.name == name).unwrap_or_default()
-    }
-
-    pub(super) fn client_id(&self, peer: PeerId) -> &str {
-        self.peers.get(peer).map_or("", |peer| peer.engine.client_id.as_str())
-    }
-
-    pub(super) fn is_connected(&self, peer: PeerId) -> bool {
-        self.peers.get(peer).is_some_and(|peer| peer.connected)
-    }
-
-    pub(super) fn peer_of(&mut self, conn: ConnId) -> Option<&mut CasePeer> {
-        self.peers.iter_mut().find(|peer| peer.conn == Some(conn))
     }
 
     // The handling of incoming messages.
@@ -527,6 +468,10 @@ impl ScenarioCase {
         }
     }
 
+    pub(super) fn is_flooded(&self) -> bool {
+        self.frames > MAX_FRAMES || self.bytes > MAX_BYTES
+    }
+
     pub(super) fn flooded(&mut self, line: u64) {
         let step = self.next_step.checked_sub(1);
         let message = format!(
@@ -550,6 +495,7 @@ impl ScenarioCase {
     /// Fails the current wait if its deadline has passed.
     pub(super) fn expire(&mut self, now: Duration) {
         self.mint.now = now;
+        self.release_held_back(now);
         if self.phase == CasePhase::Over || self.restarts() {
             return;
         }
@@ -642,6 +588,7 @@ impl ScenarioCase {
     pub(super) fn clean_up(&mut self, now: Duration) {
         self.phase = CasePhase::Cleaning;
         self.observers_leave();
+        self.drop_rules();
         // A resource can only be removed after its creation is complete, so the case first waits for a pending
         // response.
         self.current = match self.current.take() {
@@ -664,6 +611,7 @@ impl ScenarioCase {
 
     pub(super) fn end(&mut self) {
         self.phase = CasePhase::Over;
+        self.cut_tested(true);
         for peer in &mut self.peers {
             if let (Some(conn), true) = (peer.conn, peer.connected) {
                 self.outputs.push_back(DriverOutput::Close { conn, graceful: true });

@@ -120,6 +120,9 @@ pub async fn play(
                         host.release(&hold);
                     }
                 }
+                // Scenarios about clients are played by `client_trial`.
+                DriverOutput::ToHost { .. } | DriverOutput::Publish(_) | DriverOutput::Drive(_) => {
+                }
                 DriverOutput::Errand(errand) => {
                     if let Some(host) = backstage {
                         host.errand(errand);

@@ -15,6 +15,7 @@ use crate::wire::channel::ROOT;
 
 use super::agent_steps;
 use super::case::ScenarioCase;
+use super::client_steps;
 use super::task::{
     DispatchGoal, FilterMode, MessageFilter, OpeningGoal, PeerId, RawFrame, RequestGoal,
     ResponseSide, ResultUse, StepTask, TaskAct,
@@ -107,6 +108,7 @@ pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<
             channel: step.template("channel").cloned(),
         }],
         StepVerb::Snapshot => snapshot(case, step),
+        StepVerb::Mirror if case.tests(step) => vec![client_steps::state(step)],
         StepVerb::Mirror => peers(case, step, "at")
             .into_iter()
             .filter_map(|peer| {
@@ -144,6 +146,11 @@ pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<
             .into_iter()
             .map(|peer| TaskAct::Hold { peer, paused: step.verb == StepVerb::Pause })
             .collect(),
+        StepVerb::Answer if case.tests(step) => vec![client_steps::answer(step)],
+        StepVerb::Drive => vec![client_steps::drive(step)],
+        StepVerb::Respond => vec![client_steps::respond(step)],
+        StepVerb::Publish => vec![client_steps::publish(step)],
+        StepVerb::Refuse => vec![client_steps::refuse(step)],
         StepVerb::Answer => vec![TaskAct::Answer {
             peer: peer(case, step, "at"),
             id: step.pattern("id").cloned().unwrap_or_else(|| ValuePattern::anything(step.span)),

@@ -140,6 +140,11 @@ impl ScenarioCase {
             }
             TaskWait::Texts { peer, .. } => (*peer, "the texts of the session".to_owned()),
             TaskWait::Called(times, _) => (0, format!("{times} calls of the tool")),
+            TaskWait::Driven { .. } => (0, "the driver's answer".to_owned()),
+            TaskWait::TestedState { claim, until, .. }
+            | TaskWait::TestedStateAgain { claim, until, .. } => {
+                return self.tested_state_expired(step, &wait, claim.clone(), *until);
+            }
         };
         let name = self.name(peer);
         let types = match &wait {
@@ -208,6 +213,10 @@ impl ScenarioCase {
     }
 
     pub(super) fn ended(&self, peer: PeerId) -> Option<(u64, String)> {
+        // The tested client may connect again.
+        if self.is_host(peer) {
+            return None;
+        }
         let peer = self.peers.get(peer)?;
         match &peer.ended {
             Some(end) => Some(end.clone()),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::host::ScriptedEnvelope;
 use crate::peer::errand::ClientErrand;
 use crate::peer::guise::ClientGuise;
 use crate::transcript::{ConnId, SeenFrame};
@@ -55,4 +56,15 @@ pub enum DriverOutput {
     Release(String),
     /// Run an errand outside the conversation and report its result.
     Errand(ClientErrand),
+    /// Pass a frame of the tested client on to the host.
+    ToHost {
+        /// The connection of the tested client.
+        conn: ConnId,
+        /// The frame.
+        seen: Arc<SeenFrame>,
+    },
+    /// Make the host publish an action.
+    Publish(ScriptedEnvelope),
+    /// Give the driver of the tested client this line.
+    Drive(String),
 }

@@ -16,6 +16,7 @@ use crate::scenario::source::closest;
 use crate::scenario::verbs::StepVerb;
 use crate::wire::version::{ProtocolStandard, Version};
 
+use super::client_look::unknown_command;
 use super::detect::DetectedFeature;
 use super::suite::{ScenarioSuite, SuiteEntry};
 use super::words;
@@ -327,6 +328,11 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
         };
         let text = why_missing(capability, subject);
         return Some(SkipReason { text, cause });
+    }
+    if let Some(command) = unknown_command(scenario, &abilities.detected) {
+        let why =
+            format!("needs a driver that knows `{command}` (hint: CLIENT_DRIVER.md describes it)");
+        return SkipReason::out_of_reach(why);
     }
     if scenario.aggressive && !abilities.aggressive {
         return SkipReason::out_of_reach(format!(

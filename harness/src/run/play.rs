@@ -10,14 +10,14 @@ use std::time::Duration;
 use litemap::LiteMap;
 
 use crate::edge::VersionEdge;
-use crate::oracle::{Oracle, OracleOptions};
+use crate::oracle::{JudgedParty, Oracle, OracleOptions};
 use crate::scenario::parse::{ParsedScenario, ScenarioStep};
 use crate::transcript::{
     BelowEvent, ClosingSide, ConnId, ConnectionEvent, HandshakeLines, SeenFrame, TranscriptEntry,
 };
 use crate::verdict::{CheckReport, Status, Weight};
 use crate::wire::frame::Frame;
-use crate::wire::json::Value;
+use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
 use super::case::{BUDGET, DriverOutput, ScenarioCase};
@@ -169,7 +169,14 @@ impl ScenarioPlay {
                 .any(|step| !step.clients("deviates").is_empty()),
             ..OracleOptions::default()
         };
-        let mut oracle = Oracle::new(options);
+        let tested = setup.scenario.tested.clone();
+        let mut oracle = match &tested {
+            Some(name) => {
+                let options = OracleOptions { party: JudgedParty::Clients, ..options };
+                Oracle::of_client(options, Some(name))
+            }
+            None => Oracle::new(options),
+        };
         setup.secrets.iter().for_each(|secret| oracle.keep_secret(secret));
         ScenarioPlay {
             case: ScenarioCase::new(setup),
@@ -229,8 +236,21 @@ impl ScenarioPlay {
             DriverOutput::Open { conn, client, .. } => {
                 self.clients.insert(*conn, client.clone());
             }
+            DriverOutput::Send { conn, seen } if self.case.is_tested(*conn) => {
+                self.record(at, *conn, ConnectionEvent::Received(Arc::clone(seen)));
+            }
             DriverOutput::Send { conn, seen } => {
                 self.record(at, *conn, ConnectionEvent::Sent(Arc::clone(seen)));
+            }
+            DriverOutput::Close { conn, .. } if self.case.is_tested(*conn) => {
+                self.live.remove(conn);
+                let (by, reason) = (ClosingSide::Host, String::new());
+                self.record(at, *conn, ConnectionEvent::Closed { by, code: None, reason });
+            }
+            DriverOutput::Drive(line) => {
+                let way = BelowEvent::ToDriver;
+                let seen = Arc::new(SeenFrame::new(Frame::Text(line.clone())));
+                self.below(now, way.peer(), way, seen);
             }
             DriverOutput::Close { conn, .. } => {
                 let reason = String::new();
@@ -245,7 +265,9 @@ impl ScenarioPlay {
             | DriverOutput::Hold { .. }
             | DriverOutput::Restart { .. }
             | DriverOutput::Release(_)
-            | DriverOutput::Errand(_) => {}
+            | DriverOutput::Errand(_)
+            | DriverOutput::ToHost { .. }
+            | DriverOutput::Publish(_) => {}
         }
         Some(output)
     }
@@ -267,6 +289,72 @@ impl ScenarioPlay {
         self.live.insert(conn);
         self.record(at, conn, ConnectionEvent::open(client));
         self.case.handle_opened(at, conn);
+    }
+
+    /// Decides about a connection of the tested client.
+    ///
+    /// # Errors
+    /// Returns the HTTP status if the scenario refuses the connection.
+    pub fn admit_tested(&mut self, now: Duration) -> Result<(), u16> {
+        self.at(now);
+        self.case.admit_tested()
+    }
+
+    /// Handles an opened connection of the tested client.
+    pub fn tested_opened(&mut self, now: Duration, conn: ConnId) {
+        let at = self.at(now);
+        let client = self.case.setup().scenario.tested.clone().unwrap_or_default();
+        self.oracle.name_connection(conn, &client);
+        self.clients.insert(conn, client.clone());
+        self.live.insert(conn);
+        self.record(at, conn, ConnectionEvent::open(client));
+        self.case.handle_tested_opened(at, conn);
+    }
+
+    /// Handles a frame of the tested client.
+    pub fn tested_frame(&mut self, now: Duration, conn: ConnId, frame: Frame) {
+        let at = self.at(now);
+        if !self.live.contains(&conn) {
+            return;
+        }
+        let seen = Arc::new(SeenFrame::new(frame));
+        let line = self.record(at, conn, ConnectionEvent::Sent(Arc::clone(&seen)));
+        self.case.handle_tested_frame(at, conn, line, &seen);
+    }
+
+    /// Handles a frame of the host for the tested client.
+    pub fn host_frame(&mut self, now: Duration, conn: ConnId, frame: Frame) {
+        let at = self.at(now);
+        if self.live.contains(&conn) {
+            self.case.handle_host_frame(at, conn, &Arc::new(SeenFrame::new(frame)));
+        }
+    }
+
+    /// Handles the end of a connection by the tested client, or by the host (`by`).
+    pub fn tested_closed(&mut self, now: Duration, conn: ConnId, by: ClosingSide, reason: &str) {
+        let at = self.at(now);
+        if !self.live.remove(&conn) {
+            return;
+        }
+        let event = ConnectionEvent::Closed { by, code: None, reason: reason.to_owned() };
+        let line = self.record(at, conn, event);
+        match by {
+            ClosingSide::Host => self.case.handle_tested_dropped(at, conn, line),
+            ClosingSide::Client => {
+                let reason = format!("closed by the client {reason}");
+                self.case.handle_tested_closed(at, conn, line, reason.trim_end());
+            }
+        }
+    }
+
+    /// Handles a line of the tested client's driver; `None` when the driver has ended.
+    pub fn driver_line(&mut self, now: Duration, line: Option<&str>) {
+        let way = BelowEvent::FromDriver;
+        let frame = match line {
+            Some(line) => Frame::Text(line.to_owned()),
+            None => Frame::json(&json!({"ended": "its output has ended"})),
+        };
+        self.below(now, way.peer(), way, Arc::new(SeenFrame::new(frame)));
     }
 
     /// Handles a host's answer that refuses the handshake of a connection.
@@ -303,7 +391,10 @@ impl ScenarioPlay {
         }
         let event = ConnectionEvent::Below { way, seen: Arc::clone(&seen) };
         let line = self.recorder.record(at, peer, &event);
-        self.case.handle_beside(at, way, &seen);
+        if matches!(way, BelowEvent::ToDriver | BelowEvent::FromDriver) {
+            return self.case.handle_beside(at, line, way, &seen);
+        }
+        self.case.handle_beside(at, line, way, &seen);
         let next = ConnId(BELOW - u32::try_from(self.below.len()).unwrap_or(BELOW));
         if self.below.len() >= MAX_BELOW {
             return;

@@ -229,7 +229,16 @@ impl ScenarioCase {
     }
 
     /// Handles an event outside the conversation.
-    pub(super) fn handle_beside(&mut self, now: Duration, way: BelowEvent, seen: &SeenFrame) {
+    pub(super) fn handle_beside(
+        &mut self,
+        now: Duration,
+        line: u64,
+        way: BelowEvent,
+        seen: &SeenFrame,
+    ) {
+        if way == BelowEvent::FromDriver {
+            return self.handle_driver_line(now, line, seen);
+        }
         if !matches!(way, BelowEvent::Local | BelowEvent::Tool) || !self.is_acp() {
             return;
         }
@@ -269,7 +278,7 @@ impl ScenarioCase {
         now: Duration,
         deadline: Duration,
     ) -> Duration {
-        if let TaskWait::LookAgain { at, .. } = wait {
+        if let TaskWait::LookAgain { at, .. } | TaskWait::TestedStateAgain { at, .. } = wait {
             return *at;
         }
         match self.turns_over(wait) {

@@ -55,6 +55,17 @@ pub struct CaseSetup {
     pub agent: AgentMode,
     /// The agent under test, in a case of ACP.
     pub side: AgentSide,
+    /// The client under test, in a scenario that tests a client.
+    pub tested: TestedClientSetup,
+}
+
+/// How the client under test is reached.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct TestedClientSetup {
+    /// The URL at which the harness listens for it.
+    pub url: String,
+    /// Whether a driver makes it act. Without a driver it is only started with the URL.
+    pub driven: bool,
 }
 
 /// The URI forms that a user can set for a host. `None` is the default form.
@@ -117,6 +128,7 @@ impl CaseSetup {
             observe: false,
             agent: AgentMode::default(),
             side: AgentSide::default(),
+            tested: TestedClientSetup::default(),
         }
     }
 }

@@ -365,6 +365,8 @@ fn to_host(
                 agent.release(now, "", &hold);
                 host.release(now, &hold);
             }
+            // Scenarios about clients are played by `client_trial`.
+            DriverOutput::ToHost { .. } | DriverOutput::Publish(_) | DriverOutput::Drive(_) => {}
             DriverOutput::Errand(errand) => {
                 for told in host.handle_errand(now, &errand) {
                     play.below(now, BelowEvent::Local.peer(), BelowEvent::Local, record(told));

@@ -2,8 +2,9 @@
 //!
 //! Knows: states, patterns, and the decisions that are pending. Never knows: how a state was received.
 
+use crate::reducers::compare;
 use crate::scenario::bind::NameBindings;
-use crate::scenario::pattern::{PatternMismatch, ValuePattern};
+use crate::scenario::pattern::{PatternMismatch, ValuePattern, brief};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
@@ -47,6 +48,37 @@ pub(super) fn match_state(
 ) -> Result<NameBindings, Box<PatternMismatch>> {
     let known = pattern.matches(Some(&known_members(channel, state)), bindings, exact);
     known.or_else(|_| pattern.matches(Some(state), bindings, exact))
+}
+
+/// Returns how a state differs from the expected one, as text for a message; `None` if they agree. Absent members and
+/// null are the same, and members that the version does not define are ignored.
+pub(super) fn disagreement(
+    protocol: Option<&'static Protocol>,
+    channel: &str,
+    expected: &Value,
+    found: &Value,
+) -> Option<String> {
+    let known = |state: &Value| {
+        let mut state = state.clone();
+        if let Some((protocol, kind)) = protocol.zip(ChannelKind::of_uri(channel)) {
+            protocol.canonical(TrimType::State(kind), &mut state);
+        }
+        state
+    };
+    let (expected, found) = (known(expected), known(found));
+    let differences = compare::differences(&expected, &found);
+    let first = differences.first()?;
+    let shown = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), brief);
+    let place = if first.path.is_empty() { "the whole state" } else { &first.path };
+    let more = match differences.len() {
+        1 => String::new(),
+        more => format!(" (and {} more differences)", more - 1),
+    };
+    Some(format!(
+        "`{place}` does not agree with the reducers: expected {}, found {}{more}",
+        shown(&first.ours),
+        shown(&first.theirs)
+    ))
 }
 
 /// A claim about a client's own copy of a channel's state.

@@ -41,8 +41,22 @@ impl FileSource for CarriedFiles {
 }
 
 impl ScenarioSuite {
-    /// Returns the suite that is embedded in the binary.
+    /// Returns the scenarios about hosts and agents that are embedded in the binary.
     pub fn carried() -> ScenarioSuite {
+        let mut suite = ScenarioSuite::all_carried();
+        suite.entries.retain(|entry| entry.scenario.tested.is_none());
+        suite
+    }
+
+    /// Returns the scenarios about clients that are embedded in the binary.
+    pub fn of_clients() -> ScenarioSuite {
+        let mut suite = ScenarioSuite::all_carried();
+        suite.entries.retain(|entry| entry.scenario.tested.is_some());
+        suite
+    }
+
+    /// Returns every scenario that is embedded in the binary.
+    pub fn all_carried() -> ScenarioSuite {
         ScenarioSuite::of(
             CARRIED.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())),
             &CarriedFiles,

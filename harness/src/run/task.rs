@@ -231,9 +231,121 @@ const SLOW: &[(ProtocolStandard, &str)] = &[
 /// The time limit of a slow request, as a multiple of the time limit of one wait.
 pub(super) const PATIENCE: u32 = 5;
 
+/// The expected outcome of a command to the driver of the tested client.
+#[derive(Clone, Debug)]
+pub enum DriverGoal {
+    /// A result; with a pattern, a result that matches it.
+    Result(Option<ValuePattern>),
+    /// An error that matches the pattern.
+    Error(ValuePattern),
+}
+
+/// A change of the host's responses to the tested client.
+#[derive(Clone, Debug)]
+pub struct ResponseRule {
+    /// The method of the requests.
+    pub method: String,
+    /// The pattern of the requests' params.
+    pub params: Option<ValuePattern>,
+    /// The number of requests that are left.
+    pub times: u64,
+    /// The change.
+    pub change: ResponseChange,
+    /// The time for which the response is held back.
+    pub delay: Option<Duration>,
+}
+
+/// The change of a response.
+#[derive(Clone, Debug)]
+pub enum ResponseChange {
+    /// None.
+    Nothing,
+    /// This result; the host does not see the request.
+    Result(Value),
+    /// This error; the host does not see the request.
+    Error(Value),
+    /// A JSON Merge Patch of the host's result.
+    Merge(Value),
+    /// There is no response.
+    Silence,
+    /// The response is sent twice.
+    Twice,
+    /// The connection ends instead of the response.
+    Cut,
+}
+
+/// A claim about the state of the tested client.
+#[derive(Clone, Debug)]
+pub struct TestedStateClaim {
+    /// The channel, after its template was filled in.
+    pub channel: String,
+    /// The pattern of the state.
+    pub state: Option<ValuePattern>,
+    /// Whether objects may have no members beyond the pattern's.
+    pub exact: bool,
+    /// Whether the pending actions count, too.
+    pub shown: bool,
+    /// The number of pending actions.
+    pub pending: Option<u64>,
+}
+
 /// An act.
 #[derive(Clone, Debug)]
 pub enum TaskAct {
+    /// Gives the driver of the tested client a command, and waits for its answer unless the command is unawaited.
+    Drive {
+        /// The name of the command.
+        command: String,
+        /// The members of the command.
+        members: Option<ValueTemplate>,
+        /// The expected outcome; `None` if the step does not wait.
+        want: Option<DriverGoal>,
+        /// The name that the result is bound to, or the id of an unawaited command.
+        bind: Option<String>,
+    },
+    /// Waits for the driver's answer to an unawaited command.
+    AwaitDriver {
+        /// The id of the command.
+        id: ValuePattern,
+        /// The expected outcome.
+        want: DriverGoal,
+        /// The name that the result is bound to.
+        bind: Option<String>,
+    },
+    /// Compares the state of the tested client with the reducers and with a pattern.
+    TestedState {
+        /// The channel.
+        channel: ValueTemplate,
+        /// The claim, with an empty channel.
+        claim: TestedStateClaim,
+    },
+    /// Changes how the host answers requests of the tested client.
+    Respond {
+        /// The rule, with a change whose values are not filled in.
+        rule: ResponseRule,
+        /// The value of the change.
+        value: Option<ValueTemplate>,
+    },
+    /// Makes the host publish an action.
+    Publish {
+        /// The channel.
+        channel: ValueTemplate,
+        /// The action.
+        action: ValueTemplate,
+        /// The origin of the envelope.
+        origin: Option<ValueTemplate>,
+        /// The reason for the rejection.
+        rejected: Option<String>,
+        /// Further members of the envelope.
+        members: Option<ValueTemplate>,
+    },
+    /// Refuses the next connections of the tested client.
+    Refuse {
+        /// The number of connections.
+        times: u64,
+        /// The HTTP status.
+        status: u16,
+    },
     /// Opens a connection and waits until it is open.
     Connect(PeerId),
     /// Opens a connection with given credentials and origin, which the client keeps.

@@ -79,16 +79,17 @@ impl ScenarioCase {
             TaskWait::NoAnswer { peer, id, ping, want } => {
                 self.check_no_answer(step, peer, id, ping, want)
             }
-            TaskWait::Closed(peer) => match self.ended(peer) {
+            TaskWait::Closed(peer) => match self.ended(peer).or_else(|| self.left_host(peer)) {
                 Some(_) => {
                     self.observed(step);
                     WaitProgress::Done
                 }
                 None => WaitProgress::Wait(wait),
             },
-            TaskWait::Restarted | TaskWait::Rested | TaskWait::LookAgain { .. } => {
-                WaitProgress::Wait(wait)
-            }
+            TaskWait::Restarted
+            | TaskWait::Rested
+            | TaskWait::LookAgain { .. }
+            | TaskWait::TestedStateAgain { .. } => WaitProgress::Wait(wait),
             TaskWait::Observers => self.check_observers(),
             TaskWait::Permission { peer, answer } => self.check_permission(step, peer, answer),
             TaskWait::Looked { token, look } => self.check_looked(step, token, look),
@@ -97,6 +98,10 @@ impl ScenarioCase {
             }
             TaskWait::Called(times, each) => self.check_called(step, times, each),
             TaskWait::Mirrored(claim) => self.mirror(step, claim, false),
+            TaskWait::Driven { id, want, bind } => self.check_driven(step, id, want, bind),
+            TaskWait::TestedState { id, claim, until } => {
+                self.check_tested_state(step, id, claim, until)
+            }
         }
     }
 

@@ -13,14 +13,14 @@ use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
-use crate::wire::protocol::{DispatchRight, MethodKind, Protocol};
+use crate::wire::protocol::{DispatchRight, MethodKind, Protocol, ProtocolMethod};
 use crate::wire::validate::{MessageOrigin, ShapeError};
 use crate::wire::version::ProtocolStandard;
 
 use super::bind::ValueTemplate;
 use super::parse::{ParsedScenario, ScenarioStep};
 use super::source::{ScenarioError, ScenarioErrorKind, SourceSpan, did_you_mean};
-use super::verbs::StepVerb;
+use super::verbs::{HOST, StepVerb};
 
 /// The steps that wait for a message from the host.
 const WAITS: &[StepVerb] = &[StepVerb::Expect, StepVerb::Next, StepVerb::Never, StepVerb::Await];
@@ -41,7 +41,14 @@ pub fn deviations(scenario: &ParsedScenario) -> Vec<ScenarioError> {
     let mut found = Vec::new();
     for step in &scenario.steps {
         let Some(protocol) = newest(scenario, step) else { continue };
-        let mut deviations = of_step(protocol, step);
+        let host = scenario.tested.is_some()
+            && [step.clients("by"), step.clients("at")].concat().iter().any(|name| name == HOST);
+        let mut deviations = match host {
+            true if WAITS.contains(&step.verb) => awaited(protocol, step, MessageOrigin::Client),
+            // What the host of such a scenario sends is often malformed on purpose.
+            true => Vec::new(),
+            false => of_step(protocol, step),
+        };
         let meant = step.clients("deviates");
         for path in meant {
             let before = deviations.len();
@@ -114,7 +121,8 @@ fn of_step(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
             step.text("method").unwrap_or_default(),
             MethodKind::Notification,
         ),
-        verb if WAITS.contains(&verb) => awaited(protocol, step),
+        StepVerb::Publish => published(protocol, step),
+        verb if WAITS.contains(&verb) => awaited(protocol, step, MessageOrigin::Host),
         _ => Vec::new(),
     }
 }
@@ -233,12 +241,41 @@ fn wrong_members(
     errors.collect()
 }
 
-/// Checks the name that a step waits for. If no host sends a message of this name, the step would wait in vain.
-fn awaited(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
+/// Checks an action that the host publishes: its type and its members.
+fn published(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
+    let Some(action) = step.template("action") else { return Vec::new() };
+    let (value, unknown) = literal(action);
+    let name = value.get("type").and_then(Value::as_str).unwrap_or_default();
+    if tables(protocol).any(|it| it.action(name).is_some()) {
+        return wrong_members(protocol, step.place("action"), &value, &unknown);
+    }
+    let names: Vec<&str> = protocol.actions().map(|action| action.action_type.as_str()).collect();
+    vec![SchemaDeviation {
+        span: step.place("action"),
+        path: "action.type".to_owned(),
+        expected: "an action of the protocol".to_owned(),
+        found: format!("`{name}`"),
+        hint: format!(
+            "{}; if this is intended, add `deviates: action.type`",
+            did_you_mean(name, &names)
+        ),
+    }]
+}
+
+/// Checks the name that a step waits for. If nobody sends a message of this name, the step would wait in vain.
+fn awaited(
+    protocol: &Protocol,
+    step: &ScenarioStep,
+    sender: MessageOrigin,
+) -> Vec<SchemaDeviation> {
+    let senders = match sender {
+        MessageOrigin::Client => "clients",
+        _ => "hosts",
+    };
     let unheard = |member: &'static str, name: &str, names: Vec<&str>| SchemaDeviation {
         span: step.place(member),
         path: member.to_owned(),
-        expected: format!("a `{member}` that hosts send"),
+        expected: format!("a `{member}` that {senders} send"),
         found: format!("`{name}`"),
         hint: format!(
             "{}; if this is intended, add `deviates: {member}`",
@@ -251,10 +288,13 @@ fn awaited(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
         let names = protocol.actions().map(|action| action.action_type.as_str());
         found.push(unheard("type", name, names.collect()));
     }
-    let from_host =
-        |name: &str| tables(protocol).any(|it| it.method(name).is_some_and(|row| row.from_host));
-    if let Some(name) = step.text("method").filter(|name| !from_host(name)) {
-        let names = protocol.methods().filter(|row| row.from_host).map(|row| row.name.as_str());
+    let is_sent = |row: &ProtocolMethod| match sender {
+        MessageOrigin::Client => row.from_client,
+        _ => row.from_host,
+    };
+    let sent = |name: &str| tables(protocol).any(|it| it.method(name).is_some_and(&is_sent));
+    if let Some(name) = step.text("method").filter(|name| !sent(name)) {
+        let names = protocol.methods().filter(|row| is_sent(row)).map(|row| row.name.as_str());
         found.push(unheard("method", name, names.collect()));
     }
     found

@@ -37,6 +37,11 @@ pub const SCENARIO: &[FormField] = &[
     ),
     field("clients", MemberForm::Texts, "its clients, `A` unless given"),
     field(
+        "tests",
+        MemberForm::Text,
+        "the client that is tested, such as `A`; the harness then plays the host and all other clients, and steps may name the `host`",
+    ),
+    field(
         "host",
         MemberForm::Settings,
         "settings for the embedded host that make it show more behaviour, such as `{ replayCapacity: 4 }`; other hosts keep their own settings",

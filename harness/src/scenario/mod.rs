@@ -12,6 +12,7 @@
 mod agent_verbs;
 pub mod bind;
 pub mod capability;
+mod client_verbs;
 mod common;
 pub mod deviation;
 pub mod forms;

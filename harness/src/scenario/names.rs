@@ -11,7 +11,7 @@ use super::capability;
 use super::parse::{AUTH, ParsedScenario, SERVER_URL, ScenarioStep, StepValue, WORK};
 use super::pattern::PatternName;
 use super::source::{ScenarioError, ScenarioErrorKind, SourceSpan, list};
-use super::verbs::StepVerb;
+use super::verbs::{HOST, StepVerb};
 use crate::wire::version::ProtocolStandard;
 
 /// An occurrence of a name in a step.
@@ -87,7 +87,8 @@ pub fn occurrences(step: &ScenarioStep, visit: &mut dyn FnMut(SourceSpan, NameOc
     }
     if let Some(name) = step.text("as") {
         // The identifier of a dispatch or a prompt is known before any answer arrives.
-        let own = matches!(step.verb, StepVerb::Dispatch | StepVerb::Prompt);
+        let own =
+            matches!(step.verb, StepVerb::Dispatch | StepVerb::Prompt) || step.flag("unawaited");
         visit(
             step.span,
             if own { NameOccurrence::Made(name) } else { NameOccurrence::Found(name) },
@@ -98,7 +99,8 @@ pub fn occurrences(step: &ScenarioStep, visit: &mut dyn FnMut(SourceSpan, NameOc
 /// Checks the steps in order and reports names that are used before they are bound.
 pub(super) fn check(scenario: &ParsedScenario, errors: &mut Vec<ScenarioError>) {
     let mut bound: HashSet<String> = ["version".to_owned()].into();
-    for client in &scenario.clients {
+    let host = scenario.tested.as_ref().map(|_| HOST);
+    for client in scenario.clients.iter().map(String::as_str).chain(host) {
         bound.insert(format!("{client}.id"));
         bound.insert(format!("{client}.seq"));
         bound.insert(format!("{client}.files"));

@@ -15,7 +15,8 @@ use super::source::{ScenarioError, ScenarioErrorKind, SourceSpan, did_you_mean, 
 pub use super::spec::SpecRange;
 pub use super::step::{ScenarioStep, StepValue};
 use super::verbs::{
-    FRAGMENT, FormField, MemberForm, REPLACED, SCENARIO, SETTINGS, StepVerb, VERBS,
+    FRAGMENT, FormField, HOST, MemberForm, REPLACED, SCENARIO, SETTINGS, StepVerb, TestedParty,
+    VERBS,
 };
 use super::{given, names};
 
@@ -50,6 +51,8 @@ pub struct ParsedScenario {
     pub approves: Option<String>,
     /// The clients of the scenario.
     pub clients: Vec<String>,
+    /// The client that the scenario tests; `None` if it tests the host or the agent.
+    pub tested: Option<String>,
     /// Settings for the embedded host. Any other host plays the scenario with its own settings.
     pub host: Vec<(String, u64)>,
     /// The reason why only the embedded host can play the scenario, for the author of another host.
@@ -153,6 +156,8 @@ impl ScenarioParser<'_> {
         if let Some(node) = root.get("clients") {
             self.clients = texts(node);
         }
+        let clients = self.clients.clone();
+        let tested = self.tested(root.get("tests"));
         let agent = root.get("agent").map(texts).unwrap_or_default().join("\n");
         if let Some(node) = root.get("agent") {
             self.script(&agent, node.span);
@@ -171,7 +176,8 @@ impl ScenarioParser<'_> {
             tags: root.get("tags").map(texts).unwrap_or_default(),
             agent,
             approves: self.approves(root.get("approves")),
-            clients: self.clients.clone(),
+            clients,
+            tested,
             host: self.settings(root.get("host")),
             embedded_only: root.get("embeddedOnly").and_then(SourceNode::as_str).map(str::to_owned),
             needs: self.needs(root.get("needs")),
@@ -231,6 +237,15 @@ impl ScenarioParser<'_> {
             wrong_form(self.errors, node, "versions such as `\">=0.9.0\"` or `\">=0.9.0 <1.0.0\"`");
         }
         range.unwrap_or_default()
+    }
+
+    /// Reads the name of the tested client. In a scenario that tests a client, steps may name the host.
+    fn tested(&mut self, node: Option<&SourceNode>) -> Option<String> {
+        let node = node?;
+        let name = node.as_str()?;
+        self.client(name, node.span);
+        self.clients.push(HOST.to_owned());
+        Some(name.to_owned())
     }
 
     fn approves(&mut self, node: Option<&SourceNode>) -> Option<String> {
@@ -491,16 +506,77 @@ impl ScenarioParser<'_> {
         self.fail(span, kind);
     }
 
-    /// Checks that every step belongs to the protocol of the scenario.
+    /// Checks that every step belongs to the protocol of the scenario, and to the party that it tests.
     fn verbs(&mut self, scenario: &ParsedScenario) {
         let about = scenario.spec.standard();
+        let party = match scenario.tested {
+            Some(_) => TestedParty::Client,
+            None => TestedParty::Server,
+        };
         for step in &scenario.steps {
+            if let Some(other) = step.verb.party().filter(|other| *other != party) {
+                let of = |party| match party {
+                    TestedParty::Client => "a scenario that tests a client (`tests`)",
+                    TestedParty::Server => "a scenario that tests a host or an agent",
+                };
+                let kind = ScenarioErrorKind::WrongForm {
+                    expected: format!("a step for {}", of(party)),
+                    found: format!("`{}`, which is for {}", step.verb.row().name, of(other)),
+                };
+                self.fail(step.span, kind);
+            }
+            self.actors(scenario, step);
             if let Some(standard) = step.verb.standard().filter(|standard| *standard != about) {
                 let kind = ScenarioErrorKind::WrongForm {
                     expected: format!("a step for {}", about.name()),
                     found: format!("`{}`, which is for {}", step.verb.row().name, standard.name()),
                 };
                 self.fail(step.span, kind);
+            }
+        }
+    }
+
+    /// Checks who acts in a step. Only its driver makes the tested client act, and the host has no client's
+    /// engine.
+    fn actors(&mut self, scenario: &ParsedScenario, step: &ScenarioStep) {
+        const OF_THE_HOST: &[StepVerb] = &[
+            StepVerb::Request,
+            StepVerb::Notify,
+            StepVerb::Send,
+            StepVerb::Expect,
+            StepVerb::Next,
+            StepVerb::Never,
+            StepVerb::Await,
+            StepVerb::Barrier,
+            StepVerb::Drop,
+            StepVerb::Closed,
+        ];
+        let mirror = step.verb == StepVerb::Mirror;
+        if mirror && scenario.tested.is_none() && step.pattern("state").is_none() {
+            let kind = ScenarioErrorKind::MissingKey {
+                owner: "`mirror`".to_owned(),
+                key: "state".to_owned(),
+                doc: "the pattern of the client's own state".to_owned(),
+            };
+            self.fail(step.span, kind);
+        }
+        for member in ["by", "at"] {
+            for name in step.clients(member) {
+                let tested = scenario.tested.as_ref() == Some(name);
+                let expected = match (tested, name == HOST) {
+                    (true, _) if !mirror && step.verb != StepVerb::Answer => {
+                        "the host or another client: `drive` makes the tested client act, and `expect` at the `host` sees what it sends"
+                    }
+                    (false, true) if !OF_THE_HOST.contains(&step.verb) => {
+                        "a client: the host has no such step"
+                    }
+                    _ => continue,
+                };
+                let kind = ScenarioErrorKind::WrongForm {
+                    expected: expected.to_owned(),
+                    found: format!("`{name}`"),
+                };
+                self.fail(step.place(member), kind);
             }
         }
     }

@@ -80,6 +80,23 @@ pub enum StepVerb {
     Call,
     /// Checks the concatenated chunks of a session's messages.
     Texts,
+    /// Makes the tested client act, through its driver.
+    Drive,
+    /// Changes how the host answers the tested client's next requests of a method.
+    Respond,
+    /// Lets the host publish an action of its own, or of a client that is not there.
+    Publish,
+    /// Refuses the tested client's next connections.
+    Refuse,
+}
+
+/// The party that a scenario tests.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TestedParty {
+    /// The host, or the agent.
+    Server,
+    /// A client.
+    Client,
 }
 
 /// A row of the table of verbs.
@@ -108,6 +125,17 @@ impl StepVerb {
         &VERBS[self as usize]
     }
 
+    /// Returns the only kind of scenario that has the verb; `None` if every kind has it.
+    pub fn party(self) -> Option<TestedParty> {
+        match self {
+            StepVerb::Drive | StepVerb::Respond | StepVerb::Publish | StepVerb::Refuse => {
+                Some(TestedParty::Client)
+            }
+            StepVerb::Restart | StepVerb::Pause | StepVerb::Resume => Some(TestedParty::Server),
+            _ => None,
+        }
+    }
+
     /// Returns the only protocol that has the verb; `None` if all protocols have it.
     pub fn standard(self) -> Option<ProtocolStandard> {
         match self {
@@ -125,7 +153,11 @@ impl StepVerb {
             | StepVerb::Mirror
             | StepVerb::Reconnect
             | StepVerb::Serve
-            | StepVerb::Restart => Some(ProtocolStandard::Ahp),
+            | StepVerb::Restart
+            | StepVerb::Drive
+            | StepVerb::Respond
+            | StepVerb::Publish
+            | StepVerb::Refuse => Some(ProtocolStandard::Ahp),
             _ => None,
         }
     }

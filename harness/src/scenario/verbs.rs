@@ -3,6 +3,8 @@
 //! The parser, the JSON Schema for editors and `ahp-harness explain` all use these tables.
 
 use super::agent_verbs;
+use super::client_verbs;
+pub use super::client_verbs::{COMMANDS, HOST, STATE};
 use super::common::{
     AFTER, AS, AT, BEFORE, BY, CHANNEL, CHOICE, CLOSED, DEVIATES, ERROR, EXACT, INDEPENDENT,
     METHOD, OFFERS, ON, PROVES, RESULT, SPEC, TOKENS, TYPE, WHERE, WITHIN,
@@ -10,7 +12,7 @@ use super::common::{
 pub use super::forms::{FormField, MemberForm};
 use super::forms::{field, needed, wanted};
 pub use super::members::{FRAGMENT, REPLACED, SCENARIO, SETTINGS};
-pub use super::verb::{StepVerb, VerbRow};
+pub use super::verb::{StepVerb, TestedParty, VerbRow};
 use crate::peer::guise::ClientCredentials;
 
 /// Every verb.
@@ -355,14 +357,29 @@ pub const VERBS: &[VerbRow] = &[
         fields: &[
             AT,
             needed("of", MemberForm::Template, "the channel's URI"),
-            needed("state", MemberForm::Pattern, "the pattern of the client's own state"),
+            field(
+                "state",
+                MemberForm::Pattern,
+                "the pattern of the client's own state; needed unless a client is tested",
+            ),
+            field(
+                "shown",
+                MemberForm::Flag,
+                "if a client is tested: its pending actions count, too; by default, only what the host has confirmed",
+            ),
+            field(
+                "pending",
+                MemberForm::Count,
+                "if a client is tested: the number of its pending actions",
+            ),
             EXACT,
             PROVES,
             CHOICE,
             INDEPENDENT,
+            WITHIN,
             SPEC,
         ],
-        doc: "checks the state that a client has built from its snapshot, the envelopes and its own pending actions",
+        doc: "checks the state that a client has built from its snapshot, the envelopes and its own pending actions; the state of a tested client must also agree with the reducers",
     },
     VerbRow {
         verb: StepVerb::Send,
@@ -605,6 +622,10 @@ pub const VERBS: &[VerbRow] = &[
     agent_verbs::CALLED,
     agent_verbs::CALL,
     agent_verbs::TEXTS,
+    client_verbs::DRIVE,
+    client_verbs::RESPOND,
+    client_verbs::PUBLISH,
+    client_verbs::REFUSE,
 ];
 
 #[cfg(test)]

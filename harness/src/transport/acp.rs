@@ -232,7 +232,7 @@ impl AcpJournal {
 
 /// Returns the lines of standard input. A separate thread reads them, because the read blocks. Invalid UTF-8 is
 /// replaced.
-fn standard_input() -> mpsc::Receiver<String> {
+pub(super) fn standard_input() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(INBOX);
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();

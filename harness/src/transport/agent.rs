@@ -3,9 +3,10 @@
 //! Start at [`AgentProcess::say`].
 
 use std::process::Stdio;
+use std::sync::Arc;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::Command;
+use tokio::process::{ChildStderr, Command};
 use tokio::sync::mpsc;
 
 use super::below::MAX_LINE;
@@ -13,11 +14,19 @@ use super::child::ChildProcess;
 
 /// The number of lines queued in each direction.
 const WAITING: usize = 10_000;
+/// The maximum number of lines of a standard error that are passed on, and the maximum number of bytes of each.
+const MAX_ERRORS: usize = 1_000;
+const MAX_ERROR: u64 = 4_096;
+
+/// A function that receives each line that a process writes to its standard error.
+pub type ProcessVoice = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// An agent process, started on first use.
 #[derive(Default)]
 pub struct AgentProcess {
     command: String,
+    /// Who hears the standard error; `None` if it goes where that of the harness goes.
+    voice: Option<ProcessVoice>,
     started: Option<StartedAgent>,
 }
 
@@ -31,13 +40,18 @@ struct StartedAgent {
 impl AgentProcess {
     /// Creates an agent that this command line starts.
     pub fn new(command: String) -> AgentProcess {
-        AgentProcess { command, started: None }
+        AgentProcess { command, voice: None, started: None }
+    }
+
+    /// Passes each line of the standard error to a function, up to a limit.
+    pub fn with_voice(self, voice: ProcessVoice) -> AgentProcess {
+        AgentProcess { voice: Some(voice), ..self }
     }
 
     /// Writes a line. An agent that cannot be started, or that does not read, is treated as ended.
     pub fn say(&mut self, line: String) {
         if self.started.is_none() {
-            self.started = start(&self.command).ok();
+            self.started = start(&self.command, self.voice.clone()).ok();
         }
         if let Some(started) = &self.started
             && started.lines.try_send(line).is_err()
@@ -62,11 +76,32 @@ impl AgentProcess {
     }
 }
 
-fn start(command: &str) -> std::io::Result<StartedAgent> {
+/// Passes the lines of a standard error on, up to a limit, and reads the rest, because a full pipe would block the
+/// process.
+async fn repeat(errors: ChildStderr, voice: ProcessVoice) {
+    let mut errors = BufReader::new(errors);
+    for _ in 0..MAX_ERRORS {
+        let mut bytes = Vec::new();
+        let read = (&mut errors).take(MAX_ERROR).read_until(b'\n', &mut bytes).await;
+        if !read.is_ok_and(|read| read > 0) {
+            return;
+        }
+        voice(String::from_utf8_lossy(&bytes).trim_end());
+    }
+    let _ = tokio::io::copy_buf(&mut errors, &mut tokio::io::sink()).await;
+}
+
+fn start(command: &str, voice: Option<ProcessVoice>) -> std::io::Result<StartedAgent> {
     let mut line = Command::new("sh");
     line.arg("-c").arg(command).stdin(Stdio::piped()).stdout(Stdio::piped());
+    if voice.is_some() {
+        line.stderr(Stdio::piped());
+    }
     let mut process = ChildProcess::start(&mut line)?;
     let child = process.child();
+    if let Some((errors, voice)) = child.stderr.take().zip(voice) {
+        tokio::spawn(repeat(errors, voice));
+    }
     let (lines, mut to_write) = mpsc::channel::<String>(WAITING);
     let (tell, said) = mpsc::channel(WAITING);
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());

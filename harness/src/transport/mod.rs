@@ -25,6 +25,7 @@ pub mod link;
 pub mod mcp_client;
 pub mod mcp_server;
 pub mod process;
+pub mod reference_client;
 pub mod scratch;
 pub mod serve;
 pub mod shells;

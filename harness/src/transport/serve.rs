@@ -39,6 +39,11 @@ const AT_ONCE: usize = 256;
 /// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
+/// The time for the last frames of a host that is over.
+const LEAVING: Duration = Duration::from_millis(30);
+/// The close code that ends a connection without a closing handshake.
+const ABRUPT: u16 = 1006;
+
 /// The maximal length of a handshake request's head, in bytes.
 const MAX_HEAD: usize = 64 << 10;
 /// The timeout of a handshake.
@@ -127,8 +132,8 @@ impl ServedBehind {
     }
 }
 
-/// Serves a host engine until the returned task is aborted or the runtime ends. The task ends with an error if the
-/// journal cannot store an event.
+/// Serves a host engine until the host is over, the returned task is aborted or the runtime ends. The task ends with
+/// an error if the journal cannot store an event.
 pub fn serve(
     listener: TcpListener,
     host: Box<dyn SansIoHost + Send>,
@@ -261,6 +266,10 @@ async fn write(
         let bytes = outward.bytes();
         let fed = match outward {
             ConnectionOutput::Frame(frame) => socket.feed(message(frame)).await,
+            ConnectionOutput::Close(ABRUPT, _) => {
+                let _ = socket.flush().await;
+                return false;
+            }
             ConnectionOutput::Close(code, reason) => {
                 let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
                 let _ = socket.close(Some(frame)).await;
@@ -343,10 +352,11 @@ async fn engine(
     if end.events > 0 {
         engine.store(engine.base, &[JournaledEvent::Restart])?;
         engine.host.restart(engine.base);
-        engine.flush(engine.base)?;
     }
+    // A host may have something to do before anything happens.
+    engine.flush(engine.base)?;
     let mut steps = Vec::new();
-    loop {
+    while !engine.host.is_over() {
         let due = engine.host.next_timeout().unwrap_or_else(|| engine.now() + LONG);
         let rings = engine.began + due.saturating_sub(engine.base);
         steps.push(tokio::select! {
@@ -376,6 +386,9 @@ async fn engine(
             engine.flush(now)?;
         }
     }
+    // The last frames are still in the queues of their connections.
+    tokio::time::sleep(LEAVING).await;
+    Ok(())
 }
 
 impl ServedEngine {

@@ -84,7 +84,11 @@ impl BelowReading {
             BelowEvent::ToAgent => self.host_said(conn, message).into_iter().collect(),
             BelowEvent::FromAgent => self.agent_said(conn, message),
             BelowEvent::Model => self.exchange(message.value()),
-            BelowEvent::Tool | BelowEvent::Stderr | BelowEvent::Local => Vec::new(),
+            BelowEvent::Tool
+            | BelowEvent::Stderr
+            | BelowEvent::Local
+            | BelowEvent::ToDriver
+            | BelowEvent::FromDriver => Vec::new(),
         }
     }
 

@@ -135,17 +135,23 @@ pub enum BelowEvent {
     /// The content is the result of something that the client did outside the conversation, such as a file or a
     /// command.
     Local,
+    /// The harness gave the driver of the tested client a command.
+    ToDriver,
+    /// The driver of the tested client answered, or reported an event.
+    FromDriver,
 }
 
 impl BelowEvent {
     /// Every kind, with its keyword in a capture.
-    pub const ALL: [(BelowEvent, &'static str); 6] = [
+    pub const ALL: [(BelowEvent, &'static str); 8] = [
         (BelowEvent::ToAgent, "c2a"),
         (BelowEvent::FromAgent, "a2c"),
         (BelowEvent::Model, "model"),
         (BelowEvent::Tool, "tool"),
         (BelowEvent::Stderr, "err"),
         (BelowEvent::Local, "local"),
+        (BelowEvent::ToDriver, "h2d"),
+        (BelowEvent::FromDriver, "d2h"),
     ];
 
     /// Returns the keyword of the kind in a capture.
@@ -160,6 +166,7 @@ impl BelowEvent {
             BelowEvent::Model => "model",
             BelowEvent::Tool => "tool",
             BelowEvent::Local => "client",
+            BelowEvent::ToDriver | BelowEvent::FromDriver => "driver",
         }
     }
 }

@@ -1,0 +1,190 @@
+//! `ahp-harness client`: tests a client of AHP, and plays one.
+//!
+//! `client run` and `client certify` are `run` and `certify` with a client as the target, so that every report, the
+//! selection and the baseline work in the same way.
+//!
+//! Start at [`ClientArguments`].
+
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+
+use crate::fault::FaultKind as _;
+use crate::peer::reference::fault::{ClientFaults, Fault};
+use crate::peer::reference::{ReferenceClient, ReferenceClientConfig};
+use crate::report::command::quoted;
+use crate::scenario::source::closest;
+use crate::transport::reference_client;
+use crate::wire::foreign_text::ForeignText;
+use crate::wire::version::Version;
+
+use super::aim::PlayTarget;
+use super::certify::CertifyArguments;
+use super::clients::ClientOutside;
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::run::RunArguments;
+
+/// Tests a client: the harness plays the host, and a driver makes the client act.
+#[derive(Args, Debug)]
+pub struct ClientArguments {
+    #[command(subcommand)]
+    command: ClientCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ClientCommand {
+    /// Play scenarios with a client: `--command` starts its driver, or with `--passive` the client itself
+    #[command(mut_args(only_of_clients))]
+    Run(Box<RunArguments>),
+    /// Play every scenario with a client and write a certificate
+    #[command(mut_args(only_of_clients))]
+    Certify(Box<CertifyArguments>),
+    /// Be the reference client: read commands from standard input as a driver does (CLIENT_DRIVER.md)
+    Reference(ReferenceArguments),
+}
+
+/// The options of `run` that are about hosts and agents.
+const OF_HOSTS: &[&str] = &[
+    "url",
+    "restart_command",
+    "crash_command",
+    "upgrade_command",
+    "loopback",
+    "header",
+    "token",
+    "token_file",
+    "other_token",
+    "other_token_file",
+    "guarded_setting",
+    "setting",
+    "files",
+    "prepared_folder",
+    "client_files",
+    "session_scheme",
+    "authenticate_file",
+    "authenticate",
+    "agent_model",
+    "agent_acp",
+    "agent_flavor",
+    "provider",
+    "agent_can",
+    "agent_log",
+    "acp",
+    "observe",
+    "aggressive",
+];
+
+/// Hides an option that is about hosts or agents.
+fn only_of_clients(arg: clap::Arg) -> clap::Arg {
+    let id = arg.get_id().as_str().to_owned();
+    match id.as_str() {
+        id if OF_HOSTS.contains(&id) => arg.hide(true),
+        "command" => arg
+            .help("Start this command for each scenario: the driver of the client, or with `--passive` the client itself; `{url}` becomes the URL of the host [default: the reference client in memory]")
+            .long_help(None),
+        "passive" => arg.hide(false),
+        _ => arg,
+    }
+}
+
+/// The client that a run tests.
+#[derive(Clone, Debug)]
+pub(super) struct ClientChoice {
+    /// The command that starts it; `None` for the reference client in memory.
+    pub(super) command: Option<String>,
+    /// Whether the command is the client itself, without a driver.
+    pub(super) passive: bool,
+}
+
+impl ClientChoice {
+    /// Returns the target.
+    pub(super) fn target(&self, context: &CliContext) -> PlayTarget {
+        let Some(command) = &self.command else { return PlayTarget::Embedded };
+        let context = context.clone();
+        let voice = Arc::new(move |line: &str| {
+            context.error(&format!("client: {}\n", ForeignText::from(line).line()));
+        });
+        let client = ClientOutside::new(command.clone(), !self.passive, voice);
+        PlayTarget::Clients(Box::new(client))
+    }
+
+    /// Returns the options that name the client, quoted for a shell.
+    pub(super) fn words(&self) -> Vec<String> {
+        let command = self.command.iter().map(|it| format!("--command {}", quoted(it)));
+        command.chain(self.passive.then(|| "--passive".to_owned())).collect()
+    }
+}
+
+impl RunArguments {
+    /// Returns whether the run starts a command as its target.
+    pub(super) fn has_command(&self) -> bool {
+        self.aim.command.is_some()
+    }
+
+    /// Returns the run with a client as its target: `--command` starts the client.
+    pub(super) fn of_client(mut self) -> RunArguments {
+        let command = self.aim.command.take();
+        self.client = Some(ClientChoice { command, passive: self.passive });
+        self
+    }
+}
+
+impl ClientArguments {
+    /// Returns whether the command starts processes that have to end with it.
+    pub(super) fn starts_processes(&self) -> bool {
+        match &self.command {
+            ClientCommand::Run(run) => run.has_command(),
+            ClientCommand::Certify(certify) => certify.run.has_command(),
+            ClientCommand::Reference(_) => false,
+        }
+    }
+
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
+        match self.command {
+            ClientCommand::Run(run) => run.of_client().main(context),
+            ClientCommand::Certify(mut certify) => {
+                certify.run = certify.run.of_client();
+                certify.main(context)
+            }
+            ClientCommand::Reference(reference) => reference.main(),
+        }
+    }
+}
+
+/// Plays the reference client.
+#[derive(Args, Debug)]
+struct ReferenceArguments {
+    /// Inject this fault (repeatable); `list faults --client` names them
+    #[arg(long, value_parser = fault)]
+    fault: Vec<Fault>,
+    /// Offer only this version (repeatable)
+    #[arg(long)]
+    offer: Vec<Version>,
+}
+
+fn fault(name: &str) -> Result<Fault, String> {
+    Fault::by_name(name).ok_or_else(|| {
+        let names = Fault::ALL.iter().map(|row| row.name);
+        let hint =
+            closest(name, names).map_or(String::new(), |it| format!(", did you mean `{it}`?"));
+        format!("there is no fault of this name{hint}")
+    })
+}
+
+impl ReferenceArguments {
+    fn main(self) -> CommandOutcome {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| CommandStop::fault(format!("no runtime: {error}")))?;
+        let mut config = ReferenceClientConfig::default();
+        if !self.offer.is_empty() {
+            config.versions.clone_from(&self.offer);
+        }
+        config.faults = ClientFaults::of(&self.fault);
+        let played = runtime.block_on(reference_client::play(ReferenceClient::new(config)));
+        played.map_err(|error| CommandStop::fault(format!("standard output: {error}")))?;
+        Ok(CommandExit::Ok)
+    }
+}

@@ -1,0 +1,68 @@
+//! Actions that a scenario about a client makes the host publish: its own, those of clients that are not there, and
+//! rejections for everybody.
+//!
+//! Knows: channels, the log. Never knows: which client is tested, what it should do.
+//!
+//! Start at [`RefHost::publish_scripted`].
+
+use crate::model::ActionOutcome;
+use crate::transcript::ConnId;
+use crate::wire::frame::Frame;
+use crate::wire::json::{Value, json};
+
+use super::ScriptedEnvelope;
+use super::engine::RefHost;
+use super::publish::ActionOrigin;
+
+/// The connection of a client that is not there.
+const NOWHERE: ConnId = ConnId(u32::MAX);
+
+impl RefHost {
+    /// Publishes an action as the scenario asks.
+    pub(super) fn publish_scripted(&mut self, scripted: &ScriptedEnvelope) {
+        let ScriptedEnvelope { channel, action, origin, rejected, members } = scripted;
+        if let Some(reason) = rejected {
+            return self.reject_for_everybody(scripted, reason);
+        }
+        let client = origin.as_ref().and_then(|it| it["clientId"].as_str());
+        let origin = origin.as_ref().zip(client).map(|(origin, client)| ActionOrigin {
+            conn: NOWHERE,
+            client: client.to_owned(),
+            client_seq: origin["clientSeq"].clone(),
+            sent: None,
+        });
+        self.scripted = members.clone();
+        let outcome = self.publish_from(channel, action.clone(), origin.as_ref());
+        if outcome != ActionOutcome::Applied {
+            self.emit(channel, action.clone(), origin.as_ref());
+        }
+        self.scripted = Value::Null;
+    }
+
+    /// Sends a rejection to every subscriber. The rejection has the next number, so that a client that applies it
+    /// does not ignore it as old.
+    fn reject_for_everybody(&mut self, scripted: &ScriptedEnvelope, reason: &str) {
+        let mut envelope = json!({
+            "channel": scripted.channel.as_str(),
+            "action": scripted.action.clone(),
+            "serverSeq": self.log.advance(),
+            "rejectionReason": reason,
+        });
+        if let Some(origin) = &scripted.origin {
+            envelope["origin"] = origin.clone();
+        }
+        for (name, value) in scripted.members.as_object().into_iter().flatten() {
+            envelope[name.as_str()] = value.clone();
+        }
+        let text = self.envelope_text(&envelope);
+        let subscribed: Vec<ConnId> = self
+            .connections
+            .iter()
+            .filter(|(_, connection)| connection.subscriptions.contains(&scripted.channel))
+            .map(|(conn, _)| *conn)
+            .collect();
+        for conn in subscribed {
+            self.send_frame(conn, Frame::Text(text.clone()));
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The injected faults of the reference client. Each fault is a row in a table, with a name by which a run enables it.
+//!
+//! [`FrameFaults`] changes messages on their way between the client and its connection. A fault of the client's
+//! behaviour is one `if` at the rule that it breaks.
+//!
+//! Knows: messages. Never knows: which check finds which fault.
+//!
+//! Start at [`FAULTS`].
+
+use crate::wire::channel::ROOT;
+use crate::wire::json::{Value, json};
+use crate::wire::message::{Message, MessageKind};
+use crate::wire::protocol::Protocol;
+
+use super::super::received::ReceivedStates;
+
+/// A set of injected faults.
+pub type ClientFaults = crate::fault::FaultSet<Fault>;
+
+faults! {
+    RejectionsApplied = "rejections-applied", "Rejected actions of others are applied.";
+    OwnRejectionsApplied = "own-rejections-applied", "A rejected action of the client's own is applied.";
+    OwnRejectionsIgnored = "own-rejections-ignored", "A rejection does not end the wait for the host's decision.";
+    OldApplied = "old-applied", "Actions up to the snapshot's number are applied.";
+    EarlyDropped = "early-dropped", "Actions that arrive before the snapshot of their channel are dropped.";
+    EarlyApplied = "early-applied", "Actions that arrive before the snapshot are applied, whatever their number.";
+    ReconnectSnapshotsIgnored = "reconnect-snapshots-ignored", "The snapshots of a reconnect are ignored.";
+    PendingKept = "pending-kept", "Actions stay pending over a reconnect.";
+    MatchesByContent = "matches-by-content", "An action of another client with the same content counts as the echo.";
+    SettlesTheOldest = "settles-the-oldest", "An echo settles the oldest pending action.";
+    OwnPayloadKept = "own-payload-kept", "The client applies its own payload, and not that of the echo.";
+    ForeignDropped = "foreign-dropped", "Actions of others are dropped while the client has pending actions.";
+    EchoIgnored = "echo-ignored", "The echo of an own action changes nothing.";
+    UnknownActionsUncounted = "unknown-actions-uncounted", "Unknown actions do not count for `lastSeenServerSeq`.";
+    SnapshotsUncounted = "snapshots-uncounted", "Snapshots do not count for `lastSeenServerSeq`.";
+    LastSeenStale = "last-seen-stale", "`lastSeenServerSeq` is always 0.";
+    LastSeenAhead = "last-seen-ahead", "`lastSeenServerSeq` is above every number that was sent.";
+    ResponsesInOrder = "responses-in-order", "Responses are matched by their order, and not by their id.";
+    NullOriginDropped = "null-origin-dropped", "Actions with a null `origin` are dropped.";
+    UnknownStatusReplaced = "unknown-status-replaced", "An unknown lifecycle becomes `ready`.";
+    StatusBitsLost = "status-bits-lost", "Only the lowest eight bits of a status are kept.";
+    TurnsCut = "turns-cut", "A snapshot keeps its last turn only.";
+    SnapshotsByPosition = "snapshots-by-position", "The snapshots of the handshake are assigned by position.";
+    NewMembersClose = "new-members-close", "An unknown member in the result of `initialize` ends the connection.";
+    NullResultFails = "null-result-fails", "A null result counts as an error.";
+    SeqRepeats = "seq-repeats", "Every dispatch has the number 1.";
+    IdsRepeat = "ids-repeat", "Every request has the id 1.";
+    UrisNormalised = "uris-normalised", "URIs are sent in lower case.";
+    AgentMessages = "agent-messages", "Messages of the user have the kind `agent`.";
+    StartWithoutTime = "start-without-time", "Turns start at the time `now`.";
+    ListsFirst = "lists-first", "The client lists sessions before its handshake.";
+    OffersTwice = "offers-twice", "The highest version is offered twice.";
+    OffersReversed = "offers-reversed", "Versions are offered lowest first.";
+    RootNotSubscribed = "root-not-subscribed", "The handshake does not subscribe to the root channel.";
+    MissingKept = "missing-kept", "Channels that a reconnect reports as missing are resumed again.";
+    RefusedKept = "refused-kept", "Channels whose subscription was refused are resumed.";
+    NotListedAgain = "not-listed-again", "The list of sessions is not requested after a reconnect.";
+    FirstPageOnly = "first-page-only", "Only the first page of the list is requested.";
+    CursorTrimmed = "cursor-trimmed", "Cursors are sent without their punctuation.";
+    UnofferedTaken = "unoffered-taken", "A version that was not offered is accepted.";
+    RetriesSameOffer = "retries-same-offer", "After a refused handshake the same versions are offered again, without end.";
+    HostRequestsIgnored = "host-requests-ignored", "Requests of the host are not answered.";
+    HostRequestsTwice = "host-requests-twice", "Requests of the host are answered twice.";
+    TextIdsIgnored = "text-ids-ignored", "Requests of the host with a text as their id are not answered.";
+    UnknownAnswered = "unknown-answered", "Every request of the host succeeds.";
+    UnknownCode = "unknown-code", "Unknown methods are answered with the code -32000.";
+    GatesOpen = "gates-open", "The client serves every file.";
+    MalformedCloses = "malformed-closes", "A frame that is no message ends the connection.";
+    UnknownNotificationCloses = "unknown-notification-closes", "An unknown notification ends the connection.";
+    NeverReconnects = "never-reconnects", "The client does not connect again.";
+    OpenRequestsHang = "open-requests-hang", "Requests that were open when the connection ended never end.";
+    ToolTwice = "tool-twice", "Every call of an own tool runs twice.";
+    ToolOfOthers = "tool-of-others", "The client runs the calls of other clients' tools.";
+    ToolEarly = "tool-early", "Tools run before their call is approved.";
+    CompletesAfterCancel = "completes-after-cancel", "A call is completed after its cancellation.";
+    ToolInputCached = "tool-input-cached", "A tool gets the input from before it was edited.";
+    ToolOnlyInChat = "tool-only-in-chat", "Calls that only the session lists are not run.";
+    NotJoinedAgain = "not-joined-again", "A client that was removed while it was away does not join again.";
+}
+
+/// The faults that change messages, and what they remember.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FrameFaults {
+    faults: ClientFaults,
+    /// The dispatches that the host has not settled: the number, the channel, the action.
+    own: Vec<(u64, String, Value)>,
+    /// The ids of the open requests, oldest first.
+    open: Vec<Value>,
+    /// The channels that a subscription was requested for, by the id of the request.
+    subscribing: Vec<(Value, String)>,
+    /// The actions that arrived before the snapshot of their channel.
+    early: Vec<Value>,
+    /// The highest number in the actions.
+    seen_in_actions: u64,
+    /// The channels of the handshake, in their order.
+    initial: Vec<Value>,
+    handshake: Value,
+}
+
+impl FrameFaults {
+    /// Creates the faults of a set.
+    pub(super) fn new(faults: ClientFaults) -> FrameFaults {
+        FrameFaults { faults, ..FrameFaults::default() }
+    }
+
+    fn has(&self, fault: Fault) -> bool {
+        self.faults.has(fault)
+    }
+
+    /// Returns the messages to send for a message of the client.
+    pub(super) fn outgoing(&mut self, message: Message) -> Vec<Message> {
+        let (id, method) = (message.id().cloned(), message.method().unwrap_or_default().to_owned());
+        let mut params = message.params().clone();
+        let mut before = Vec::new();
+        match method.as_str() {
+            "initialize" => {
+                self.handshake = id.clone().unwrap_or_default();
+                self.initial =
+                    params["initialSubscriptions"].as_array().cloned().unwrap_or_default();
+                if self.has(Fault::ListsFirst) {
+                    before.push(Message::request(9_999, "listSessions", json!({"channel": ROOT})));
+                }
+                if self.has(Fault::OffersTwice)
+                    && let Some(offers) = params["protocolVersions"].as_array().cloned()
+                {
+                    let twice = offers.first().cloned().into_iter().chain(offers.clone());
+                    params["protocolVersions"] = twice.collect();
+                }
+                if self.has(Fault::RootNotSubscribed) {
+                    params["initialSubscriptions"] = json!([]);
+                }
+            }
+            "reconnect" => {
+                if self.has(Fault::LastSeenStale) {
+                    params["lastSeenServerSeq"] = json!(0);
+                }
+                if self.has(Fault::LastSeenAhead) {
+                    params["lastSeenServerSeq"] = json!(1_000_000);
+                }
+                if self.has(Fault::SnapshotsUncounted) {
+                    params["lastSeenServerSeq"] = json!(self.seen_in_actions);
+                }
+            }
+            "subscribe" => {
+                let channel = params["channel"].as_str().unwrap_or_default().to_owned();
+                self.subscribing.push((id.clone().unwrap_or_default(), channel));
+            }
+            "dispatchAction" => {
+                if self.has(Fault::SeqRepeats) {
+                    params["clientSeq"] = json!(1);
+                }
+                if self.has(Fault::AgentMessages) && params["action"]["message"].is_object() {
+                    params["action"]["message"]["origin"] = json!({"kind": "agent"});
+                }
+                if self.has(Fault::StartWithoutTime) && params["action"]["startedAt"].is_string() {
+                    params["action"]["startedAt"] = json!("now");
+                }
+                let channel = params["channel"].as_str().unwrap_or_default().to_owned();
+                let seq = params["clientSeq"].as_u64().unwrap_or_default();
+                self.own.push((seq, channel, params["action"].clone()));
+            }
+            _ => {}
+        }
+        if self.has(Fault::UrisNormalised)
+            && let Some(channel) = params["channel"].as_str()
+        {
+            params["channel"] = json!(channel.to_lowercase());
+        }
+        let message = match &id {
+            Some(_) if self.has(Fault::IdsRepeat) => Message::request(1, &method, params),
+            Some(id) => {
+                self.open.push(id.clone());
+                Message::request(id.as_u64().unwrap_or_default(), &method, params)
+            }
+            None => Message::notification(&method, params),
+        };
+        before.push(message);
+        before
+    }
+
+    /// Returns the messages that the client handles for a message of the host.
+    pub(super) fn incoming(&mut self, message: &Message, states: &ReceivedStates) -> Vec<Message> {
+        match message.kind() {
+            MessageKind::Success | MessageKind::Failure => self.response(message),
+            MessageKind::Notification if message.method() == Some("action") => {
+                self.envelope(message.params().clone(), states)
+            }
+            _ => vec![message.clone()],
+        }
+    }
+
+    fn response(&mut self, message: &Message) -> Vec<Message> {
+        let mut id = message.id().cloned().unwrap_or_default();
+        if self.has(Fault::ResponsesInOrder) && !self.open.is_empty() {
+            id = self.open.remove(0);
+        } else {
+            self.open.retain(|open| *open != id);
+        }
+        let Some(mut result) = message.result().cloned() else {
+            let error = message.error().cloned().unwrap_or_default();
+            let code = error["code"].as_i64().unwrap_or_default();
+            let text = error["message"].as_str().unwrap_or_default();
+            return vec![Message::failure(id, code, text, error["data"].clone())];
+        };
+        if self.has(Fault::NullResultFails) && result.is_null() {
+            return vec![Message::failure(id, -32603, "null", Value::Null)];
+        }
+        if self.has(Fault::SnapshotsByPosition) && id == self.handshake {
+            let snapshots = result["snapshots"].as_array().cloned().unwrap_or_default();
+            let placed = snapshots.into_iter().zip(&self.initial).map(|(mut snapshot, channel)| {
+                snapshot["resource"] = channel.clone();
+                snapshot
+            });
+            result["snapshots"] = placed.collect();
+        }
+        if self.has(Fault::ReconnectSnapshotsIgnored) && result["type"] == "snapshot" {
+            result = json!({"type": "replay", "actions": [], "missing": []});
+        }
+        if let Some(snapshot) = result.get("snapshot").cloned() {
+            result["snapshot"] = self.snapshot(snapshot);
+        }
+        let mut messages = vec![Message::success(id.clone(), result.clone())];
+        if self.has(Fault::EarlyApplied) {
+            messages.extend(self.after_snapshot(&id, &result));
+        }
+        self.subscribing.retain(|(asked, _)| *asked != id);
+        messages
+    }
+
+    fn snapshot(&self, mut snapshot: Value) -> Value {
+        let state = &mut snapshot["state"];
+        if self.has(Fault::TurnsCut)
+            && let Some(turns) = state["turns"].as_array().cloned()
+        {
+            state["turns"] = turns.last().cloned().into_iter().collect();
+        }
+        if self.has(Fault::UnknownStatusReplaced) && state["lifecycle"].is_string() {
+            state["lifecycle"] = json!("ready");
+        }
+        self.status(state);
+        snapshot
+    }
+
+    fn status(&self, of: &mut Value) {
+        if self.has(Fault::StatusBitsLost)
+            && let Some(status) = of["status"].as_u64()
+        {
+            of["status"] = json!(status & 0xff);
+        }
+    }
+
+    /// Returns the early actions of a channel, numbered so that they count.
+    fn after_snapshot(&mut self, id: &Value, result: &Value) -> Vec<Message> {
+        let asked = self.subscribing.iter().find(|(asked, _)| asked == id);
+        let Some(channel) = asked.map(|(_, channel)| channel.clone()) else { return Vec::new() };
+        let from_seq = result["snapshot"]["fromSeq"].as_u64().unwrap_or_default();
+        let early = std::mem::take(&mut self.early).into_iter();
+        let (mine, rest): (Vec<_>, Vec<_>) =
+            early.partition(|it| it["channel"] == channel.as_str());
+        self.early = rest;
+        let numbered = mine.into_iter().map(|mut envelope| {
+            envelope["serverSeq"] = json!(from_seq + 1);
+            Message::notification("action", envelope)
+        });
+        numbered.collect()
+    }
+
+    fn envelope(&mut self, mut envelope: Value, states: &ReceivedStates) -> Vec<Message> {
+        let channel = envelope["channel"].as_str().unwrap_or_default().to_owned();
+        let seq = envelope["serverSeq"].as_u64().unwrap_or_default();
+        let origin = envelope["origin"].clone();
+        let own = !origin.is_null() && origin["clientId"] == states.client_id();
+        let rejected = envelope.get("rejectionReason").is_some_and(|it| !it.is_null());
+        let mirror = states.channel(&channel);
+        self.seen_in_actions = self.seen_in_actions.max(seq);
+        let unknown = states.version().and_then(Protocol::of).is_some_and(|protocol| {
+            protocol.action(envelope["action"]["type"].as_str().unwrap_or_default()).is_none()
+        });
+        let subscribing = self.subscribing.iter().any(|(_, it)| *it == channel);
+        let drops = (rejected && own && self.has(Fault::OwnRejectionsIgnored))
+            || (unknown && self.has(Fault::UnknownActionsUncounted))
+            || (envelope.get("origin").is_some_and(Value::is_null)
+                && self.has(Fault::NullOriginDropped))
+            || (!own
+                && self.has(Fault::ForeignDropped)
+                && mirror.is_some_and(|mirror| mirror.pending() > 0))
+            || (subscribing && mirror.is_none() && self.has(Fault::EarlyDropped));
+        if drops {
+            return Vec::new();
+        }
+        if subscribing && mirror.is_none() && self.has(Fault::EarlyApplied) {
+            self.early.push(envelope);
+            return Vec::new();
+        }
+        if rejected
+            && (own && self.has(Fault::OwnRejectionsApplied)
+                || !own && self.has(Fault::RejectionsApplied))
+        {
+            remove(&mut envelope, "rejectionReason");
+        }
+        if let Some(mirror) = mirror.filter(|mirror| seq <= mirror.seq())
+            && self.has(Fault::OldApplied)
+        {
+            envelope["serverSeq"] = json!(mirror.seq() + 1);
+        }
+        if own && self.has(Fault::EchoIgnored) && !rejected {
+            // Only the wait for the decision ends.
+            envelope["rejectionReason"] = json!("ignored");
+        }
+        let dispatched = self.own.iter().position(|(number, at, _)| {
+            *at == channel && origin["clientSeq"].as_u64() == Some(*number)
+        });
+        if let Some(at) = dispatched.filter(|_| own) {
+            if self.has(Fault::OwnPayloadKept) {
+                envelope["action"] = self.own[at].2.clone();
+            }
+            let settled = if self.has(Fault::SettlesTheOldest) { 0 } else { at };
+            let (number, ..) = self.own.remove(settled);
+            envelope["origin"]["clientSeq"] = json!(number);
+        }
+        let same = self
+            .own
+            .iter()
+            .position(|(_, at, action)| *at == channel && *action == envelope["action"]);
+        if let Some(at) = same.filter(|_| !own && self.has(Fault::MatchesByContent)) {
+            let (number, ..) = self.own.remove(at);
+            envelope["origin"] = json!({"clientId": states.client_id(), "clientSeq": number});
+        }
+        if self.has(Fault::UnknownStatusReplaced) {
+            let action = &mut envelope["action"];
+            if action["lifecycle"].is_string() {
+                action["lifecycle"] = json!("ready");
+            }
+        }
+        vec![Message::notification("action", envelope)]
+    }
+
+    /// Returns the dispatches that stay pending over a reconnect.
+    pub(super) fn kept(&self) -> Vec<Message> {
+        if !self.has(Fault::PendingKept) {
+            return Vec::new();
+        }
+        let kept = self.own.iter().map(|(seq, channel, action)| {
+            let params =
+                json!({"channel": channel.as_str(), "clientSeq": *seq, "action": action.clone()});
+            Message::notification("dispatchAction", params)
+        });
+        kept.collect()
+    }
+}
+
+fn remove(value: &mut Value, member: &str) {
+    if let Some(members) = value.as_object_mut() {
+        members.remove(member);
+    }
+}

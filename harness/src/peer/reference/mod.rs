@@ -1,0 +1,612 @@
+//! The reference client: a whole client of AHP without input or output, which a driver's commands make act.
+//!
+//! [`ReferenceClient`] is the client under test in the harness's own tests, and the carrier of injected faults. It
+//! keeps its connection alive: it reconnects, resumes its subscriptions and lists sessions again. [`commands`]
+//! carries out the commands of `CLIENT_DRIVER.md`, [`tools`] runs the tools that it offers, [`catalogue`] keeps the
+//! list of sessions, and [`fault`] has the injected faults.
+//!
+//! Knows: `wire`, `model`, `files`. Never knows: sockets, clocks, scenarios, rules.
+//!
+//! Start at [`ReferenceClient::handle_line`] and [`ReferenceClient::handle_frame`].
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use litemap::LiteMap;
+
+use crate::edge::VersionEdge;
+use crate::transcript::{ConnId, SeenFrame};
+use crate::wire::channel::ROOT;
+use crate::wire::error_code::ErrorCode;
+use crate::wire::frame::Frame;
+use crate::wire::json::{Value, json};
+use crate::wire::message::{Message, MessageKind};
+use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
+
+use super::client_folder::ClientFolder;
+use super::received::ReceivedStates;
+
+mod catalogue;
+mod commands;
+pub mod fault;
+mod tools;
+
+use catalogue::SessionCatalogue;
+use fault::{ClientFaults, FrameFaults};
+use tools::DriverTools;
+
+/// The id of the client, unless a command has another.
+const CLIENT_ID: &str = "ahp-harness-reference-client";
+/// The time before the first attempt to connect again. Each further attempt waits twice as long.
+const AGAIN: Duration = Duration::from_millis(50);
+/// The maximum number of attempts to connect again before the client gives up.
+const MAX_ATTEMPTS: u32 = 8;
+/// The maximum size of a frame that the client reads.
+const MAX_FRAME: usize = 16 << 20;
+
+/// A client without a socket, which a driver's commands make act. All times are the time since the client began.
+pub trait SansIoClient {
+    /// Handles a command of the driver's protocol.
+    fn handle_line(&mut self, now: Duration, line: &str);
+    /// Handles an opened connection.
+    fn handle_opened(&mut self, now: Duration, conn: ConnId);
+    /// Handles a connection that was refused with this HTTP status, or that could not be opened.
+    fn handle_refused(&mut self, now: Duration, conn: ConnId, status: Option<u16>);
+    /// Handles a frame of the host.
+    fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame);
+    /// Handles the end of a connection.
+    fn handle_closed(&mut self, now: Duration, conn: ConnId);
+    /// Handles timers up to `now`.
+    fn handle_timeout(&mut self, now: Duration);
+    /// Returns the time of the next timer; `None` if no timer is set.
+    fn next_timeout(&self) -> Option<Duration>;
+    /// Returns the next output; `None` if there is none.
+    fn poll_output(&mut self) -> Option<ClientOutput>;
+}
+
+/// An output that the caller has to carry out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClientOutput {
+    /// Write a line of the driver's protocol.
+    Line(String),
+    /// Open a connection.
+    Open {
+        /// The connection.
+        conn: ConnId,
+        /// The URL of the host.
+        url: String,
+    },
+    /// Send a frame.
+    Send {
+        /// The connection.
+        conn: ConnId,
+        /// The frame.
+        frame: Frame,
+    },
+    /// Close a connection.
+    Close {
+        /// The connection.
+        conn: ConnId,
+    },
+}
+
+/// The configuration of a reference client.
+#[derive(Clone, Debug)]
+pub struct ReferenceClientConfig {
+    /// The versions that the client offers, highest first.
+    pub versions: Vec<Version>,
+    /// The injected faults.
+    pub faults: ClientFaults,
+}
+
+impl Default for ReferenceClientConfig {
+    fn default() -> ReferenceClientConfig {
+        let mut versions = Protocol::all_played().to_vec();
+        versions.sort_unstable_by(|a, b| b.cmp(a));
+        versions.retain(|version| version.to_string().contains('.'));
+        ReferenceClientConfig { versions, faults: ClientFaults::default() }
+    }
+}
+
+/// The phase of the connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ConnectionPhase {
+    Closed,
+    Opening,
+    Greeting,
+    Ready,
+}
+
+/// The reason for a request of the client.
+#[derive(Clone, Debug)]
+enum RequestReason {
+    /// A handshake.
+    Handshake,
+    /// A command of the driver, which gets the response.
+    Command(u64),
+    /// A command of the driver to subscribe.
+    Subscribe(u64),
+    /// A page of the list of sessions, for a command of the driver if there is one.
+    Listing(Option<u64>),
+    /// A subscription after a new handshake.
+    Restored,
+}
+
+/// An open request.
+#[derive(Clone, Debug)]
+struct ReferenceRequest {
+    reason: RequestReason,
+    method: String,
+    params: Value,
+}
+
+/// The reference client.
+#[derive(Debug)]
+pub struct ReferenceClient {
+    config: ReferenceClientConfig,
+    frame_faults: FrameFaults,
+    url: String,
+    client_id: String,
+    offers: Vec<String>,
+    initial: Vec<String>,
+    conn: Option<ConnId>,
+    phase: ConnectionPhase,
+    next_conn: u32,
+    next_id: u64,
+    next_seq: u64,
+    open: LiteMap<u64, ReferenceRequest>,
+    edge: VersionEdge,
+    states: ReceivedStates,
+    /// The channels that the client wants, in the order of its subscriptions.
+    wanted: Vec<String>,
+    sessions: SessionCatalogue,
+    tools: DriverTools,
+    folder: ClientFolder,
+    /// The command that waits for the handshake.
+    connecting: Option<u64>,
+    /// Whether the next handshake resumes the session of the client with the host.
+    resumes: bool,
+    attempts: u32,
+    again_at: Option<Duration>,
+    outputs: VecDeque<ClientOutput>,
+}
+
+impl ReferenceClient {
+    /// Creates a client without a connection.
+    pub fn new(config: ReferenceClientConfig) -> ReferenceClient {
+        ReferenceClient {
+            frame_faults: FrameFaults::new(config.faults),
+            config,
+            url: String::new(),
+            client_id: CLIENT_ID.to_owned(),
+            offers: Vec::new(),
+            initial: vec![ROOT.to_owned()],
+            conn: None,
+            phase: ConnectionPhase::Closed,
+            next_conn: 0,
+            next_id: 1,
+            next_seq: 1,
+            open: LiteMap::new(),
+            edge: VersionEdge::new(Version::V1_0, ""),
+            states: ReceivedStates::default(),
+            wanted: Vec::new(),
+            sessions: SessionCatalogue::default(),
+            tools: DriverTools::default(),
+            folder: ClientFolder::default(),
+            connecting: None,
+            resumes: false,
+            attempts: 0,
+            again_at: None,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Returns whether a fault is injected.
+    fn has(&self, fault: fault::Fault) -> bool {
+        self.config.faults.has(fault)
+    }
+
+    fn say(&mut self, line: &Value) {
+        self.outputs.push_back(ClientOutput::Line(line.to_string()));
+    }
+
+    fn answer(&mut self, command: u64, ok: Value) {
+        self.say(&json!({"id": command, "ok": ok}));
+    }
+
+    fn answer_error(&mut self, command: u64, error: Value) {
+        self.say(&json!({"id": command, "error": error}));
+    }
+
+    fn fail(&mut self, command: u64, message: &str) {
+        self.answer_error(command, json!({"message": message}));
+    }
+
+    // Connections.
+
+    fn connect(&mut self) {
+        let conn = ConnId(self.next_conn);
+        self.next_conn += 1;
+        self.conn = Some(conn);
+        self.phase = ConnectionPhase::Opening;
+        self.outputs.push_back(ClientOutput::Open { conn, url: self.url.clone() });
+    }
+
+    fn close(&mut self) {
+        if let Some(conn) = self.conn.take() {
+            self.outputs.push_back(ClientOutput::Close { conn });
+        }
+        self.phase = ConnectionPhase::Closed;
+        self.again_at = None;
+        self.dropped();
+    }
+
+    /// Ends everything that the connection carried.
+    fn dropped(&mut self) {
+        self.states.lost();
+        let open = std::mem::take(&mut self.open);
+        if self.has(fault::Fault::OpenRequestsHang) {
+            return;
+        }
+        for (_, asked) in open {
+            match asked.reason {
+                RequestReason::Command(command)
+                | RequestReason::Subscribe(command)
+                | RequestReason::Listing(Some(command)) => {
+                    self.fail(command, "the connection ended before the response");
+                }
+                RequestReason::Handshake
+                | RequestReason::Listing(None)
+                | RequestReason::Restored => {}
+            }
+        }
+    }
+
+    /// Plans the next attempt to connect, or gives up.
+    fn try_again(&mut self, now: Duration) {
+        self.conn = None;
+        self.phase = ConnectionPhase::Closed;
+        self.attempts += 1;
+        if self.attempts > MAX_ATTEMPTS || self.has(fault::Fault::NeverReconnects) {
+            self.give_up("the connection could not be opened");
+            return;
+        }
+        self.again_at = Some(now + AGAIN * (1 << (self.attempts - 1)));
+    }
+
+    fn give_up(&mut self, why: &str) {
+        self.again_at = None;
+        self.say(&json!({"event": "connection", "state": "failed", "message": why}));
+        if let Some(command) = self.connecting.take() {
+            self.fail(command, why);
+        }
+    }
+
+    fn greet(&mut self) {
+        self.phase = ConnectionPhase::Greeting;
+        if self.resumes {
+            let params = json!({
+                "channel": ROOT,
+                "clientId": self.client_id,
+                "lastSeenServerSeq": self.states.last_seen(),
+                "subscriptions": self.wanted,
+            });
+            self.request(RequestReason::Handshake, "reconnect", params);
+        } else {
+            let params = json!({
+                "channel": ROOT,
+                "protocolVersions": self.offers,
+                "clientId": self.client_id,
+                "clientInfo": {"name": "ahp-harness", "version": env!("CARGO_PKG_VERSION")},
+                "initialSubscriptions": self.initial,
+            });
+            self.request(RequestReason::Handshake, "initialize", params);
+        }
+    }
+
+    // Messages to the host.
+
+    /// Sends a message in the version of the connection.
+    fn send(&mut self, message: Message) {
+        let message = self.edge.lower_message(message);
+        let messages = self.frame_faults.outgoing(message);
+        for message in messages {
+            self.states.sent(&message);
+            self.send_frame(Frame::json(message.value()));
+        }
+    }
+
+    fn send_frame(&mut self, frame: Frame) {
+        if let Some(conn) = self.conn {
+            self.outputs.push_back(ClientOutput::Send { conn, frame });
+        }
+    }
+
+    fn request(&mut self, reason: RequestReason, method: &str, params: Value) {
+        let id = self.next_id;
+        self.next_id += 1;
+        let asked = ReferenceRequest { reason, method: method.to_owned(), params: params.clone() };
+        self.open.insert(id, asked);
+        self.send(Message::request(id, method, params));
+    }
+
+    fn dispatch(&mut self, channel: &str, action: Value) -> u64 {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        let params = json!({"channel": channel, "clientSeq": seq, "action": action});
+        self.send(Message::notification("dispatchAction", params));
+        seq
+    }
+
+    // Messages of the host.
+
+    fn take(&mut self, now: Duration, message: &Message) {
+        for message in self.frame_faults.incoming(message, &self.states) {
+            self.states.received(&message);
+            match message.kind() {
+                MessageKind::Success | MessageKind::Failure => self.answered(&message),
+                MessageKind::Request => self.serve(&message),
+                MessageKind::Notification => self.notified(&message),
+                _ => {}
+            }
+        }
+        self.work(now);
+    }
+
+    fn answered(&mut self, message: &Message) {
+        let id = message.id().and_then(Value::as_u64);
+        let Some(asked) = id.and_then(|id| self.open.remove(&id)) else { return };
+        let outcome = match (message.result(), message.error()) {
+            (_, Some(error)) => Err(error.clone()),
+            (result, None) => Ok(result.cloned().unwrap_or_default()),
+        };
+        match (asked.reason, outcome) {
+            (RequestReason::Handshake, outcome) => self.shook_hands(&asked.method, outcome),
+            (RequestReason::Command(command), Ok(result)) => self.answer(command, result),
+            (RequestReason::Subscribe(command), Ok(result)) => {
+                let channel = asked.params["channel"].as_str().unwrap_or_default();
+                self.want(channel);
+                self.answer(command, json!({"snapshot": result.get("snapshot").is_some()}));
+            }
+            (RequestReason::Command(command) | RequestReason::Subscribe(command), Err(error)) => {
+                if self.has(fault::Fault::RefusedKept) {
+                    let channel = asked.params["channel"].as_str().unwrap_or_default();
+                    self.want(channel);
+                }
+                self.answer_error(command, error);
+            }
+            (RequestReason::Listing(command), Ok(result)) => self.listed(command, &result),
+            (RequestReason::Listing(Some(command)), Err(error)) => {
+                self.answer_error(command, error);
+            }
+            (RequestReason::Listing(None) | RequestReason::Restored, _) => {}
+        }
+    }
+
+    fn want(&mut self, channel: &str) {
+        if !self.wanted.iter().any(|it| it == channel) {
+            self.wanted.push(channel.to_owned());
+        }
+    }
+
+    fn shook_hands(&mut self, method: &str, outcome: Result<Value, Value>) {
+        match (method, outcome) {
+            ("initialize", Ok(result)) => self.initialized(&result),
+            ("initialize", Err(error)) => self.refused_handshake(&error),
+            (_, Ok(result)) => self.reconnected(&result),
+            // The host does not know the client any more: it begins anew.
+            (_, Err(_)) => {
+                self.resumes = false;
+                self.greet();
+            }
+        }
+    }
+
+    fn initialized(&mut self, result: &Value) {
+        let version = result["protocolVersion"].as_str().unwrap_or_default();
+        let strange = result
+            .as_object()
+            .is_some_and(|members| members.keys().any(|name| name.as_str().starts_with("x-")));
+        if strange && self.has(fault::Fault::NewMembersClose) {
+            self.close();
+            self.give_up("the result has an unknown member");
+            return;
+        }
+        let offered = self.offers.iter().any(|it| it == version);
+        if !offered && !self.has(fault::Fault::UnofferedTaken) {
+            self.close();
+            self.give_up("the host chose a version that was not offered");
+            return;
+        }
+        if let Ok(version) = version.parse() {
+            self.edge = self.edge.of(version);
+        }
+        let again = self.resumes || !self.wanted.is_empty();
+        for snapshot in result["snapshots"].as_array().into_iter().flatten() {
+            if let Some(channel) = snapshot["resource"].as_str() {
+                let channel = channel.to_owned();
+                self.want(&channel);
+            }
+        }
+        self.ready(version);
+        if again {
+            let missing: Vec<String> = self.wanted.clone();
+            for channel in missing {
+                if self.states.channel(&channel).is_none() {
+                    let params = json!({"channel": channel});
+                    self.request(RequestReason::Restored, "subscribe", params);
+                }
+            }
+            self.list_again();
+        }
+    }
+
+    fn refused_handshake(&mut self, error: &Value) {
+        let supported: Vec<String> = error["data"]["supportedVersions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|it| it.as_str().map(str::to_owned))
+            .collect();
+        let common: Vec<String> =
+            self.offers.iter().filter(|it| supported.contains(it)).cloned().collect();
+        let unsupported = ErrorCode::by_name("UnsupportedProtocolVersion");
+        let loops = self.has(fault::Fault::RetriesSameOffer) && self.attempts < MAX_ATTEMPTS;
+        if loops
+            || (error["code"].as_i64() == unsupported && !common.is_empty() && self.attempts == 0)
+        {
+            self.attempts += 1;
+            let conn = self.conn.take();
+            if let Some(conn) = conn {
+                self.outputs.push_back(ClientOutput::Close { conn });
+            }
+            if !loops {
+                self.offers = common;
+            }
+            self.connect();
+            return;
+        }
+        let command = self.connecting.take();
+        self.close();
+        self.say(&json!({"event": "connection", "state": "failed", "message": "the host refused the handshake"}));
+        if let Some(command) = command {
+            self.answer_error(command, error.clone());
+        }
+    }
+
+    fn reconnected(&mut self, result: &Value) {
+        let missing = result["missing"].as_array().into_iter().flatten();
+        let missing: Vec<String> =
+            missing.filter_map(|it| it.as_str().map(str::to_owned)).collect();
+        if !self.has(fault::Fault::MissingKept) {
+            self.wanted.retain(|channel| !missing.contains(channel));
+        }
+        if let Some(snapshots) = result["snapshots"].as_array() {
+            let given = |uri: &String| snapshots.iter().any(|it| it["resource"] == uri.as_str());
+            self.wanted.retain(given);
+        }
+        for kept in self.frame_faults.kept() {
+            self.states.sent(&kept);
+        }
+        let version = self.states.version().map(|it| it.to_string()).unwrap_or_default();
+        self.ready(&version);
+        self.list_again();
+        self.join_again();
+    }
+
+    fn ready(&mut self, version: &str) {
+        self.phase = ConnectionPhase::Ready;
+        self.resumes = true;
+        self.attempts = 0;
+        self.say(&json!({"event": "connection", "state": "connected", "version": version}));
+        if let Some(command) = self.connecting.take() {
+            self.answer(command, json!({"version": version}));
+        }
+    }
+
+    /// Answers a request of the host.
+    fn serve(&mut self, message: &Message) {
+        let id = message.id().cloned().unwrap_or_default();
+        if self.has(fault::Fault::HostRequestsIgnored)
+            || self.has(fault::Fault::TextIdsIgnored) && id.is_string()
+        {
+            return;
+        }
+        let method = message.method().unwrap_or_default();
+        let answer = if self.has(fault::Fault::GatesOpen) && method == "resourceRead" {
+            Ok(json!({"data": "c2VjcmV0", "encoding": "base64"}))
+        } else {
+            self.folder.answer(method, message.params())
+        };
+        let answer = match answer {
+            _ if self.has(fault::Fault::UnknownAnswered) => Message::success(id, json!({})),
+            Ok(result) => Message::success(id, result),
+            Err((_, why)) if self.has(fault::Fault::UnknownCode) => {
+                Message::failure(id, -32000, why, Value::Null)
+            }
+            Err((code, why)) => Message::failure(id, code, why, Value::Null),
+        };
+        if self.has(fault::Fault::HostRequestsTwice) {
+            self.send_frame(Frame::json(answer.value()));
+        }
+        self.send_frame(Frame::json(answer.value()));
+    }
+
+    fn notified(&mut self, message: &Message) {
+        let method = message.method().unwrap_or_default();
+        if method == "action" {
+            let params = message.params();
+            self.say(&json!({
+                "event": "action",
+                "channel": params["channel"],
+                "serverSeq": params["serverSeq"],
+                "type": params["action"]["type"],
+            }));
+        } else {
+            self.sessions.notified(method, message.params());
+            self.say(&json!({"event": "notification", "method": method}));
+            if self.has(fault::Fault::UnknownNotificationCloses)
+                && self.edge.protocol().method(method).is_none()
+            {
+                self.close();
+            }
+        }
+    }
+}
+
+impl SansIoClient for ReferenceClient {
+    fn handle_line(&mut self, now: Duration, line: &str) {
+        self.command(now, line);
+        self.work(now);
+    }
+
+    fn handle_opened(&mut self, _now: Duration, conn: ConnId) {
+        if self.conn == Some(conn) {
+            self.greet();
+        }
+    }
+
+    fn handle_refused(&mut self, now: Duration, conn: ConnId, _status: Option<u16>) {
+        if self.conn == Some(conn) {
+            self.try_again(now);
+        }
+    }
+
+    fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame) {
+        if self.conn != Some(conn) || frame.len() > MAX_FRAME {
+            return;
+        }
+        let seen = SeenFrame::new(frame.clone());
+        match seen.message() {
+            Some(message) => self.take(now, message),
+            None if self.has(fault::Fault::MalformedCloses) => self.close(),
+            None => {}
+        }
+    }
+
+    fn handle_closed(&mut self, now: Duration, conn: ConnId) {
+        if self.conn != Some(conn) {
+            return;
+        }
+        self.dropped();
+        self.say(&json!({"event": "connection", "state": "reconnecting"}));
+        self.try_again(now);
+    }
+
+    fn handle_timeout(&mut self, now: Duration) {
+        if self.again_at.is_some_and(|at| at <= now) {
+            self.again_at = None;
+            self.connect();
+        }
+        self.work(now);
+    }
+
+    fn next_timeout(&self) -> Option<Duration> {
+        [self.again_at, self.tools.next_due()].into_iter().flatten().min()
+    }
+
+    fn poll_output(&mut self) -> Option<ClientOutput> {
+        self.outputs.pop_front()
+    }
+}

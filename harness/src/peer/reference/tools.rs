@@ -1,0 +1,257 @@
+//! The tools that the client offers: it runs its own calls once they are approved, each once, and stops on a cancel.
+//!
+//! A tool of a driver does nothing: it takes its time, and its result repeats the input.
+//!
+//! Knows: states of chats and sessions. Never knows: connections, what a tool would do.
+//!
+//! Start at [`ReferenceClient::work`].
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use crate::wire::json::{Value, json};
+
+use super::super::received::ReceivedStates;
+use super::ReferenceClient;
+use super::fault::Fault;
+
+/// A tool that a driver's command offers.
+#[derive(Clone, Debug)]
+struct DriverTool {
+    session: String,
+    name: String,
+    definition: Value,
+    takes: Duration,
+}
+
+/// A call that runs.
+#[derive(Clone, Debug)]
+struct RunningCall {
+    due: Duration,
+    call: FoundCall,
+    input: Value,
+}
+
+/// A call of a tool, as the states show it.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct FoundCall {
+    chat: String,
+    turn: String,
+    id: String,
+    tool: String,
+}
+
+/// The tools of a client, and their calls.
+#[derive(Debug, Default)]
+pub(super) struct DriverTools {
+    tools: Vec<DriverTool>,
+    begun: HashSet<FoundCall>,
+    denied: HashSet<FoundCall>,
+    /// The input of each call when the client saw it for the first time.
+    first_inputs: Vec<(FoundCall, Value)>,
+    running: Vec<RunningCall>,
+}
+
+impl DriverTools {
+    /// Adds a tool, and returns the action that offers all tools of the session.
+    pub(super) fn offer(&mut self, client: &str, session: &str, command: &Value) -> Value {
+        let name = command["name"].as_str().unwrap_or("probe").to_owned();
+        let mut definition = json!({"name": name, "description": "Repeats its input."});
+        if command["inputSchema"].is_object() {
+            definition["inputSchema"] = command["inputSchema"].clone();
+        }
+        let takes = Duration::from_millis(command["takesMs"].as_u64().unwrap_or_default());
+        self.tools.retain(|tool| tool.session != session || tool.name != name);
+        self.tools.push(DriverTool { session: session.to_owned(), name, definition, takes });
+        self.entry(client, session)
+    }
+
+    fn entry(&self, client: &str, session: &str) -> Value {
+        let own = self.tools.iter().filter(|tool| tool.session == session);
+        let tools: Value = own.map(|tool| tool.definition.clone()).collect();
+        let entry = json!({"clientId": client, "tools": tools});
+        json!({"type": "session/activeClientSet", "activeClient": entry})
+    }
+
+    /// Returns the time at which the next call is over.
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        self.running.iter().map(|call| call.due).min()
+    }
+
+    fn tool(&self, name: &str) -> Option<&DriverTool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+}
+
+impl ReferenceClient {
+    /// Joins the sessions again from which the host has removed the client while it was away.
+    pub(super) fn join_again(&mut self) {
+        if self.has(Fault::NotJoinedAgain) {
+            return;
+        }
+        let mut sessions: Vec<String> =
+            self.tools.tools.iter().map(|tool| tool.session.clone()).collect();
+        sessions.dedup();
+        for session in sessions {
+            let Some(mirror) = self.states.channel(&session) else { continue };
+            let clients = mirror.confirmed()["activeClients"].as_array();
+            let joined =
+                clients.into_iter().flatten().any(|it| it["clientId"] == self.client_id.as_str());
+            if !joined {
+                let entry = self.tools.entry(&self.client_id, &session);
+                self.dispatch(&session, entry);
+            }
+        }
+    }
+
+    /// Begins the calls of own tools that may run, and completes those whose time is over.
+    pub(super) fn work(&mut self, now: Duration) {
+        if self.tools.tools.is_empty() {
+            return;
+        }
+        for (call, state) in found_calls(&self.states, !self.has(Fault::ToolOnlyInChat)) {
+            self.consider(now, call, &state);
+        }
+        let due: Vec<RunningCall> =
+            self.tools.running.iter().filter(|call| call.due <= now).cloned().collect();
+        self.tools.running.retain(|call| call.due > now);
+        for call in due {
+            self.complete(&call);
+        }
+    }
+
+    fn consider(&mut self, now: Duration, call: FoundCall, state: &Value) {
+        let owner = state["contributor"]["clientId"].as_str();
+        let own = owner == Some(self.client_id.as_str());
+        let takes = own || owner.is_some() && self.has(Fault::ToolOfOthers);
+        if !takes {
+            return;
+        }
+        let status = state["status"].as_str().unwrap_or_default();
+        let input = input_of(state);
+        if !self.tools.first_inputs.iter().any(|(known, _)| *known == call) && !input.is_null() {
+            self.tools.first_inputs.push((call.clone(), input.clone()));
+        }
+        let Some(tool) = self.tools.tool(&call.tool).cloned() else {
+            if own && status == "pending-confirmation" && self.tools.denied.insert(call.clone()) {
+                self.deny(&call);
+            }
+            return;
+        };
+        let runs =
+            status == "running" || status == "pending-confirmation" && self.has(Fault::ToolEarly);
+        if !runs || !self.tools.begun.insert(call.clone()) {
+            return;
+        }
+        let first = self.tools.first_inputs.iter().find(|(known, _)| *known == call);
+        let input = match first.filter(|_| self.has(Fault::ToolInputCached)) {
+            Some((_, first)) => first.clone(),
+            None => input,
+        };
+        self.say(
+            &json!({"event": "tool", "toolCallId": call.id, "name": call.tool, "input": input}),
+        );
+        let running = RunningCall { due: now + tool.takes, call, input };
+        self.tools.running.push(running.clone());
+        if self.has(Fault::ToolTwice) {
+            self.tools.running.push(running);
+        }
+    }
+
+    fn deny(&mut self, call: &FoundCall) {
+        let action = json!({
+            "type": "chat/toolCallConfirmed",
+            "turnId": call.turn,
+            "toolCallId": call.id,
+            "approved": false,
+            "reason": "denied",
+        });
+        self.dispatch(&call.chat, action);
+    }
+
+    /// Completes a call, unless it no longer runs.
+    fn complete(&mut self, running: &RunningCall) {
+        let call = &running.call;
+        let runs = found_calls(&self.states, true)
+            .into_iter()
+            .any(|(found, state)| found == *call && state["status"] != "cancelled");
+        if !runs && !self.has(Fault::CompletesAfterCancel) {
+            return;
+        }
+        let schema = self.tools.tool(&call.tool).map(|tool| tool.definition["inputSchema"].clone());
+        let valid = schema.is_none_or(|schema| fits(&schema, &running.input));
+        let mut result = json!({
+            "success": valid,
+            "pastTenseMessage": "Repeated the input",
+            "content": [{"type": "text", "text": running.input.to_string()}],
+        });
+        if !valid {
+            result["error"] = json!({"message": "the input does not match the schema"});
+        }
+        let action = json!({
+            "type": "chat/toolCallComplete",
+            "turnId": call.turn,
+            "toolCallId": call.id,
+            "result": result,
+        });
+        self.dispatch(&call.chat.clone(), action);
+    }
+}
+
+/// Returns the input of a call, parsed if it is JSON in a text.
+fn input_of(state: &Value) -> Value {
+    match &state["toolInput"] {
+        Value::String(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text.as_str())),
+        other => other.clone(),
+    }
+}
+
+/// Returns whether an input has the members that its schema requires, with their basic types.
+fn fits(schema: &Value, input: &Value) -> bool {
+    let required = schema["required"].as_array().into_iter().flatten();
+    let given = required.filter_map(Value::as_str).all(|name| input.get(name).is_some());
+    let typed = schema["properties"].as_object().into_iter().flatten().all(|(name, property)| {
+        let Some(value) = input.get(name.as_str()) else { return true };
+        match property["type"].as_str() {
+            Some("string") => value.is_string(),
+            Some("number" | "integer") => value.is_number(),
+            Some("boolean") => value.is_boolean(),
+            _ => true,
+        }
+    });
+    given && typed
+}
+
+/// Returns the calls of tools of active turns. With `in_sessions` the calls that a session lists for its clients count,
+/// too; they may belong to chats that the client is not subscribed to.
+fn found_calls(states: &ReceivedStates, in_sessions: bool) -> Vec<(FoundCall, Value)> {
+    let mut found: Vec<(FoundCall, Value)> = Vec::new();
+    for channel in states.subscriptions() {
+        let Some(mirror) = states.channel(channel) else { continue };
+        let state = mirror.confirmed();
+        let turn = &state["activeTurn"];
+        let parts = turn["responseParts"].as_array().into_iter().flatten();
+        for call in parts.map(|part| &part["toolCall"]).filter(|call| call.is_object()) {
+            found.push((found_call(channel, turn["id"].as_str(), call), call.clone()));
+        }
+        let asked = state["inputNeeded"].as_array().into_iter().flatten();
+        for entry in asked.filter(|_| in_sessions) {
+            let chat = entry["chat"].as_str().unwrap_or_default();
+            if entry["toolCall"].is_object() && states.channel(chat).is_none() {
+                let call = &entry["toolCall"];
+                found.push((found_call(chat, entry["turnId"].as_str(), call), call.clone()));
+            }
+        }
+    }
+    found
+}
+
+fn found_call(chat: &str, turn: Option<&str>, call: &Value) -> FoundCall {
+    let text = |name: &str| call[name].as_str().unwrap_or_default().to_owned();
+    FoundCall {
+        chat: chat.to_owned(),
+        turn: turn.unwrap_or_default().to_owned(),
+        id: text("toolCallId"),
+        tool: text("toolName"),
+    }
+}

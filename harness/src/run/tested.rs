@@ -1,0 +1,459 @@
+//! The tested client of a case: its connections, its driver, and what the host's side does to it.
+//!
+//! The scenario's steps name the host as if it were one more client: the messages of the tested client are in the
+//! mailbox of this peer, and what the peer sends goes to the tested client. Everything that no step changes is
+//! passed on to the reference host, and its frames to the tested client.
+//!
+//! Knows: the tasks about a tested client, the fold of what the client received. Never knows: sockets, processes.
+//!
+//! Start at [`ScenarioCase::handle_tested_frame`] and [`ScenarioCase::handle_host_frame`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use litemap::LiteMap;
+
+use crate::peer::received::ReceivedStates;
+use crate::scenario::pattern::ValuePattern;
+use crate::scenario::verbs::HOST;
+use crate::transcript::{ConnId, SeenFrame};
+use crate::wire::json::{Value, json};
+use crate::wire::message::{Message, MessageKind};
+use crate::wire::protocol::Protocol;
+
+use super::case::{DriverOutput, ScenarioCase};
+use super::task::{PeerId, ResponseChange, ResponseRule};
+
+/// The first number of the connections of the harness's own clients in a scenario about a client. The tested
+/// client's connections are numbered from 0, by whoever accepts them.
+const FIRST_CONN: u32 = 1 << 20;
+/// The first id of the requests that a step sends to the tested client. The reference host numbers its own
+/// requests from 1.
+const FIRST_ID: u64 = 1 << 40;
+/// The maximum number of responses to requests of the host that are kept.
+const MAX_ANSWERS: usize = 1_000;
+/// The maximum number of frames that are held back.
+const MAX_HELD_BACK: usize = 10_000;
+/// The JSON-RPC code for an error that a step does not specify.
+const INTERNAL: i64 = -32603;
+
+/// The tested client of a case.
+#[derive(Debug)]
+pub(super) struct TestedClient {
+    pub(super) name: String,
+    /// The peer that stands for the host.
+    host: PeerId,
+    /// The open connections of the client, oldest first.
+    conns: Vec<ConnId>,
+    pub(super) received: ReceivedStates,
+    /// Whether the client has sent `initialize` or `reconnect`.
+    introduced: bool,
+    pub(super) next_command: u64,
+    /// The driver's answers that no step has taken, each with its line in the transcript.
+    pub(super) answers: Vec<(u64, Value)>,
+    /// Why the driver gives no more answers; empty while it runs.
+    pub(super) driver_gone: String,
+    rules: Vec<ResponseRule>,
+    /// The requests whose response a rule changes, by the text of their id.
+    changed: LiteMap<String, ResponseRule>,
+    /// The frames that are held back, each with the time at which it is sent.
+    held_back: Vec<(Duration, ConnId, Arc<SeenFrame>)>,
+    /// The number of connections to refuse, and the HTTP status.
+    refusals: (u64, u16),
+}
+
+impl TestedClient {
+    /// Returns the name of the client.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the peer that stands for the host.
+    pub(super) fn host(&self) -> PeerId {
+        self.host
+    }
+
+    /// Returns whether the client has begun a handshake.
+    pub(super) fn introduced(&self) -> bool {
+        self.introduced
+    }
+
+    /// Returns the time at which the next frame that is held back is sent.
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        self.held_back.iter().map(|(at, ..)| *at).min()
+    }
+}
+
+impl ScenarioCase {
+    /// Adds the tested client, and the peer that stands for the host.
+    pub(super) fn add_tested(&mut self, name: String) {
+        let host = self.push_peer(HOST.to_owned(), HOST.to_owned(), false);
+        if let Some(peer) = self.peers.get_mut(host) {
+            peer.engine.number_from(FIRST_ID);
+        }
+        self.next_conn = FIRST_CONN;
+        self.bindings.set(&format!("{name}.id"), Value::Null);
+        self.bindings.set(&format!("{name}.seq"), json!(0));
+        self.tested = Some(TestedClient {
+            name,
+            host,
+            conns: Vec::new(),
+            received: ReceivedStates::default(),
+            introduced: false,
+            next_command: 1,
+            answers: Vec::new(),
+            driver_gone: String::new(),
+            rules: Vec::new(),
+            changed: LiteMap::new(),
+            held_back: Vec::new(),
+            refusals: (0, 0),
+        });
+    }
+
+    /// Returns whether a peer stands for the host.
+    pub(super) fn is_host(&self, peer: PeerId) -> bool {
+        self.tested.as_ref().is_some_and(|tested| tested.host == peer)
+    }
+
+    /// Returns whether a connection is one of the tested client.
+    pub(super) fn is_tested(&self, conn: ConnId) -> bool {
+        self.tested.is_some() && conn.0 < FIRST_CONN
+    }
+
+    /// Returns the end of the tested client's last connection, if the client has closed it and no other is open.
+    pub(super) fn left_host(&self, peer: PeerId) -> Option<(u64, String)> {
+        if !self.is_host(peer) {
+            return None;
+        }
+        self.peers.get(peer).filter(|peer| !peer.connected)?.ended.clone()
+    }
+
+    // The connections of the tested client.
+
+    /// Decides about a connection of the tested client. An `Err` refuses it with this HTTP status.
+    ///
+    /// # Errors
+    /// Returns the HTTP status if a step refuses the connection.
+    pub fn admit_tested(&mut self) -> Result<(), u16> {
+        let Some(tested) = &mut self.tested else { return Ok(()) };
+        match tested.refusals {
+            (0, _) => Ok(()),
+            (left, status) => {
+                tested.refusals.0 = left - 1;
+                Err(status)
+            }
+        }
+    }
+
+    /// Handles an opened connection of the tested client.
+    pub fn handle_tested_opened(&mut self, now: Duration, conn: ConnId) {
+        self.expire(now);
+        let Some(tested) = &mut self.tested else { return };
+        tested.conns.push(conn);
+        let host = tested.host;
+        if let Some(peer) = self.peers.get_mut(host) {
+            peer.conn = Some(conn);
+            peer.connected = true;
+            peer.ended = None;
+        }
+        self.advance(now);
+    }
+
+    /// Handles the end of a connection by the tested client.
+    pub fn handle_tested_closed(&mut self, now: Duration, conn: ConnId, line: u64, reason: &str) {
+        self.expire(now);
+        self.last_line = line;
+        self.tested_left(conn, Some((line, reason.to_owned())));
+        self.advance(now);
+    }
+
+    /// Handles the end of a connection by the host.
+    pub fn handle_tested_dropped(&mut self, now: Duration, conn: ConnId, line: u64) {
+        self.expire(now);
+        self.last_line = line;
+        self.tested_left(conn, None);
+        self.advance(now);
+    }
+
+    fn tested_left(&mut self, conn: ConnId, end: Option<(u64, String)>) {
+        let Some(tested) = &mut self.tested else { return };
+        let open = tested.conns.len();
+        tested.conns.retain(|it| *it != conn);
+        if tested.conns.len() == open {
+            return;
+        }
+        tested.held_back.retain(|(_, it, _)| *it != conn);
+        let (host, newest) = (tested.host, tested.conns.last().copied());
+        if newest.is_none() {
+            tested.received.lost();
+            tested.changed.clear();
+        }
+        if let Some(peer) = self.peers.get_mut(host) {
+            match newest {
+                Some(newest) => peer.conn = Some(newest),
+                None => {
+                    peer.disconnect();
+                    peer.ended = end;
+                }
+            }
+        }
+    }
+
+    /// Ends the connections of the tested client.
+    pub(super) fn cut_tested(&mut self, graceful: bool) {
+        let conns = self.tested.as_ref().map(|tested| tested.conns.clone()).unwrap_or_default();
+        for conn in conns {
+            self.outputs.push_back(DriverOutput::Close { conn, graceful });
+            self.tested_left(conn, None);
+        }
+    }
+
+    /// Refuses the next connections.
+    pub(super) fn refuse(&mut self, times: u64, status: u16) {
+        if let Some(tested) = &mut self.tested {
+            tested.refusals = (times, status);
+        }
+    }
+
+    // The frames of the tested client.
+
+    /// Handles a frame of the tested client, and passes it on to the host unless a step answers it.
+    pub fn handle_tested_frame(
+        &mut self,
+        now: Duration,
+        conn: ConnId,
+        line: u64,
+        seen: &Arc<SeenFrame>,
+    ) {
+        self.expire(now);
+        self.last_line = line;
+        self.frames += 1;
+        self.bytes += seen.frame.len() as u64;
+        if self.is_flooded() {
+            self.flooded(line);
+            return;
+        }
+        let message = seen.message();
+        if let (Some(tested), Some(message)) = (&mut self.tested, message) {
+            tested.received.sent(message);
+        }
+        let passes = match message {
+            Some(message) => self.tested_message(now, conn, line, seen, message),
+            None => true,
+        };
+        if passes {
+            self.outputs.push_back(DriverOutput::ToHost { conn, seen: Arc::clone(seen) });
+        }
+        self.advance(now);
+    }
+
+    /// Returns whether a message of the tested client is passed on to the host.
+    fn tested_message(
+        &mut self,
+        now: Duration,
+        conn: ConnId,
+        line: u64,
+        seen: &Arc<SeenFrame>,
+        message: &Message,
+    ) -> bool {
+        let Some(host) = self.tested.as_ref().map(|tested| tested.host) else { return true };
+        match message.kind() {
+            MessageKind::Success | MessageKind::Failure => {
+                let Some(peer) = self.peers.get_mut(host) else { return true };
+                let id = message.id().and_then(Value::as_u64);
+                let own = id.is_some_and(|id| peer.engine.awaits(id).is_some());
+                if own {
+                    peer.engine.handle(message);
+                    if peer.answers.len() == MAX_ANSWERS {
+                        peer.answers.pop_front();
+                    }
+                    peer.answers.push_back((line, Arc::clone(seen)));
+                }
+                !own
+            }
+            MessageKind::Request | MessageKind::Notification => {
+                self.introduce(message);
+                if let Some(peer) = self.peers.get_mut(host) {
+                    peer.mailbox.push(line, Arc::clone(seen));
+                }
+                self.hold_against_watches(host, line, message);
+                message.kind() == MessageKind::Notification || !self.intercept(now, conn, message)
+            }
+            _ => true,
+        }
+    }
+
+    /// Learns the id of the tested client from its handshake.
+    fn introduce(&mut self, message: &Message) {
+        if !matches!(message.method(), Some("initialize" | "reconnect")) {
+            return;
+        }
+        let Some(tested) = &mut self.tested else { return };
+        tested.introduced = true;
+        let id = message.params()["clientId"].clone();
+        if id.is_string() {
+            let name = format!("{}.id", tested.name);
+            self.bindings.set(&name, id);
+        }
+    }
+
+    /// Applies the rules of `respond` steps to a request. Returns whether a rule answers the request, so that the
+    /// host does not see it.
+    fn intercept(&mut self, now: Duration, conn: ConnId, message: &Message) -> bool {
+        let (Some(method), Some(id)) = (message.method(), message.id().cloned()) else {
+            return false;
+        };
+        let bindings = &self.bindings;
+        let fits = |rule: &&mut ResponseRule| {
+            let fits = |pattern: &ValuePattern| {
+                pattern.matches(Some(message.params()), bindings, false).is_ok()
+            };
+            rule.times > 0 && rule.method == method && rule.params.as_ref().is_none_or(fits)
+        };
+        let Some(tested) = &mut self.tested else { return false };
+        let Some(rule) = tested.rules.iter_mut().find(fits) else { return false };
+        rule.times -= 1;
+        let rule = rule.clone();
+        let response = match &rule.change {
+            ResponseChange::Result(result) => Message::success(id, result.clone()),
+            ResponseChange::Error(error) => {
+                let code = error["code"].as_i64().unwrap_or(INTERNAL);
+                let text = error["message"].as_str().unwrap_or("scripted");
+                Message::failure(id, code, text, error["data"].clone())
+            }
+            _ => {
+                tested.changed.insert(id.to_string(), rule);
+                return false;
+            }
+        };
+        self.send_later(now, conn, rule.delay, Arc::new(SeenFrame::of(response)));
+        true
+    }
+
+    /// Handles a frame of the host for the tested client, and passes it on as the steps ask.
+    pub fn handle_host_frame(&mut self, now: Duration, conn: ConnId, seen: &Arc<SeenFrame>) {
+        self.expire(now);
+        let message = seen.message();
+        let answers = message.filter(|message| {
+            matches!(message.kind(), MessageKind::Success | MessageKind::Failure)
+        });
+        let id = answers.and_then(Message::id).map(Value::to_string);
+        let rule = id.and_then(|id| self.tested.as_mut()?.changed.remove(&id));
+        let Some((rule, message)) = rule.zip(message) else {
+            return self.send_to_tested(conn, Arc::clone(seen));
+        };
+        match &rule.change {
+            ResponseChange::Silence => {}
+            ResponseChange::Cut => self.cut_tested(false),
+            ResponseChange::Twice => {
+                self.send_later(now, conn, rule.delay, Arc::clone(seen));
+                self.send_later(now, conn, rule.delay, Arc::clone(seen));
+            }
+            ResponseChange::Merge(patch) => {
+                let mut result = message.result().cloned().unwrap_or_default();
+                merge(&mut result, patch);
+                let id = message.id().cloned().unwrap_or_default();
+                let changed = Message::success(id, result);
+                self.send_later(now, conn, rule.delay, Arc::new(SeenFrame::of(changed)));
+            }
+            ResponseChange::Nothing | ResponseChange::Result(_) | ResponseChange::Error(_) => {
+                self.send_later(now, conn, rule.delay, Arc::clone(seen));
+            }
+        }
+        self.advance(now);
+    }
+
+    fn send_later(
+        &mut self,
+        now: Duration,
+        conn: ConnId,
+        delay: Option<Duration>,
+        seen: Arc<SeenFrame>,
+    ) {
+        let tested = self.tested.as_mut().filter(|it| it.held_back.len() < MAX_HELD_BACK);
+        match (delay, tested) {
+            (Some(delay), Some(tested)) => tested.held_back.push((now + delay, conn, seen)),
+            _ => self.send_to_tested(conn, seen),
+        }
+    }
+
+    /// Sends the frames whose time has come.
+    pub(super) fn release_held_back(&mut self, now: Duration) {
+        let Some(tested) = &mut self.tested else { return };
+        if tested.held_back.is_empty() {
+            return;
+        }
+        let (due, rest): (Vec<_>, Vec<_>) =
+            tested.held_back.drain(..).partition(|(at, ..)| *at <= now);
+        tested.held_back = rest;
+        for (_, conn, seen) in due {
+            self.send_to_tested(conn, seen);
+        }
+    }
+
+    /// Sends a frame to the tested client, and folds it. Every frame for the client comes through here.
+    fn send_to_tested(&mut self, conn: ConnId, seen: Arc<SeenFrame>) {
+        let Some(tested) = &mut self.tested else { return };
+        if let Some(message) = seen.message() {
+            tested.received.received(message);
+            let (name, host) = (format!("{}.seq", tested.name), format!("{HOST}.seq"));
+            let last_seen = json!(tested.received.last_seen());
+            self.bindings.set(&name, last_seen.clone());
+            self.bindings.set(&host, last_seen);
+        }
+        self.outputs.push_back(DriverOutput::Send { conn, seen });
+    }
+
+    /// Sends a frame of a step to the tested client, over its newest connection.
+    pub(super) fn send_as_host(&mut self, seen: Arc<SeenFrame>) {
+        let conn = self.tested.as_ref().and_then(|tested| tested.conns.last().copied());
+        if let Some(conn) = conn {
+            self.send_to_tested(conn, seen);
+        }
+    }
+
+    /// Adds a rule for the host's responses.
+    pub(super) fn respond(&mut self, rule: ResponseRule, value: Option<Value>) {
+        let value = value.unwrap_or_default();
+        let change = match rule.change {
+            ResponseChange::Result(_) => ResponseChange::Result(value),
+            ResponseChange::Error(_) => ResponseChange::Error(value),
+            ResponseChange::Merge(_) => ResponseChange::Merge(value),
+            other => other,
+        };
+        if let Some(tested) = &mut self.tested {
+            tested.rules.push(ResponseRule { change, ..rule });
+        }
+    }
+
+    /// Returns the table of the version that the tested client negotiated.
+    pub(super) fn wire_protocol(&self) -> Option<&'static Protocol> {
+        Protocol::of(self.tested.as_ref()?.received.version()?)
+    }
+
+    /// Drops the rules of `respond` steps when the steps are over, so that the client can end its work.
+    pub(super) fn drop_rules(&mut self) {
+        if let Some(tested) = &mut self.tested {
+            tested.rules.clear();
+            tested.changed.clear();
+        }
+    }
+}
+
+/// Applies a JSON Merge Patch (RFC 7396).
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(members) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (name, value) in members {
+        let Some(object) = target.as_object_mut() else { return };
+        match value {
+            Value::Null => drop(object.remove(name.as_str())),
+            value => merge(object.entry(name.as_str()).or_insert_with(|| Value::Null), value),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The driver of a tested client: commands, answers, and the state that it reports.
+//!
+//! The state of the client is compared with the fold of the frames that it received. The client may not have handled
+//! the last frames, so its state is requested again until it agrees or the time is over.
+//!
+//! Knows: the tested client, tasks. Never knows: processes.
+//!
+//! Start at [`ScenarioCase::drive`] and [`ScenarioCase::check_tested_state`].
+
+use std::time::Duration;
+
+use crate::scenario::bind::ValueTemplate;
+use crate::scenario::pattern::{ValuePattern, brief};
+use crate::scenario::verbs::STATE;
+use crate::transcript::SeenFrame;
+use crate::wire::json::{Value, json};
+
+use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
+use super::failure::{FailureKind, StepFailure};
+use super::state_claim;
+use super::task::{DriverGoal, TestedStateClaim};
+use super::tested::TestedClient;
+
+/// The interval at which the state of the tested client is requested again.
+const STATE_EVERY: Duration = Duration::from_millis(40);
+/// The maximum number of answers of the driver that are kept.
+const MAX_ANSWERS: usize = 1_000;
+
+impl ScenarioCase {
+    // The driver.
+
+    /// Gives the driver a command.
+    pub(super) fn drive(
+        &mut self,
+        command: &str,
+        members: Option<&ValueTemplate>,
+        want: Option<DriverGoal>,
+        bind: Option<String>,
+    ) -> WaitProgress {
+        let members = members.map(|members| self.fill(members)).unwrap_or_default();
+        let id = self.command(command, members);
+        match want {
+            Some(want) => WaitProgress::Wait(TaskWait::Driven { id, want, bind }),
+            None => {
+                if let Some(name) = bind {
+                    self.bindings.set(&name, json!(id));
+                }
+                WaitProgress::Done
+            }
+        }
+    }
+
+    fn command(&mut self, command: &str, members: Value) -> u64 {
+        let Some(tested) = &mut self.tested else { return 0 };
+        let id = tested.next_command;
+        tested.next_command += 1;
+        let mut line = json!({"id": id, "do": command});
+        if command == "connect" {
+            line["url"] = json!(self.setup.tested.url.as_str());
+        }
+        for (name, value) in members.as_object().into_iter().flatten() {
+            line[name.as_str()] = value.clone();
+        }
+        self.outputs.push_back(DriverOutput::Drive(line.to_string()));
+        id
+    }
+
+    /// Waits for the driver's answer to an earlier command.
+    pub(super) fn await_driver(
+        &mut self,
+        step: Option<usize>,
+        id: &ValuePattern,
+        want: DriverGoal,
+        bind: Option<String>,
+    ) -> WaitProgress {
+        let commands = self.tested.as_ref().map_or(0, |tested| tested.next_command);
+        let fits = |id_of: &u64| id.matches(Some(&json!(*id_of)), &self.bindings, false).is_ok();
+        match (1..commands).find(fits) {
+            Some(id) => WaitProgress::Wait(TaskWait::Driven { id, want, bind }),
+            None => {
+                let message = "no command to the driver has this id".to_owned();
+                WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message))
+            }
+        }
+    }
+
+    /// Handles a line of the driver: an answer, an event, or its end.
+    pub(super) fn handle_driver_line(&mut self, now: Duration, line: u64, seen: &SeenFrame) {
+        self.expire(now);
+        self.last_line = line;
+        let told = seen.message().map(|it| it.value().clone()).unwrap_or_default();
+        if let Some(tested) = &mut self.tested {
+            if let Some(how) = told["ended"].as_str() {
+                how.clone_into(&mut tested.driver_gone);
+            } else if told["id"].as_u64().is_some() && tested.answers.len() < MAX_ANSWERS {
+                tested.answers.push((line, told));
+            }
+        }
+        self.advance(now);
+    }
+
+    fn driver_answer(&mut self, id: u64) -> Option<(u64, Value)> {
+        let answers = &mut self.tested.as_mut()?.answers;
+        let at = answers.iter().position(|(_, answer)| answer["id"].as_u64() == Some(id))?;
+        Some(answers.remove(at))
+    }
+
+    /// Returns the failure of a wait for a driver that has ended.
+    fn driver_ended(&self, step: Option<usize>) -> Option<Box<StepFailure>> {
+        let gone = &self.tested.as_ref()?.driver_gone;
+        let message = format!("expected an answer of the driver, the driver has ended: {gone}");
+        (!gone.is_empty()).then(|| self.failure_of(step, FailureKind::Trouble, message))
+    }
+
+    /// Checks whether the driver has answered a command.
+    pub(super) fn check_driven(
+        &mut self,
+        step: Option<usize>,
+        id: u64,
+        want: DriverGoal,
+        bind: Option<String>,
+    ) -> WaitProgress {
+        // A client without a driver is connected once its handshake is complete.
+        if !self.setup.tested.driven && self.tested.as_ref().is_some_and(TestedClient::introduced) {
+            return WaitProgress::Done;
+        }
+        let Some((line, answer)) = self.driver_answer(id) else {
+            return match self.driver_ended(step) {
+                Some(failure) => WaitProgress::Failed(failure),
+                None => WaitProgress::Wait(TaskWait::Driven { id, want, bind }),
+            };
+        };
+        let name = self.tested_name();
+        let (ok, error) = (answer.get("ok"), answer.get("error"));
+        let (pattern, value, what) = match (&want, ok, error) {
+            (DriverGoal::Result(pattern), Some(ok), None) => (pattern.as_ref(), ok, "result"),
+            (DriverGoal::Error(pattern), _, Some(error)) => (Some(pattern), error, "error"),
+            (DriverGoal::Result(_), _, Some(error)) => {
+                let message = format!(
+                    "client `{name}`: expected a result, the driver reported the error {}",
+                    brief(error)
+                );
+                let mut failure = self.failure_at(step, message);
+                failure.lines.push(line);
+                return WaitProgress::Failed(failure);
+            }
+            (DriverGoal::Error(_), ..) => {
+                let message = format!(
+                    "client `{name}`: expected an error, the driver reported success: {}",
+                    brief(&answer)
+                );
+                let mut failure = self.failure_at(step, message);
+                failure.lines.push(line);
+                return WaitProgress::Failed(failure);
+            }
+            (DriverGoal::Result(_), None, None) => {
+                let message = format!(
+                    "expected an answer of the driver with `ok` or `error`, found {}",
+                    brief(&answer)
+                );
+                return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
+            }
+        };
+        if let Some(pattern) = pattern {
+            match pattern.matches(Some(value), &self.bindings, false) {
+                Ok(bound) => self.bind(pattern, bound),
+                Err(miss) => {
+                    return WaitProgress::Failed(self.mismatch(step, &name, what, line, &miss));
+                }
+            }
+        }
+        if let Some(bind) = bind {
+            self.bindings.set(&bind, value.clone());
+        }
+        self.observed(step);
+        WaitProgress::Done
+    }
+
+    fn tested_name(&self) -> String {
+        self.tested.as_ref().map(|tested| tested.name.clone()).unwrap_or_default()
+    }
+
+    // The state of the tested client.
+
+    /// Asks the driver for the state of a channel.
+    pub(super) fn ask_state(&mut self, claim: TestedStateClaim, until: Duration) -> WaitProgress {
+        let of = if claim.shown { "shown" } else { "confirmed" };
+        let members = json!({"channel": claim.channel.as_str(), "of": of});
+        let id = self.command(STATE, members);
+        WaitProgress::Wait(TaskWait::TestedState { id, claim, until })
+    }
+
+    /// Compares the state of the tested client with the fold of what it received. The client may not have
+    /// handled the last frames, so the state is asked for again until it agrees or the time is over.
+    pub(super) fn check_tested_state(
+        &mut self,
+        step: Option<usize>,
+        id: u64,
+        claim: TestedStateClaim,
+        until: Duration,
+    ) -> WaitProgress {
+        let Some((line, answer)) = self.driver_answer(id) else {
+            return match self.driver_ended(step) {
+                Some(failure) => WaitProgress::Failed(failure),
+                None => WaitProgress::Wait(TaskWait::TestedState { id, claim, until }),
+            };
+        };
+        match self.compared_state(step, line, &answer, &claim) {
+            Ok(()) => {
+                self.observed(step);
+                WaitProgress::Done
+            }
+            Err(_) if self.mint.now + STATE_EVERY < until => {
+                let at = self.mint.now + STATE_EVERY;
+                WaitProgress::Wait(TaskWait::TestedStateAgain { at, claim, until })
+            }
+            Err(failure) => WaitProgress::Failed(failure),
+        }
+    }
+
+    /// Handles the timeout of a wait for a state.
+    pub(super) fn tested_state_expired(
+        &mut self,
+        step: Option<usize>,
+        wait: &TaskWait,
+        claim: TestedStateClaim,
+        until: Duration,
+    ) -> WaitProgress {
+        if matches!(wait, TaskWait::TestedStateAgain { .. }) {
+            return self.ask_state(claim, until);
+        }
+        let name = self.tested_name();
+        let message = format!(
+            "client `{name}`: expected the state of `{}`, the driver did not answer `{STATE}`",
+            claim.channel
+        );
+        WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message))
+    }
+
+    /// # Errors
+    /// Returns the failure if the state does not agree.
+    fn compared_state(
+        &mut self,
+        step: Option<usize>,
+        line: u64,
+        answer: &Value,
+        claim: &TestedStateClaim,
+    ) -> Result<(), Box<StepFailure>> {
+        let (name, channel) = (self.tested_name(), claim.channel.as_str());
+        let failed = |case: &ScenarioCase, kind: FailureKind, wrong: String| {
+            let message = format!("client `{name}`: the state of `{channel}`: {wrong}");
+            let mut failure = case.failure_of(step, kind, message);
+            failure.lines.push(line);
+            failure
+        };
+        let expected = self.tested.as_ref().and_then(|tested| tested.received.channel(channel));
+        let expected = expected.map(|mirror| {
+            let state = if claim.shown { mirror.optimistic() } else { mirror.confirmed().clone() };
+            (state, mirror.pending())
+        });
+        let Some((expected, pending)) = expected else {
+            let wrong = "the client is not subscribed to it, so there is nothing to compare";
+            return Err(failed(self, FailureKind::Trouble, wrong.to_owned()));
+        };
+        if let Some(error) = answer.get("error") {
+            let wrong = format!("expected a state, the driver reported the error {}", brief(error));
+            return Err(failed(self, FailureKind::Outcome, wrong));
+        }
+        let found = &answer["ok"]["state"];
+        if let Some(wrong) =
+            state_claim::disagreement(self.wire_protocol(), channel, &expected, found)
+        {
+            return Err(failed(self, FailureKind::Content, wrong));
+        }
+        if let Some(wanted) = claim.pending {
+            let wrong = match answer["ok"]["pending"].as_u64() {
+                Some(found) if found == wanted => None,
+                Some(found) => Some(format!("expected {wanted} pending actions, found {found}")),
+                None => Some(format!("expected {wanted} pending actions, found no number")),
+            };
+            if let Some(wrong) = wrong {
+                return Err(failed(self, FailureKind::Content, wrong));
+            }
+            if pending as u64 != wanted {
+                let wrong = format!(
+                    "the step expects {wanted} pending actions, the frames leave {pending} pending"
+                );
+                return Err(failed(self, FailureKind::Trouble, wrong));
+            }
+        }
+        let Some(pattern) = &claim.state else { return Ok(()) };
+        match state_claim::match_state(pattern, channel, found, &self.bindings, claim.exact) {
+            Ok(bound) => {
+                self.bind(pattern, bound);
+                Ok(())
+            }
+            Err(miss) => Err(self.mismatch(step, &name, "state", line, &miss)),
+        }
+    }
+}
