@@ -61,8 +61,8 @@ pub(super) fn command(version: Version) -> Result<String, CommandStop> {
     crate_of(version)?;
     if !cfg!(feature = "official") {
         return Err(CommandStop::usage(
-            "this build has none of the official crates (hint: `cargo run --release --features \
-             official -- reducers --subject official`)",
+            "this build has none of the official crates (hint: `cargo run --profile quick \
+             --features official -- reducers --subject official`)",
         ));
     }
     let program = std::env::current_exe().map_err(|error| {
