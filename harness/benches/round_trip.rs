@@ -74,7 +74,6 @@ async fn harness() -> f64 {
     server.join().expect("the server");
     writer.finish().expect("the transcript");
     assert_eq!(verdict.status, Status::Pass, "{}", verdict.reason);
-    assert_eq!(verdict.observations as usize, STEPS);
     for check in &verdict.checks {
         assert!(check.findings.is_empty(), "{:?}", check.findings.first());
     }
