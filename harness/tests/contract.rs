@@ -13,12 +13,12 @@ use ahp_harness::run::contract::{ContractVector, StepResult, vectors};
 use ahp_harness::run::play::{CountingRecorder, ScenarioPlay};
 use ahp_harness::run::setup::CaseSetup;
 use ahp_harness::run::sim;
-use ahp_harness::wire::protocol::Protocol;
+use ahp_harness::wire::version::Version;
 
 /// Plays a vector with an agent that has these faults and returns the results of the steps.
 fn play(vector: &ContractVector, faults: &[HostFault]) -> Vec<StepResult> {
     let entry = vector.entry().expect("a scenario");
-    let version = Protocol::known()[0];
+    let version = Version::NEWEST;
     let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
     let scenario = Arc::clone(&entry.scenario);
     let setup = CaseSetup::of(&scenario, version, 1, epoch, Duration::from_secs(2));

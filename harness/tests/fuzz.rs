@@ -91,10 +91,10 @@ fn a_conversation_comes_back_from_its_file() {
 /// the simulation.
 #[test]
 fn the_reference_host_without_faults_has_no_finding() {
-    for version in Protocol::all_played() {
+    for version in Version::played() {
         let ground = EmbeddedGround::of(*version, AgentMode::Host, &[]);
         let (mut played, mut unsteady) = (0, 0_u64);
-        let count = if Protocol::known().contains(version) { SOME } else { FEWER };
+        let count = if Version::offered().contains(version) { SOME } else { FEWER };
         for draft in drawn(*version, count) {
             played += 1;
             let found = ground.found(&draft);
@@ -327,7 +327,7 @@ fn defects_found_by_earlier_campaigns_stay_fixed() {
         let loaded = load(&format!("conversations/{name}"), &text, &CarriedFiles);
         assert!(loaded.errors.is_empty(), "{name}: {:?}", loaded.errors);
         let scenario = loaded.scenario.unwrap();
-        let mut versions = Protocol::all_played().iter();
+        let mut versions = Version::played().iter();
         let version = *versions.find(|version| scenario.spec.includes(**version)).unwrap();
         let verdict = EmbeddedGround::of(version, AgentMode::Host, &[]).play(scenario);
         assert_eq!(findings_of_reference(&[], &verdict), [], "{name}");

@@ -8,7 +8,6 @@ use ahp_harness::reducers::vector;
 use ahp_harness::report::coverage::{HostKind, LedgerCoverage, RequirementStanding};
 use ahp_harness::run::suite::ScenarioSuite;
 use ahp_harness::verdict::Weight;
-use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::{ProtocolStandard, Version};
 
 #[test]
@@ -100,7 +99,7 @@ const UNREACHED: &str = include_str!("files/unreached.txt");
 fn no_further_requirement_is_untestable_on_foreign_hosts() {
     let (suite, vectors) = (ScenarioSuite::carried(), vector::carried());
     let mut found = BTreeSet::new();
-    for &version in Protocol::all_played() {
+    for &version in Version::played() {
         let coverage = LedgerCoverage::of(version, &suite, &vectors);
         for (row, why) in coverage.unreached(Weight::Should) {
             assert!(!why.is_empty(), "{version} {}: no reason", row.rule.id);

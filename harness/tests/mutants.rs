@@ -13,7 +13,6 @@ use ahp_harness::run::kills::KillDepth;
 use ahp_harness::run::mutant_rows::broken::BrokenRules;
 use ahp_harness::run::mutants::play_all;
 use ahp_harness::run::suite::ScenarioSuite;
-use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::{ProtocolStandard, Version};
 
 fn on_all_cores(work: &(dyn Fn() + Sync)) {
@@ -79,7 +78,7 @@ fn every_fault_makes_the_checks_and_scenarios_of_its_row_fail() {
 #[test]
 fn reference_host_without_faults_trips_no_check() {
     let suite = ScenarioSuite::carried();
-    for version in Protocol::known().iter().filter(|version| !HELD.contains(version)) {
+    for version in Version::offered().iter().filter(|version| !HELD.contains(version)) {
         let matrix = play_all(&suite, *version, &[], KillDepth::Whole, |work| work());
         let broken = matrix.broken(&suite);
         assert!(!matrix.scenarios.is_empty(), "{version}");

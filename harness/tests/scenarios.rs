@@ -88,7 +88,7 @@ fn expected(scenario: &str) -> Status {
 fn the_suite_passes_on_the_reference_host_at_every_version() {
     let suite = ScenarioSuite::carried();
     let mut wrong = Vec::new();
-    for version in Protocol::all_played() {
+    for version in Version::played() {
         let mut summary = RunSummary::new(FailOn::Should);
         let entries = playable(&suite, *version);
         assert!(entries.len() > 100, "{version}: {}", entries.len());

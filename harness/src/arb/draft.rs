@@ -15,7 +15,6 @@ use crate::scenario::verbs::{MemberForm, VERBS};
 use crate::scenario::write::{self, WrittenTree};
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Map, Value, json};
-use crate::wire::protocol::Protocol;
 use crate::wire::version::{ProtocolStandard, Version};
 
 use super::draw::rule_of;
@@ -52,7 +51,7 @@ impl ScenarioDraft {
     /// Returns the versions for which the expectations hold. Steps from the tables of a version also hold for
     /// later versions; steps that were only translated to its vocabulary may not.
     fn spec(&self) -> String {
-        let newer = Protocol::known().contains(&self.since);
+        let newer = Version::offered().contains(&self.since);
         format!("{}{}", if newer { ">=" } else { "" }, self.since)
     }
 

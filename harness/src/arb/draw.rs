@@ -531,8 +531,8 @@ pub(super) fn is_plain(version: Version) -> bool {
 /// Returns the protocol tables for conversations at a version. Versions with another vocabulary on the wire use
 /// the newest tables, because scenarios use the names of the newest version.
 fn words_of(version: Version) -> Option<&'static Protocol> {
-    let own = Protocol::played(version)?;
-    if is_plain(version) { Some(own) } else { Protocol::of(*Protocol::known().first()?) }
+    let own = Protocol::of(version)?;
+    Some(if is_plain(version) { own } else { Protocol::newest() })
 }
 
 /// Merges the members of one object into another, recursively.

@@ -17,7 +17,6 @@ use crate::run::setup::CaseSetup;
 use crate::run::sim;
 use crate::run::suite::SuiteEntry;
 use crate::run::words;
-use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::aim::{PlayTarget, RunAim};
@@ -98,9 +97,7 @@ impl AgentCheck {
     ) -> CommandOutcome {
         let stop = ended_by(interrupts(), Some(budget));
         let found = self.look(context, target).await?;
-        let newest = Protocol::known().first().copied();
-        let version = found.version.or(self.spec).or(newest);
-        let version = version.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
+        let version = found.version.or(self.spec).unwrap_or(Version::NEWEST);
         let provider = self.aim.named_provider();
         let provider = provider.or_else(|| scheme(version, &found)).or(found.chosen.clone());
         let named = provider.as_ref().map(|it| format!(", provider {it}")).unwrap_or_default();
@@ -156,7 +153,7 @@ impl AgentCheck {
         let PlayTarget::Remote(remote, _) = target else { return Ok(DetectionResult::default()) };
         let offers: Vec<String> = match self.spec {
             Some(version) => vec![version.to_string()],
-            None => Protocol::known().iter().map(Version::to_string).collect(),
+            None => Version::offered().iter().map(Version::to_string).collect(),
         };
         let (named, trials) = (self.aim.named_provider(), detect::trials(context.seed));
         let options = LookOptions {

@@ -19,7 +19,6 @@ use crate::run::sim;
 use crate::scenario::capability::{HARNESS_SERVER, server_config};
 use crate::transport::{below, http_server};
 use crate::wire::foreign_text::ForeignText;
-use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::agents::AgentOutside;
@@ -264,7 +263,7 @@ impl RunAim {
             ));
         }
         let settings = self.setting.clone();
-        let offers = spec.map_or_else(|| Protocol::known().to_vec(), |version| vec![version]);
+        let offers = spec.map_or_else(|| Version::offered().to_vec(), |version| vec![version]);
         let offers = offers.iter().map(Version::to_string).collect();
         let (behind, words) = if outside { self.behind().await? } else { Default::default() };
         Ok(match (&self.url, &self.command) {

@@ -75,7 +75,7 @@ impl RunArguments {
             }
             PlayTarget::Agents(agents) => agents.place(&entry.scenario.needs, name)?,
             PlayTarget::Clients(client) => {
-                let version = header.version.parse().unwrap_or(Version::V1_0);
+                let version = header.version.parse().unwrap_or(Version::NEWEST);
                 let config =
                     client_sim::settings(&entry.scenario, version, header.seed, wall_clock());
                 let (port, config) = (ClientPort::open().await?, Box::new(config));
@@ -83,7 +83,8 @@ impl RunArguments {
             }
             PlayTarget::Loopback => {
                 let config = sim::settings(&entry.scenario, header.seed, wall_clock());
-                let config = sim::speaking(config, header.version.parse().unwrap_or(Version::V1_0));
+                let config =
+                    sim::speaking(config, header.version.parse().unwrap_or(Version::NEWEST));
                 PlayPlace::own(Box::new(RefHost::new(config))).await?
             }
         }))

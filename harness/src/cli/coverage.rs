@@ -17,7 +17,6 @@ use crate::run::suite::ScenarioSuite;
 use crate::verdict::Weight;
 use crate::wire::json::json;
 use crate::wire::places::{PlaceKind, TablePlace};
-use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::context::CliContext;
@@ -91,8 +90,7 @@ impl CoverageArguments {
         if self.foreign {
             return self.foreign(context);
         }
-        let version = self.spec.or(Protocol::known().first().copied());
-        let version = version.ok_or_else(|| CommandStop::fault("there is no protocol table"))?;
+        let version = self.spec.unwrap_or(Version::NEWEST);
         let coverage = coverage::LedgerCoverage::of(
             version,
             &ScenarioSuite::all_carried(),
@@ -112,7 +110,7 @@ impl CoverageArguments {
     fn foreign(&self, context: &CliContext) -> CommandOutcome {
         let versions = match self.spec {
             Some(version) => vec![version],
-            None => Protocol::all_played().to_vec(),
+            None => Version::played().to_vec(),
         };
         let (suite, vectors) = (ScenarioSuite::all_carried(), vector::carried());
         for version in versions {

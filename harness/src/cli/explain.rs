@@ -98,8 +98,7 @@ impl ExplainArguments {
             let names = names.chain(OPERATORS.iter().map(|row| row.name));
             let names = names.chain(CAPABILITIES.iter().map(|row| row.name));
             let names = names.chain(glossary::WORDS.iter().map(|(word, _)| *word));
-            let newest = Protocol::all_played().first().and_then(|version| Protocol::of(*version));
-            let names = names.chain(newest.into_iter().flat_map(Protocol::names));
+            let names = names.chain(Protocol::newest().names());
             let hint = closest(name, names);
             let hint =
                 hint.map(|close| format!(" (hint: did you mean `{close}`?)")).unwrap_or_default();
@@ -415,10 +414,9 @@ struct DescribedMessage {
 fn message(name: &str, spec: Option<Version>) -> Option<ExplainedName> {
     let mut all: Vec<DescribedMessage> = Vec::new();
     let mut older = String::new();
-    let asked = |version: &&Version| spec.is_none_or(|spec| spec == **version);
-    let versions = Protocol::all_played().iter().chain([&Version::ACP_1]);
-    for version in versions.filter(asked) {
-        let Some(protocol) = Protocol::of(*version) else { continue };
+    let asked = |protocol: &&Protocol| spec.is_none_or(|spec| spec == protocol.version());
+    for protocol in Protocol::all().chain([Protocol::acp()]).filter(asked) {
+        let version = protocol.version();
         if let Some((text, facts)) = action(protocol, name).or_else(|| method(protocol, name)) {
             match all.iter_mut().find(|it| it.text == text) {
                 Some(same) => same.versions.push(version.to_string()),
@@ -428,7 +426,7 @@ fn message(name: &str, spec: Option<Version>) -> Option<ExplainedName> {
                 }
             }
         }
-        if let Some(other) = VersionEdge::new(*version, "").name_on_the_wire(name) {
+        if let Some(other) = VersionEdge::new(version, "").name_on_the_wire(name) {
             let _ = writeln!(older, "{name} in {version}: called `{other}` there");
         }
     }

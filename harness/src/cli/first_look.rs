@@ -57,7 +57,7 @@ impl RunArguments {
         offers: &[Version],
         budget: Option<TimeBudget>,
     ) -> Result<CliFirstLook, CommandStop> {
-        let newest = offers.first().copied().unwrap_or(Version::V1_0);
+        let newest = offers.first().copied().unwrap_or(Version::NEWEST);
         let offers: Vec<String> = offers.iter().map(Version::to_string).collect();
         let look = self.look(target, newest, &offers, context.seed);
         let probed = match budget {
@@ -167,7 +167,7 @@ impl RunArguments {
         if self.dry_run || header.detected.is_empty() {
             return Ok(Vec::new());
         }
-        let version = header.version.parse().unwrap_or(Version::V1_0);
+        let version = header.version.parse().unwrap_or(Version::NEWEST);
         let mut detected = Vec::new();
         for probe in PROBES {
             if *stop.borrow() {
@@ -253,7 +253,7 @@ impl RunArguments {
         };
         let shows = async |probe: FolderProbe, uri: &str| {
             let entry = &probe.entry().map_err(CommandStop::fault)?;
-            let version = header.version.parse().unwrap_or(Version::V1_0);
+            let version = header.version.parse().unwrap_or(Version::NEWEST);
             if !entry.scenario.spec.includes(version) {
                 return Ok(false);
             }

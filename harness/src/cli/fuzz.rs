@@ -17,7 +17,6 @@ use crate::fault::FaultKind;
 use crate::run::plan::HostRestarts;
 use crate::scenario::capability::SCRIPTS;
 use crate::verdict::Weight;
-use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::aim::{PlayTarget, RunAim};
@@ -208,7 +207,7 @@ impl FuzzArguments {
         if let Err(error) = &look.probed {
             return Err(CommandStop::unreachable(error));
         }
-        let newest = offers.first().copied().unwrap_or(Version::V1_0);
+        let newest = offers.first().copied().unwrap_or(Version::NEWEST);
         let version = look.header.version.parse().unwrap_or(newest);
         let agent = self.aim.agent();
         let (planted, honest) = match &self.acp {
@@ -242,18 +241,16 @@ impl FuzzArguments {
 
     /// Returns the versions that are offered to the target.
     fn offers(&self, is_outside: bool) -> Result<Vec<Version>, CommandStop> {
-        let newest = Protocol::known().first().copied();
-        let newest = newest.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
         match self.spec {
             _ if self.acp.is_some() => Ok(vec![Version::ACP_1]),
             // The generator and the embedded host only support these versions, so conversations of other
             // versions cannot be generated.
-            Some(version) if !is_outside && !Protocol::all_played().contains(&version) => {
+            Some(version) if !is_outside && !Version::played().contains(&version) => {
                 Err(CommandStop::usage(format!("conversations of {version} cannot be generated")))
             }
             Some(version) => Ok(vec![version]),
-            None if is_outside => Ok(Protocol::known().to_vec()),
-            None => Ok(vec![newest]),
+            None if is_outside => Ok(Version::offered().to_vec()),
+            None => Ok(vec![Version::NEWEST]),
         }
     }
 

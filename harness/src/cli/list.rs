@@ -152,15 +152,13 @@ impl ListArguments {
                 CAPABILITIES.iter().map(|it| row(it.name, "", &it.shown.to_string())).collect()
             }
             ListSubject::Versions => {
-                let versions = Protocol::all_played().iter().chain([&Version::ACP_1]);
-                let counted = |version: &Version| {
-                    let protocol = Protocol::of(*version)?;
+                let counted = |protocol: &Protocol| {
                     let (methods, actions) =
                         (protocol.methods().count(), protocol.actions().count());
                     let text = format!("{methods} methods, {actions} actions");
-                    Some(row(&version.to_string(), "", &text))
+                    row(&protocol.version().to_string(), "", &text)
                 };
-                versions.filter_map(counted).collect()
+                Protocol::all().chain([Protocol::acp()]).map(counted).collect()
             }
         })
     }
@@ -168,8 +166,7 @@ impl ListArguments {
 
 /// Returns the newest tables for hosts, and those for agents.
 fn newest() -> impl Iterator<Item = &'static Protocol> {
-    let versions = Protocol::all_played().first().into_iter().chain([&Version::ACP_1]);
-    versions.filter_map(|version| Protocol::of(*version))
+    [Protocol::newest(), Protocol::acp()].into_iter()
 }
 
 /// Returns who may dispatch an action.

@@ -78,7 +78,6 @@ mod versions;
 mod view;
 mod wire_mutants;
 
-use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use context::CliContext;
@@ -94,7 +93,7 @@ struct CommandLine {
 
 /// The version of the program and of the protocols that it supports.
 static VERSIONS: LazyLock<String> = LazyLock::new(|| {
-    let names: Vec<String> = Protocol::all_played().iter().map(Version::to_string).collect();
+    let names: Vec<String> = Version::played().iter().map(Version::to_string).collect();
     format!("{}\nAHP {}\nACP 1", env!("CARGO_PKG_VERSION"), names.join(", "))
 });
 

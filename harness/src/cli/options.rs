@@ -158,10 +158,10 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// Parses a protocol version that the harness supports.
 pub fn version(text: &str) -> Result<Version, String> {
     let version: Version = text.parse().map_err(|error| format!("{error}"))?;
-    if Protocol::played(version).is_some() {
+    if Protocol::of(version).is_some() {
         return Ok(version);
     }
-    let known: Vec<_> = Protocol::all_played().iter().map(Version::to_string).collect();
+    let known: Vec<_> = Version::played().iter().map(Version::to_string).collect();
     Err(format!("expected a version that the harness plays, one of {}", known.join(", ")))
 }
 

@@ -24,7 +24,6 @@ use crate::run::provider::plan_for;
 use crate::run::suite::SuiteEntry;
 use crate::transport::child::OrphanReaper;
 use crate::wire::foreign_text::ForeignText;
-use crate::wire::protocol::Protocol;
 use crate::wire::version::{ProtocolStandard, Version};
 
 use super::again::{self, next_step, to_mend};
@@ -178,7 +177,7 @@ pub struct RunArguments {
 fn spoken_of(entries: &[&SuiteEntry], known: &[Version]) -> Vec<Version> {
     let holds = |version: &&Version| entries.iter().any(|it| it.scenario.spec.includes(**version));
     let offered: Vec<Version> = known.iter().filter(holds).copied().collect();
-    match Protocol::all_played().iter().find(holds) {
+    match Version::played().iter().find(holds) {
         _ if !offered.is_empty() => offered,
         Some(older) => vec![*older],
         None => known.to_vec(),
@@ -439,7 +438,7 @@ impl RunArguments {
         orphans: &mut Option<OrphanReaper>,
     ) -> CommandOutcome {
         let known = match self.standard() {
-            ProtocolStandard::Ahp => Protocol::known(),
+            ProtocolStandard::Ahp => Version::offered(),
             ProtocolStandard::Acp => &[Version::ACP_1],
         };
         let offers = match self.spec.and_then(SpecOption::one) {

@@ -27,7 +27,6 @@ use crate::scenario::capability::SCRIPTS;
 use crate::system::{allow_files, peak_memory};
 use crate::verdict::{CheckReport, FailOn};
 use crate::wire::foreign_text::ForeignText;
-use crate::wire::protocol::Protocol;
 use crate::wire::version::{ProtocolStandard, Version};
 
 use super::aim::{PlayTarget, RunAim};
@@ -195,7 +194,7 @@ impl StressArguments {
         let PlayTarget::Remote(remote, _) = target else {
             return Err(CommandStop::fault("the target is not a host"));
         };
-        let offers = self.spec.map_or_else(|| Protocol::known().to_vec(), |version| vec![version]);
+        let offers = self.spec.map_or_else(|| Version::offered().to_vec(), |version| vec![version]);
         let look = run.first_look(context, target, &offers, Some(budget)).await?;
         if let Err(error) = &look.probed {
             return Err(CommandStop::unreachable(error));

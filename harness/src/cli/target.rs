@@ -591,7 +591,7 @@ pub(super) fn embedded(
 ) -> ScenarioVerdict {
     let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
     if entry.scenario.tested.is_some() {
-        let version = header.version.parse().unwrap_or(Version::V1_0);
+        let version = header.version.parse().unwrap_or(Version::NEWEST);
         let config = client_sim::settings(&entry.scenario, version, header.seed, epoch);
         let trial = ClientTrial::new(play, Box::new(RefHost::new(config)));
         let mut client = ReferenceClient::new(ReferenceClientConfig::default());
@@ -601,7 +601,7 @@ pub(super) fn embedded(
         return sim::play(play, &mut AgentSubject::new(acp::AgentConfig::default()));
     }
     let config = sim::settings_with(&entry.scenario, header.seed, epoch, header.agent);
-    let config = sim::speaking(config, header.version.parse().unwrap_or(Version::V1_0));
+    let config = sim::speaking(config, header.version.parse().unwrap_or(Version::NEWEST));
     sim::play(play, &mut RefHost::new(config))
 }
 

@@ -25,7 +25,6 @@ use crate::run::suite::ScenarioSuite;
 use crate::run::variants::{VariantPlayer, VariantResult, VariantTrial};
 use crate::scenario::source::did_you_mean;
 use crate::verdict::Weight;
-use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::agent_variants::AgentTrials;
@@ -111,9 +110,7 @@ impl VariantsArguments {
             return AgentTrials { suite: &suite, variants, random: self.random, parts }
                 .main(context);
         }
-        let newest = Protocol::known().first().copied();
-        let newest = newest.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
-        let versions = if self.spec.is_empty() { vec![newest] } else { self.spec.clone() };
+        let versions = if self.spec.is_empty() { vec![Version::NEWEST] } else { self.spec.clone() };
         if let Some(folder) = &self.keep {
             fs::create_dir_all(folder).map_err(|error| files::unwritable(folder, &error))?;
         }

@@ -10,7 +10,6 @@ use std::time::Instant;
 
 use litemap::LiteMap;
 
-use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::context::CliContext;
@@ -55,7 +54,7 @@ impl RunArguments {
     /// the host supports no version.
     pub(super) fn every(&self, context: &CliContext) -> CommandOutcome {
         let mut all = VersionResults::default();
-        let versions = Protocol::all_played();
+        let versions = Version::played();
         if self.is_outside() {
             let mut rest = versions.iter();
             let began = Instant::now();

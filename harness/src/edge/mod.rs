@@ -80,7 +80,7 @@ impl VersionEdge {
     /// Returns the translation for a version, or for the newest version if the requested version has no table.
     pub fn new(version: Version, provider: &str) -> VersionEdge {
         static CHAINS: OnceLock<Vec<(Version, Vec<&'static VersionChange>)>> = OnceLock::new();
-        let newest = newest();
+        let newest = Protocol::newest();
         let protocol = Protocol::of(version).unwrap_or(newest);
         let chains = CHAINS.get_or_init(|| {
             let of = |version: Version| {
@@ -228,15 +228,6 @@ impl VersionEdge {
             touch(change, part, value, &run);
         }
     }
-}
-
-/// Returns the tables of the newest version, which the harness uses inside.
-fn newest() -> &'static Protocol {
-    static NEWEST: OnceLock<&'static Protocol> = OnceLock::new();
-    NEWEST.get_or_init(|| {
-        let empty = || &*Box::leak(Box::new(Protocol::default()));
-        Protocol::of(Version::V1_0).unwrap_or_else(empty)
-    })
 }
 
 /// Runs a change if it applies to a part.

@@ -142,7 +142,7 @@ pub struct MessageLink<'a> {
     /// The request that the message answers, as the client sent it; `None` if the message is no response.
     pub request: Option<&'a Value>,
     /// The version that the client and the host have negotiated; before the handshake, the newest version.
-    pub protocol: Option<&'static Protocol>,
+    pub protocol: &'static Protocol,
     /// The current time of the host.
     pub now: Duration,
     pub(super) seen: &'a SeenTraffic,
@@ -152,9 +152,7 @@ impl MessageLink<'_> {
     /// Calls `visit` for each object of a message with the name of the object's type; leaves out actions of
     /// clients.
     pub(super) fn visit_records(&self, message: &mut Value, visit: &mut RecordVisitor<'_>) {
-        if let Some(protocol) = self.protocol {
-            protocol.visit_records(message, self.answers, visit);
-        }
+        self.protocol.visit_records(message, self.answers, visit);
     }
 
     /// Returns the channel of the `subscribe` request that the message answers; `None` for other messages.
@@ -219,10 +217,9 @@ pub(super) struct SeenTraffic {
 }
 
 impl SeenTraffic {
-    fn protocol(&self, conn: ConnId) -> Option<&'static Protocol> {
+    fn protocol(&self, conn: ConnId) -> &'static Protocol {
         let own = self.connections.get(&conn).and_then(|it| it.protocol);
-        let newest = || Protocol::known().first().and_then(|version| Protocol::of(*version));
-        own.or(self.latest).or_else(newest)
+        own.or(self.latest).unwrap_or_else(Protocol::newest)
     }
 
     fn hear_client(&mut self, conn: ConnId, message: &Value) {
@@ -282,7 +279,7 @@ impl SeenTraffic {
 fn negotiated(result: &Value) -> Option<&'static Protocol> {
     let version = result.get("protocolVersion")?;
     let text = version.as_str().map_or_else(|| version.to_text(), str::to_owned);
-    Protocol::played(text.parse::<Version>().ok()?)
+    Protocol::of(text.parse::<Version>().ok()?)
 }
 
 /// The rewriters of a host, and the outputs that wait to be sent.

@@ -137,7 +137,7 @@ impl Default for HostConfig {
 /// translates every action.
 fn newest_words() -> Vec<Version> {
     let plain = |version: &&Version| VersionEdge::new(**version, PROVIDER).is_plain();
-    Protocol::known().iter().filter(plain).copied().collect()
+    Version::offered().iter().filter(plain).copied().collect()
 }
 
 /// A client that has completed a handshake.
@@ -252,9 +252,8 @@ impl RefHost {
 
     /// Creates a host like [`RefHost::new`], with legal variants in its behaviour.
     pub(super) fn with_hooks(config: HostConfig, variants: Vec<&'static dyn HostHooks>) -> RefHost {
-        let known = Protocol::known();
         let mut versions = config.versions;
-        versions.retain(|version| Protocol::all_played().contains(version));
+        versions.retain(|version| Version::played().contains(version));
         if versions.is_empty() {
             versions = newest_words();
         }
@@ -262,14 +261,12 @@ impl RefHost {
         let tables = versions.iter().copied().filter_map(Protocol::of);
         let plain = |it: &&Protocol| VersionEdge::new(it.version(), PROVIDER).is_plain();
         let (newer, older): (Vec<&Protocol>, Vec<&Protocol>) = tables.partition(plain);
-        let newest =
-            newer.first().copied().or_else(|| known.first().copied().and_then(Protocol::of));
         let mut host = RefHost {
             chain: MessageChain::new(fault::rewriters(&config.faults), versions.clone()),
             injected: ActiveHooks::of(variants, &config.faults),
             state_faults: StateFaults::of(&config.faults),
             memory: FaultMemory::default(),
-            protocol: newest.unwrap_or_else(fallback),
+            protocol: newer.first().copied().unwrap_or_else(Protocol::newest),
             versions,
             views: older.into_iter().map(VersionView::new).collect(),
             seed: config.seed,
@@ -466,11 +463,6 @@ fn error_response(id: Value, failure: ErrorResponse) -> Value {
         error["data"] = failure.data;
     }
     json!({"jsonrpc": "2.0", "id": id, "error": error})
-}
-
-fn fallback() -> &'static Protocol {
-    static EMPTY: std::sync::OnceLock<Protocol> = std::sync::OnceLock::new();
-    EMPTY.get_or_init(Protocol::default)
 }
 
 impl SansIoHost for RefHost {

@@ -69,7 +69,7 @@ impl Default for LoadPlan {
             pace: LoadPace::PerSecond(20.0),
             arrivals: 50.0,
             seed: 1,
-            offers: vec![Version::V1_0],
+            offers: vec![Version::NEWEST],
             provider: None,
             tokens: Vec::new(),
             turns: None,

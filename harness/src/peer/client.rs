@@ -63,7 +63,7 @@ impl ClientEngine {
             open: LiteMap::new(),
             channels: LiteMap::new(),
             mirrors,
-            edge: VersionEdge::new(Version::V1_0, ""),
+            edge: VersionEdge::new(Version::NEWEST, ""),
             foreign: LiteMap::new(),
             standard: ProtocolStandard::Ahp,
             was_lost: false,

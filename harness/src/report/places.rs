@@ -102,7 +102,7 @@ impl ShownPlaces {
     ) -> Result<ShownPlaces, String> {
         let mut others: HashSet<u32> = HashSet::new();
         let mut reader = TranscriptReader::new(input);
-        let open = |version: Version| Protocol::played(version).map(ShownPlaces::of);
+        let open = |version: Version| Protocol::of(version).map(ShownPlaces::of);
         let mut shown = version.and_then(open);
         loop {
             let (number, text) = match reader.next_line() {
@@ -321,7 +321,7 @@ mod tests {
             serde_json::from_str(include_str!("../../protocol/unseen.json")).unwrap();
         for row in &table {
             assert!(SpecRange::read(&row.spec).is_some(), "{}", row.spec);
-            for version in Protocol::all_played().iter().filter(|it| row.holds_in(**it)) {
+            for version in Version::played().iter().filter(|it| row.holds_in(**it)) {
                 let places = TablePlaces::of(Protocol::of(*version).unwrap());
                 for name in &row.places {
                     assert!(places.rows().iter().any(|it| it.name == *name), "{version} {name}");

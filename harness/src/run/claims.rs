@@ -155,7 +155,7 @@ impl ScenarioCase {
     /// accepts this action elsewhere in the run. If clients may not dispatch this action, any accepted action
     /// is sufficient.
     pub(super) fn expects_refused_action(&mut self, step: Option<usize>, name: &str) {
-        let action = newest().and_then(|protocol| protocol.action(name));
+        let action = Protocol::newest().action(name);
         let accepted = action.is_some_and(|action| action.dispatch != DispatchRight::Host);
         self.expects_refusal(step, "dispatch", if accepted { name } else { ANY });
     }
@@ -164,7 +164,7 @@ impl ScenarioCase {
     /// answers such a request elsewhere in the run. If the protocol does not define the method, any answered
     /// request is sufficient.
     pub(super) fn expects_refused_request(&mut self, step: Option<usize>, method: &str) {
-        let known = !self.is_acp() && newest().is_some_and(|it| it.method(method).is_some());
+        let known = !self.is_acp() && Protocol::newest().method(method).is_some();
         self.expects_refusal(step, "request", if known { method } else { ANY });
     }
 
@@ -369,11 +369,6 @@ impl ScenarioCase {
             _ => stop.message.clone(),
         }
     }
-}
-
-/// Returns the newest protocol version; scenarios are written in its vocabulary.
-fn newest() -> Option<&'static Protocol> {
-    Protocol::known().first().and_then(|version| Protocol::of(*version))
 }
 
 impl DispatchGoal {

@@ -136,7 +136,7 @@ mod tests {
             let scenario = &entry.scenario;
             let limit = Duration::from_secs(2);
             let setup =
-                setup(scenario, Version::V1_0, 1, Duration::from_secs(1_800_000_000), limit);
+                setup(scenario, Version::NEWEST, 1, Duration::from_secs(1_800_000_000), limit);
             let mut client = ReferenceClient::new(ReferenceClientConfig::default());
             let verdict = played(setup, &mut client);
             let findings = verdict.checks.iter().flat_map(|check| &check.findings);

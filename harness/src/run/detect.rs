@@ -268,9 +268,9 @@ impl FeatureDetection {
         // If the look offers only one version, it writes the request in that version's own vocabulary.
         let edge = match offers {
             [only] => {
-                VersionEdge::new(only.parse().unwrap_or(Version::V1_0), provider.unwrap_or(""))
+                VersionEdge::new(only.parse().unwrap_or(Version::NEWEST), provider.unwrap_or(""))
             }
-            _ => VersionEdge::new(Version::V1_0, ""),
+            _ => VersionEdge::new(Version::NEWEST, ""),
         };
         let first = edge.lower_message(Message::request(HANDSHAKE, "initialize", params)).frame();
         FeatureDetection {

@@ -122,7 +122,7 @@ mod tests {
         let of_hosts =
             suite.entries.iter().filter(|it| it.scenario.spec.standard() == ProtocolStandard::Ahp);
         let abilities = TargetAbilities {
-            version: Version::V1_0,
+            version: Version::NEWEST,
             profiles: vec!["all".to_owned()],
             embedded: true,
             restarts: HostRestarts::Crashes,
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_actions_that_make_an_agent_work_are_in_the_protocol() {
-        let newest = Protocol::of(Version::V1_0).unwrap();
+        let newest = Protocol::newest();
         assert!(WORK.iter().all(|action| newest.action(action).is_some()));
     }
 

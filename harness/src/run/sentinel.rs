@@ -142,8 +142,8 @@ fn greeting(offers: &[String], client: &str) -> Frame {
 
 fn request(offers: &[String], id: u64, method: &str, params: Value) -> Frame {
     let version = match offers {
-        [only] => only.parse().unwrap_or(Version::V1_0),
-        _ => Version::V1_0,
+        [only] => only.parse().unwrap_or(Version::NEWEST),
+        _ => Version::NEWEST,
     };
     VersionEdge::new(version, "").lower_message(Message::request(id, method, params)).frame()
 }

@@ -85,8 +85,8 @@ impl SettingsDialogue {
         });
         // If the dialogue offers only one version, it writes the request in that version's own vocabulary.
         let edge = match offers {
-            [only] => VersionEdge::new(only.parse().unwrap_or(Version::V1_0), ""),
-            _ => VersionEdge::new(Version::V1_0, ""),
+            [only] => VersionEdge::new(only.parse().unwrap_or(Version::NEWEST), ""),
+            _ => VersionEdge::new(Version::NEWEST, ""),
         };
         let first = edge.lower_message(Message::request(HANDSHAKE, "initialize", params)).frame();
         SettingsDialogue {

@@ -17,13 +17,12 @@ use super::task::PeerId;
 /// Returns a channel's state in the newest vocabulary, reduced to the members that its type defines and with
 /// canonical timestamps. Two copies of a state may differ in other members and in the notation of timestamps.
 fn known_members(channel: &str, state: &Value) -> Value {
-    let newest = Protocol::known().first().copied().and_then(Protocol::of);
-    let Some((protocol, kind)) = newest.zip(ChannelKind::of_uri(channel)) else {
+    let Some(kind) = ChannelKind::of_uri(channel) else {
         return state.clone();
     };
     let of = |kind: ChannelKind| {
         let mut state = state.clone();
-        protocol.canonical(TrimType::State(kind), &mut state);
+        Protocol::newest().canonical(TrimType::State(kind), &mut state);
         state
     };
     let mut known = of(kind);

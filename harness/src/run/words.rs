@@ -42,7 +42,6 @@ pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     if edge.is_plain() {
         return None;
     }
-    let newest = Protocol::of(Version::V1_0)?;
     let elsewhere = of_other_versions(scenario);
     let is_elsewhere = |step: &&ScenarioStep| {
         let mut clients =
@@ -51,7 +50,7 @@ pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     };
     let mut taken =
         scenario.steps.iter().filter(|step| step.holds_in(version) && !is_elsewhere(step));
-    taken.find_map(|step| of_step(step, &edge, newest))
+    taken.find_map(|step| of_step(step, &edge, Protocol::newest()))
 }
 
 /// Returns the clients that offer exactly one version of their own, and therefore use the vocabulary of that
@@ -63,7 +62,7 @@ pub fn of_other_versions(scenario: &ParsedScenario) -> Vec<&String> {
             return false;
         };
         let version: Option<Version> = only.as_str().and_then(|text| text.parse().ok());
-        version.is_some_and(|version| Protocol::known().contains(&version))
+        version.is_some_and(|version| Version::offered().contains(&version))
     };
     let offering = scenario.steps.iter().filter(offers_one);
     offering.flat_map(|step| step.clients("by")).collect()
@@ -117,7 +116,7 @@ impl ScenarioCase {
     }
 
     pub(super) fn protocol(&self) -> Option<&'static Protocol> {
-        Protocol::played(self.setup.version)
+        Protocol::of(self.setup.version)
     }
 
     pub(super) fn delays_can_be_declined(&self) -> bool {

@@ -82,14 +82,13 @@ fn newest(scenario: &ParsedScenario, step: &ScenarioStep) -> Option<&'static Pro
         let version = protocol.version();
         scenario.spec.includes(version) && step.holds_in(version)
     };
-    Protocol::all_played().iter().filter_map(|version| Protocol::played(*version)).find(holds)
+    Protocol::all().find(holds)
 }
 
-/// Returns the tables of a version and of the newest known version, because a scenario may use the names of
+/// Returns the tables of a version and of the newest version, because a scenario may use the names of
 /// either version.
 fn tables(protocol: &Protocol) -> impl Iterator<Item = &Protocol> {
-    let newest = Protocol::known().first().and_then(|version| Protocol::of(*version));
-    [Some(protocol), newest].into_iter().flatten()
+    [protocol, Protocol::newest()].into_iter()
 }
 
 /// A part of a message that does not conform to the tables.

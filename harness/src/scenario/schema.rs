@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crate::ledger::RequirementLedger;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::protocol::Protocol;
-use crate::wire::version::Version;
 
 use super::pattern::OPERATORS;
 use super::verbs::{FRAGMENT, FormField, MemberForm, SCENARIO, SETTINGS, VERBS, VerbRow};
@@ -61,8 +60,7 @@ fn definition(name: &str) -> Value {
 
 /// Returns the tables of every published version, and the table for agents.
 fn tables() -> impl Iterator<Item = &'static Protocol> {
-    let versions = Protocol::all_played().iter().chain([&Version::ACP_1]);
-    versions.filter_map(|version| Protocol::of(*version))
+    Protocol::all().chain([Protocol::acp()])
 }
 
 fn action_types() -> Vec<&'static str> {

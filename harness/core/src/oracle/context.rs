@@ -615,9 +615,10 @@ fn unwrapped(message: &Message) -> Option<Message> {
 /// Returns the malformed members of an error that arrives before a version was negotiated. JSON-RPC itself
 /// defines these members.
 fn sound_error(message: &Message) -> Vec<ShapeError> {
-    let newest = Protocol::all_played().first().and_then(|version| Protocol::of(*version));
-    let newest = newest.filter(|_| message.kind() == MessageKind::Failure);
-    let errors = newest.map(|protocol| protocol.check_message(message, MessageOrigin::Host, None));
-    let own = |error: &ShapeError| ERROR_MEMBERS.contains(&error.path.as_str());
-    errors.unwrap_or_default().into_iter().filter(own).collect()
+    if message.kind() != MessageKind::Failure {
+        return Vec::new();
+    }
+    let mut errors = Protocol::newest().check_message(message, MessageOrigin::Host, None);
+    errors.retain(|error| ERROR_MEMBERS.contains(&error.path.as_str()));
+    errors
 }

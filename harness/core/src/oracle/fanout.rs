@@ -309,8 +309,7 @@ fn unknown(
     let Some(spoken) = spoken else {
         return;
     };
-    let versions = Protocol::all_played().iter().rev().copied();
-    let other = versions.filter_map(Protocol::of).find(|protocol| has(protocol));
+    let other = Protocol::all().rev().find(|protocol| has(protocol));
     let early = |(prefix, since): &(&str, Version)| name.starts_with(prefix) && spoken >= *since;
     let (requirement, weight, message) = match other {
         Some(protocol) => (

@@ -198,12 +198,11 @@ fn gone(cx: &OracleContext, request: &OpenRequest, served: bool, out: &mut Findi
 fn unknown(cx: &OracleContext, request: &OpenRequest, served: bool, out: &mut FindingSink) {
     let method = request.method.as_str();
     let relayed = text(request.params(), "channel").is_some_and(|uri| uri.starts_with(MCP));
-    let mut tables = Protocol::all_played().iter().filter_map(|version| Protocol::of(*version));
     let shaken = cx.here().is_some_and(|conn| conn.protocol.is_some() && !conn.guessed);
     if !shaken || relayed || method.starts_with("x-") {
         return;
     }
-    if tables.any(|table| table.method(method).is_some()) {
+    if Protocol::all().any(|table| table.method(method).is_some()) {
         return;
     }
     let rule = Rule::Refused.of(METHOD);

@@ -109,7 +109,7 @@ mod tests {
     /// Every action and method of every version has members with a spelled type.
     #[test]
     fn every_row_of_the_tables_can_be_listed() {
-        for version in Protocol::all_played() {
+        for version in Version::played() {
             let protocol = Protocol::of(*version).expect("the table exists");
             for row in protocol.actions() {
                 let members = protocol.action_members(&row.action_type).unwrap_or_default();

@@ -23,6 +23,7 @@ pub mod records;
 pub mod sample;
 mod shape;
 pub mod spelling;
+mod table_file;
 pub mod template;
 pub mod timestamp;
 pub mod trim;

@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn every_place_has_a_unique_name() {
-        for version in Protocol::all_played() {
+        for version in Version::played() {
             let places = TablePlaces::of(Protocol::of(*version).unwrap());
             let mut names: Vec<_> = places.rows().iter().map(|row| &row.name).collect();
             let all = names.len();

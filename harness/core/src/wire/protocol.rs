@@ -1,7 +1,7 @@
 //! The valid methods, actions and types of each version of the protocol, as data.
 //!
-//! The tables are the JSON files under `protocol/`, one for each version. The tables are generated from the
-//! specification's types and checked against recorded traffic. A table is parsed on its first use.
+//! The tables come from the JSON files under `protocol/`, one for each version. A file has what differs from the
+//! version before; the build (`build.rs`) makes whole tables of the files. A table is parsed on its first use.
 //!
 //! Knows: the tables. Never knows: who sent a message, or earlier messages.
 //!
@@ -9,13 +9,13 @@
 
 use std::sync::OnceLock;
 
-use litemap::LiteMap;
-use serde::Deserialize;
-
 use super::channel::ChannelKind;
 use super::feature::ProtocolFeature;
-use super::shape::{TypeEntry, TypeId, VersionShapes};
-use super::version::Version;
+use super::shape::{TypeId, VersionShapes};
+use super::table_file::{MethodEntry, MethodSender, TableFile};
+use super::version::{PUBLISHED, Version};
+
+pub use super::table_file::{DispatchRight, MethodKind};
 
 /// One version of the protocol.
 #[derive(Debug)]
@@ -26,27 +26,6 @@ pub struct Protocol {
     actions: Vec<ActionRow>,
     action_index: foldhash::HashMap<String, usize>,
     pub(super) shapes: VersionShapes,
-}
-
-/// Whether a method expects a response.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
-#[serde(rename_all = "lowercase")]
-pub enum MethodKind {
-    /// The method expects exactly one response.
-    Request,
-    /// The method expects no response.
-    Notification,
-}
-
-/// The parties that may originate an action.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum DispatchRight {
-    /// Clients and the host may originate the action.
-    Client,
-    /// Only the host may originate the action; it rejects a client's dispatch.
-    Host,
-    /// The sources contradict each other, so neither acceptance nor rejection is an error.
-    Disputed,
 }
 
 /// A method of the protocol.
@@ -82,88 +61,69 @@ pub struct ActionRow {
     pub(super) shape: TypeId,
 }
 
-struct TableSource {
-    version: Version,
-    text: &'static str,
-    table: OnceLock<Protocol>,
-}
+/// The tables as the build wrote them, newest first; the table of ACP comes last.
+static TABLES: [(Version, &str); PUBLISHED.len() + 1] =
+    include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
-const fn source(version: Version, text: &'static str) -> TableSource {
-    TableSource { version, text, table: OnceLock::new() }
-}
+/// The place of the newest table.
+const NEWEST: usize = 0;
 
-/// The versions that hosts and clients of the harness offer by default, newest first.
-const KNOWN: &[Version] = &[Version::V1_0, Version::V0_9];
-/// Every version that hosts and clients of the harness support, newest first.
-const PLAYED: &[Version] = &[
-    Version::V1_0,
-    Version::V0_9,
-    Version::V0_8,
-    Version::V0_7,
-    Version::V0_6,
-    Version::V0_5_2,
-    Version::V0_5_1,
-    Version::V0_5,
-    Version::V0_4,
-    Version::V0_3,
-    Version::V0_2,
-    Version::V0_1,
-    Version::V1,
-];
+// The table of versions in `version.rs` and the files agree.
+const _: () = {
+    let mut place = 0;
+    while place < PUBLISHED.len() {
+        let (table, version) = (TABLES[place].0, PUBLISHED[PUBLISHED.len() - 1 - place]);
+        assert!(
+            table.major == version.major
+                && table.minor == version.minor
+                && table.patch == version.patch,
+            "each row of `versions!` needs a file `protocol/<version>.json`, and each such file a row"
+        );
+        place += 1;
+    }
+};
 
-/// The tables, newest first.
-static SOURCES: [TableSource; 14] = [
-    source(Version::V1_0, include_str!("../../../protocol/1.0.0.json")),
-    source(Version::V0_9, include_str!("../../../protocol/0.9.0.json")),
-    source(Version::V0_8, include_str!("../../../protocol/0.8.0.json")),
-    source(Version::V0_7, include_str!("../../../protocol/0.7.0.json")),
-    source(Version::V0_6, include_str!("../../../protocol/0.6.0.json")),
-    source(Version::V0_5_2, include_str!("../../../protocol/0.5.2.json")),
-    source(Version::V0_5_1, include_str!("../../../protocol/0.5.1.json")),
-    source(Version::V0_5, include_str!("../../../protocol/0.5.0.json")),
-    source(Version::V0_4, include_str!("../../../protocol/0.4.0.json")),
-    source(Version::V0_3, include_str!("../../../protocol/0.3.0.json")),
-    source(Version::V0_2, include_str!("../../../protocol/0.2.0.json")),
-    source(Version::V0_1, include_str!("../../../protocol/0.1.0.json")),
-    source(Version::V1, include_str!("../../../protocol/1.json")),
-    source(Version::ACP_1, include_str!("../../../protocol/acp/1.json")),
-];
+static LOADED: [OnceLock<Protocol>; TABLES.len()] = [const { OnceLock::new() }; TABLES.len()];
 
 impl Protocol {
     /// Returns the table of a version: the version's own table or, if there is none, the newest table whose
-    /// caret range accepts the version (1.7.3 uses the table of 1.0.0). Returns `None` if no table fits.
+    /// caret range accepts the version (1.0.7 uses the table of 1.0.0). Returns `None` if no table fits: the
+    /// harness does not support the version.
     ///
     /// Source: versioning.md, caret ranges; minor versions only add to the wire.
     pub fn of(version: Version) -> Option<&'static Protocol> {
-        let exact = SOURCES.iter().find(|source| source.version == version);
-        let source =
-            exact.or_else(|| SOURCES.iter().find(|source| source.version.accepts(version)))?;
-        let load = || Protocol::load(source.version, source.text).unwrap_or_default();
-        Some(source.table.get_or_init(load))
+        let exact = TABLES.iter().position(|(own, _)| *own == version);
+        exact.or_else(|| TABLES.iter().position(|(own, _)| own.accepts(version))).map(Protocol::at)
+    }
+
+    /// Returns the table of the newest version of AHP.
+    pub fn newest() -> &'static Protocol {
+        Protocol::at(NEWEST)
+    }
+
+    /// Returns the tables of all versions of AHP, newest first.
+    pub fn all() -> impl DoubleEndedIterator<Item = &'static Protocol> {
+        (0..PUBLISHED.len()).map(Protocol::at)
     }
 
     /// Returns the table of the Agent Client Protocol.
-    pub fn acp() -> Option<&'static Protocol> {
-        Protocol::of(Version::ACP_1)
+    pub fn acp() -> &'static Protocol {
+        Protocol::at(PUBLISHED.len())
     }
 
-    /// Returns the table of a version that the harness supports, as [`Protocol::of`] does; `None` for other
-    /// versions, even if they have a table.
-    pub fn played(version: Version) -> Option<&'static Protocol> {
-        let plays = |known: &Version| *known == version || known.accepts(version);
-        let plays = version == Version::ACP_1 || PLAYED.iter().any(plays);
-        plays.then(|| Protocol::of(version)).flatten()
+    /// Returns the text of a version's table, with everything that the version shares with older versions.
+    pub fn text_of(version: Version) -> Option<&'static str> {
+        TABLES.iter().find(|(own, _)| *own == version).map(|(_, text)| *text)
     }
 
-    /// Returns the versions that hosts and clients of the harness offer by default, newest first.
-    pub fn known() -> &'static [Version] {
-        KNOWN
-    }
-
-    /// Returns every version that hosts and clients of the harness support, newest first. Tables exist for
-    /// every published version, see [`PUBLISHED`](super::version::PUBLISHED).
-    pub fn all_played() -> &'static [Version] {
-        PLAYED
+    fn at(place: usize) -> &'static Protocol {
+        let (version, text) = TABLES[place];
+        LOADED[place].get_or_init(|| {
+            // A table without rows would accept every message, so there is no substitute for a table. The build
+            // has read this text, and a test loads every table.
+            Protocol::load(version, text)
+                .unwrap_or_else(|error| panic!("the table of {version} is broken: {error}"))
+        })
     }
 
     /// Returns the version of the table, which may be older than the requested version.
@@ -204,21 +164,24 @@ impl Protocol {
         methods.chain(self.actions.iter().map(|row| row.action_type.as_str()))
     }
 
-    fn load(version: Version, text: &str) -> Result<Protocol, serde_json::Error> {
-        let table: TableFile = serde_json::from_str(text)?;
+    fn load(version: Version, text: &str) -> Result<Protocol, String> {
+        let table: TableFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if table.version != version.to_string() {
+            return Err(format!("it is the table of {}", table.version));
+        }
         let mut shapes = VersionShapes::of(&table.types);
         let methods: Vec<ProtocolMethod> =
             table.methods.into_iter().map(|(name, row)| row.method(name, &mut shapes)).collect();
         let mut actions = Vec::with_capacity(table.actions.len());
         for (action_type, entry) in &table.actions {
-            // An action of an unknown channel is dropped here; a test counts the rows.
-            let Some(channel) = ChannelKind::of_action(action_type) else {
-                continue;
-            };
+            let channel = ChannelKind::of_action(action_type)
+                .ok_or_else(|| format!("no channel has the action `{action_type}`"))?;
+            let dispatch =
+                entry.dispatch.ok_or_else(|| format!("`{action_type}` has no `dispatch`"))?;
             actions.push(ActionRow {
                 action_type: action_type.clone(),
                 channel,
-                dispatch: dispatch(entry.dispatch.as_deref()),
+                dispatch,
                 doc: entry.doc.clone(),
                 shape: shapes.add_entry(entry),
             });
@@ -229,62 +192,19 @@ impl Protocol {
     }
 }
 
-/// Creates a table without rows, which reports no errors. This table replaces a table file that cannot be
-/// parsed; tests parse all files.
-impl Default for Protocol {
-    fn default() -> Protocol {
-        Protocol {
-            version: Version::new(0, 0, 0),
-            methods: Vec::new(),
-            method_index: foldhash::HashMap::default(),
-            actions: Vec::new(),
-            action_index: foldhash::HashMap::default(),
-            shapes: VersionShapes::default(),
-        }
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TableFile {
-    #[serde(rename = "version")]
-    _version: String,
-    methods: LiteMap<String, MethodEntry>,
-    actions: LiteMap<String, TypeEntry>,
-    types: LiteMap<String, TypeEntry>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MethodEntry {
-    kind: MethodKind,
-    from: String,
-    params: String,
-    #[serde(default)]
-    result: Option<String>,
-}
-
 impl MethodEntry {
     #[inline]
     fn method(self, name: String, shapes: &mut VersionShapes) -> ProtocolMethod {
         ProtocolMethod {
             name,
             kind: self.kind,
-            from_client: self.from != "host",
-            from_host: self.from != "client",
+            from_client: self.from != MethodSender::Host,
+            from_host: self.from != MethodSender::Client,
             params: shapes.expression(&self.params),
             result: self.result.as_deref().map(|text| shapes.expression(text)),
             params_type: self.params,
             result_type: self.result,
         }
-    }
-}
-
-fn dispatch(text: Option<&str>) -> DispatchRight {
-    match text {
-        Some("client") => DispatchRight::Client,
-        Some("host") => DispatchRight::Host,
-        _ => DispatchRight::Disputed,
     }
 }
 
@@ -295,54 +215,52 @@ fn index<'a>(names: impl Iterator<Item = &'a String>) -> foldhash::HashMap<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::version::{PUBLISHED, ProtocolStandard};
 
     #[test]
     fn tables_are_sound() {
-        for source in &SOURCES {
-            let protocol = Protocol::load(source.version, source.text).unwrap();
-            assert_eq!(protocol.shapes.unresolved(), Vec::<&str>::new());
-            let table: TableFile = serde_json::from_str(source.text).unwrap();
-            assert_eq!(table._version, source.version.to_string());
-            assert_eq!(protocol.actions.len(), table.actions.len());
-            for method in protocol.methods() {
-                let request = method.kind == MethodKind::Request;
-                assert_eq!(method.result.is_some(), request, "{}", method.name);
-            }
+        for (version, text) in &TABLES {
+            let protocol = Protocol::load(*version, text).unwrap();
+            assert_eq!(protocol.shapes.unresolved(), Vec::<&str>::new(), "{version}");
         }
     }
 
-    #[test]
-    fn tables_are_complete() {
-        let check = |version: Version, methods: usize, actions: usize| {
-            let protocol = Protocol::of(version).unwrap();
-            assert_eq!(protocol.methods().count(), methods, "{version}");
-            assert_eq!(protocol.actions().count(), actions, "{version}");
-        };
-        check(Version::V1_0, 42, 106);
-        check(Version::V0_9, 41, 96);
-        check(Version::V0_8, 38, 86);
-        check(Version::V0_7, 38, 85);
-        check(Version::V0_6, 38, 81);
-        check(Version::V0_5_2, 38, 79);
-        check(Version::V0_5_1, 38, 76);
-        check(Version::V0_5, 38, 73);
-        check(Version::V0_4, 37, 73);
-        check(Version::V0_3, 35, 63);
-        check(Version::V0_2, 35, 61);
-        check(Version::V0_1, 25, 53);
-        check(Version::V1, 22, 52);
-        check(Version::ACP_1, 25, 0);
+    /// Returns the FNV-1a hash of a text.
+    fn hash(text: &str) -> u64 {
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
     }
 
+    /// The number of methods and of actions of each table, and the hash of its text. A file has what differs from
+    /// an older version, so a change in one file changes the tables of all newer versions, too: this list shows
+    /// which.
+    const PINS: [(Version, usize, usize, u64); TABLES.len()] = [
+        (Version::V1_0, 42, 106, 0x8728_72dd_a99f_c7c1),
+        (Version::V0_9, 41, 96, 0xab2f_ea5b_7fed_adc1),
+        (Version::V0_8, 38, 86, 0x8206_d8e6_4519_a805),
+        (Version::V0_7, 38, 85, 0x4228_fa86_ed2d_d626),
+        (Version::V0_6, 38, 81, 0x8b46_dbca_af70_b018),
+        (Version::V0_5_2, 38, 79, 0xd088_82a3_0f38_d103),
+        (Version::V0_5_1, 38, 76, 0x9236_e157_7dbe_fd7d),
+        (Version::V0_5, 38, 73, 0xc49a_829c_ef69_2661),
+        (Version::V0_4, 37, 73, 0x59cb_116a_bbe3_86c0),
+        (Version::V0_3, 35, 63, 0x2d29_d38f_2c8d_fe9c),
+        (Version::V0_2, 35, 61, 0x4684_2cd2_1dd1_bc07),
+        (Version::V0_1, 25, 53, 0x718f_1eba_4efe_2bcd),
+        (Version::V1, 22, 52, 0xcef2_8138_e8af_5962),
+        (Version::ACP_1, 25, 0, 0x32e4_2160_3a99_c717),
+    ];
+
     #[test]
-    fn every_published_version_has_a_table() {
-        let ours = SOURCES.iter().map(|source| source.version);
-        let mut tables: Vec<Version> =
-            ours.filter(|version| version.standard == ProtocolStandard::Ahp).collect();
-        tables.reverse();
-        assert_eq!(tables, PUBLISHED);
-        assert!(KNOWN.iter().all(|known| PUBLISHED.contains(known)));
+    fn tables_are_the_pinned_ones() {
+        let found = TABLES.map(|(version, text)| {
+            let protocol = Protocol::of(version).unwrap();
+            (version, protocol.methods().count(), protocol.actions().count(), hash(text))
+        });
+        let row = |(version, methods, actions, hash): &(Version, usize, usize, u64)| {
+            format!("{version}: {methods} methods, {actions} actions, {hash:#018x}")
+        };
+        // A change that is meant comes with these rows.
+        assert_eq!(found.each_ref().map(row), PINS.each_ref().map(row));
     }
 
     #[test]
@@ -353,7 +271,7 @@ mod tests {
             assert_eq!(found.as_deref(), expected, "{asked}");
         };
         check("1.0.0", Some("1.0.0"));
-        check("1.7.3", Some("1.0.0"));
+        check("1.0.7", Some("1.0.0"));
         check("0.9.0", Some("0.9.0"));
         check("0.9.5", Some("0.9.0"));
         check("0.8.0", Some("0.8.0"));
@@ -363,21 +281,8 @@ mod tests {
         check("1", Some("1"));
         check("0.0.1", None);
         check("0.10.0", None);
-        check("2.0.0", None);
+        check("99.0.0", None);
         check("acp-1", Some("acp-1"));
-    }
-
-    #[test]
-    fn plays_lines_of_versions() {
-        let check = |asked: &str, expected: bool| {
-            assert_eq!(Protocol::played(asked.parse().unwrap()).is_some(), expected, "{asked}");
-        };
-        check("1.7.3", true);
-        check("0.9.5", true);
-        check("0.8.0", true);
-        check("0.8.7", true);
-        check("0.0.1", false);
-        check("2.0.0", false);
     }
 
     #[test]

@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use litemap::LiteMap;
-use serde::Deserialize;
 
 use super::json::Value;
+use super::table_file::{TypeEntry, UnionVariant};
 
 /// The index of a type in [`VersionShapes`].
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -104,37 +104,6 @@ pub(super) struct ObjectMember {
     pub(super) name: String,
     pub(super) presence: MemberPresence,
     pub(super) shape: TypeId,
-}
-
-/// The entry of a type in the table.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TypeEntry {
-    /// The reason why the type differs from the official types.
-    #[serde(default)]
-    pub(super) doc: Option<String>,
-    /// The dispatch rule of an action; other types have no such rule.
-    #[serde(default)]
-    pub(super) dispatch: Option<String>,
-    #[serde(default)]
-    fields: Option<LiteMap<String, String>>,
-    #[serde(default, rename = "enum")]
-    values: Option<Vec<String>>,
-    #[serde(default)]
-    tag: Option<String>,
-    #[serde(default)]
-    variants: LiteMap<String, UnionVariant>,
-    #[serde(default)]
-    any: Option<Vec<String>>,
-    #[serde(default)]
-    open: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum UnionVariant {
-    Named(String),
-    Inline(LiteMap<String, String>),
 }
 
 /// Every type of one version.

@@ -3,7 +3,8 @@
 //! A version includes its protocol: the versions of AHP are plain numbers, and `acp-1` is the Agent Client
 //! Protocol, for which agents are certified.
 //!
-//! Start at [`PUBLISHED`], the table of all versions of AHP.
+//! Start at the table of versions, which is the argument of `versions!`; [`PUBLISHED`], [`Version::NEWEST`],
+//! [`Version::played`] and [`Version::offered`] are derived from it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -60,59 +61,116 @@ pub struct VersionError {
     pub found: String,
 }
 
-/// Every published version, oldest first. No software was ever released for 0.1.0 (the package with that number
-/// uses the integer `1`), but its documents and fixtures were published.
-pub const PUBLISHED: [Version; 13] = [
-    Version::V1,
-    Version::V0_1,
-    Version::V0_2,
-    Version::V0_3,
-    Version::V0_4,
-    Version::V0_5,
-    Version::V0_5_1,
-    Version::V0_5_2,
-    Version::V0_6,
-    Version::V0_7,
-    Version::V0_8,
-    Version::V0_9,
-    Version::V1_0,
-];
+/// Whether hosts and clients of the harness offer a version.
+#[derive(Clone, Copy)]
+enum VersionOffer {
+    /// They offer the version unless another version is requested.
+    ByDefault,
+    /// They offer the version only on request.
+    OnRequest,
+}
 
-/// The published versions by name, for use in tables.
-impl Version {
+macro_rules! versions {
+    ($($(#[doc = $doc:literal])+ $name:ident ($major:expr, $minor:expr, $patch:expr) $offer:ident;)+) => {
+        /// The published versions by name, for use in tables.
+        impl Version {
+            $($(#[doc = $doc])+ pub const $name: Version = Version::new($major, $minor, $patch);)+
+        }
+
+        /// The table of versions, oldest first.
+        const TABLE: &[(Version, VersionOffer)] = &[$((Version::$name, VersionOffer::$offer)),+];
+    };
+}
+
+// Every other list of versions is derived from this table. `protocol/<version>.json` has what a version defines;
+// the build fails if a version has no such file.
+versions! {
     /// The protocol of spring 2026, whose version is the integer `1` on the wire. This version sorts before
     /// 0.1.0, and differs from every real version of three numbers.
-    pub const V1: Version = Version::new(0, 0, u64::MAX);
-    /// Version 0.1.0.
-    pub const V0_1: Version = Version::new(0, 1, 0);
+    V1 (0, 0, u64::MAX) OnRequest;
+    /// Version 0.1.0. No software was ever released for it (the package with that number uses the integer `1`),
+    /// but its documents and fixtures were published.
+    V0_1 (0, 1, 0) OnRequest;
     /// Version 0.2.0.
-    pub const V0_2: Version = Version::new(0, 2, 0);
+    V0_2 (0, 2, 0) OnRequest;
     /// Version 0.3.0.
-    pub const V0_3: Version = Version::new(0, 3, 0);
+    V0_3 (0, 3, 0) OnRequest;
     /// Version 0.4.0.
-    pub const V0_4: Version = Version::new(0, 4, 0);
+    V0_4 (0, 4, 0) OnRequest;
     /// Version 0.5.0.
-    pub const V0_5: Version = Version::new(0, 5, 0);
+    V0_5 (0, 5, 0) OnRequest;
     /// Version 0.5.1.
-    pub const V0_5_1: Version = Version::new(0, 5, 1);
+    V0_5_1 (0, 5, 1) OnRequest;
     /// Version 0.5.2.
-    pub const V0_5_2: Version = Version::new(0, 5, 2);
+    V0_5_2 (0, 5, 2) OnRequest;
     /// Version 0.6.0.
-    pub const V0_6: Version = Version::new(0, 6, 0);
+    V0_6 (0, 6, 0) OnRequest;
     /// Version 0.7.0.
-    pub const V0_7: Version = Version::new(0, 7, 0);
+    V0_7 (0, 7, 0) OnRequest;
     /// Version 0.8.0.
-    pub const V0_8: Version = Version::new(0, 8, 0);
+    V0_8 (0, 8, 0) OnRequest;
     /// Version 0.9.0.
-    pub const V0_9: Version = Version::new(0, 9, 0);
+    V0_9 (0, 9, 0) ByDefault;
     /// Version 1.0.0.
-    pub const V1_0: Version = Version::new(1, 0, 0);
-    /// Version 1 of the Agent Client Protocol.
-    pub const ACP_1: Version =
-        Version { standard: ProtocolStandard::Acp, major: 1, minor: 0, patch: 0 };
+    V1_0 (1, 0, 0) ByDefault;
+}
+
+/// Every published version, oldest first. Hosts and clients of the harness support all of them.
+pub const PUBLISHED: [Version; TABLE.len()] = {
+    let mut versions = [Version::NEWEST; TABLE.len()];
+    let mut row = 0;
+    while row < TABLE.len() {
+        versions[row] = TABLE[row].0;
+        row += 1;
+    }
+    versions
+};
+
+static PLAYED: [Version; TABLE.len()] = newest_first(true);
+static OFFERED: [Version; offers()] = newest_first(false);
+
+/// Returns the number of versions that are offered by default.
+const fn offers() -> usize {
+    let (mut row, mut count) = (0, 0);
+    while row < TABLE.len() {
+        count += matches!(TABLE[row].1, VersionOffer::ByDefault) as usize;
+        row += 1;
+    }
+    count
+}
+
+/// Returns the versions of the table, newest first: all, or those that are offered by default.
+const fn newest_first<const COUNT: usize>(all: bool) -> [Version; COUNT] {
+    let mut versions = [Version::NEWEST; COUNT];
+    let (mut row, mut place) = (TABLE.len(), 0);
+    while row > 0 {
+        row -= 1;
+        if all || matches!(TABLE[row].1, VersionOffer::ByDefault) {
+            versions[place] = TABLE[row].0;
+            place += 1;
+        }
+    }
+    versions
 }
 
 impl Version {
+    /// Version 1 of the Agent Client Protocol.
+    pub const ACP_1: Version =
+        Version { standard: ProtocolStandard::Acp, major: 1, minor: 0, patch: 0 };
+
+    /// The newest version of AHP. Scenarios, clients and the reference host use this version inside.
+    pub const NEWEST: Version = TABLE[TABLE.len() - 1].0;
+
+    /// Returns every version of AHP that hosts and clients of the harness support, newest first.
+    pub fn played() -> &'static [Version] {
+        &PLAYED
+    }
+
+    /// Returns the versions of AHP that hosts and clients of the harness offer by default, newest first.
+    pub fn offered() -> &'static [Version] {
+        &OFFERED
+    }
+
     /// Creates a version of AHP from its three numbers.
     pub const fn new(major: u64, minor: u64, patch: u64) -> Version {
         Version { standard: ProtocolStandard::Ahp, major, minor, patch }
@@ -210,9 +268,21 @@ mod tests {
         }
         assert_eq!(Version::V1.to_string(), "1");
         let place = |text: &str| text.parse::<Version>().unwrap().place();
-        assert_eq!(place("1.7.3"), Some(12));
+        assert_eq!(place("0.9.9"), Some(11));
+        assert_eq!(place("99.0.0"), Some(PUBLISHED.len() - 1));
         assert_eq!(place("0.5.9"), Some(7));
         assert_eq!(place("0.0.1"), None);
+    }
+
+    #[test]
+    fn lists_follow_the_table() {
+        let mut played = Version::played().to_vec();
+        assert_eq!(played.first(), Some(&Version::NEWEST));
+        assert!(Version::offered().is_sorted_by(|one, next| one > next));
+        assert_eq!(Version::offered().first(), Some(&Version::NEWEST));
+        assert!(Version::offered().contains(&Version::V0_9));
+        played.reverse();
+        assert_eq!(played, PUBLISHED);
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl AcpAgent {
             return None;
         }
         let request = Message::request(0, method, params.clone());
-        let errors = Protocol::acp()?.check_message(&request, MessageOrigin::Client, None);
+        let errors = Protocol::acp().check_message(&request, MessageOrigin::Client, None);
         errors.iter().find(|error| !error.soft).map(ToString::to_string)
     }
 

@@ -100,9 +100,8 @@ fn spoilt(draw: &mut AgentConversationDraw, value: &Value) -> Value {
 /// Returns the paths at which params break the schema; empty if the params are valid.
 fn mistakes(method: &str, params: &Value) -> Vec<String> {
     let message = Message::request(0, method, params.clone());
-    let errors = Protocol::acp().map(|it| it.check_message(&message, MessageOrigin::Client, None));
-    let errors = errors.into_iter().flatten().filter(|error| !error.soft);
-    errors.map(|error| error.path).collect()
+    let errors = Protocol::acp().check_message(&message, MessageOrigin::Client, None);
+    errors.into_iter().filter(|error| !error.soft).map(|error| error.path).collect()
 }
 
 /// Adds a request with invalid params, and the claim that the agent answers it.

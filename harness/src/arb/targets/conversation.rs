@@ -79,8 +79,7 @@ pub fn reconnect(data: &[u8]) {
 
 fn converse(data: &[u8], shares: &[DeedShare], replay: usize) {
     let mut choices = ByteChoices::new(data);
-    let versions = [Version::V1_0, Version::V0_9];
-    let Some(version) = choices.pick(&versions).copied() else { return };
+    let Some(version) = choices.pick(Version::offered()).copied() else { return };
     let Some(mut room) = FuzzedHost::open(version, replay, 1 + choices.below(3)) else { return };
     for _ in 0..LONGEST {
         if choices.is_dry() {

@@ -239,8 +239,7 @@ impl MessageRewriter for RootNewsForAll {
     ) {
         if is_root_news(&message) && is_first_at_root(link) {
             for (conn, other) in &link.seen.connections {
-                let same =
-                    other.protocol.map(|it| it.version()) == link.protocol.map(|it| it.version());
+                let same = other.protocol.is_some_and(|it| std::ptr::eq(it, link.protocol));
                 let deaf = !other.subscriptions.iter().any(|uri| is_root(uri));
                 if *conn != link.conn && other.client.is_some() && same && deaf {
                     out.send_to(*conn, message.clone());
@@ -491,9 +490,9 @@ fn stray(link: &MessageLink<'_>, sessions: &HashMap<String, String>, envelope: &
 /// Returns the URI of the root channel as a connection's version spells it.
 fn lowered_root(link: &MessageLink<'_>) -> &'static str {
     use crate::wire::feature::ProtocolFeature;
-    match link.protocol.is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels)) {
-        true => crate::wire::channel::OLD_ROOT,
-        false => ROOT,
+    match link.protocol.has(ProtocolFeature::Channels) {
+        true => ROOT,
+        false => crate::wire::channel::OLD_ROOT,
     }
 }
 

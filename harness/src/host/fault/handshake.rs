@@ -90,10 +90,8 @@ fault_table![
         "The host answers with its own version, whatever was offered.",
         Message(|| {
             Box::new(ResultFault("initialize", |link, result| {
-                if let Some(protocol) =
-                    link.protocol.filter(|_| result["protocolVersion"].is_string())
-                {
-                    let other = Version::new(protocol.version().major, 99, 0);
+                if result["protocolVersion"].is_string() {
+                    let other = Version::new(link.protocol.version().major, 99, 0);
                     result["protocolVersion"] = json!(other.to_string());
                 }
             }))

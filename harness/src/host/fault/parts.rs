@@ -213,8 +213,7 @@ pub(super) fn is_root(channel: &str) -> bool {
 
 /// Translates a channel's URI to the newest version.
 pub(super) fn newest_uri(link: &MessageLink<'_>, uri: &str) -> String {
-    let edge = link.protocol.map(|protocol| VersionEdge::new(protocol.version(), PROVIDER));
-    edge.map_or_else(|| uri.to_owned(), |edge| edge.lift_uri(uri))
+    VersionEdge::new(link.protocol.version(), PROVIDER).lift_uri(uri)
 }
 
 /// Returns whether a message is a notification other than `action` to the subscribers of the root channel.

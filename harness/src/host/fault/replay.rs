@@ -142,8 +142,8 @@ fn actions_of(result: &mut Value) -> Option<&mut Vec<Value>> {
     result.get_mut("actions").and_then(Value::as_array_mut)
 }
 
-fn version_of(link: &MessageLink<'_>) -> Option<Version> {
-    link.protocol.map(|protocol| protocol.version())
+fn version_of(link: &MessageLink<'_>) -> Version {
+    link.protocol.version()
 }
 
 /// Replaces the result of a `reconnect` by an empty replay if the client's number is above the host's current
@@ -183,7 +183,7 @@ impl MessageRewriter for ReplayAsNotifications {
 
 /// The envelopes sent to clients of each version, without duplicates.
 #[derive(Default)]
-struct EnvelopeLog(VecDeque<(Option<Version>, Value)>);
+struct EnvelopeLog(VecDeque<(Version, Value)>);
 
 impl EnvelopeLog {
     fn note(&mut self, link: &MessageLink<'_>, message: &Value) {
@@ -315,7 +315,7 @@ impl MessageRewriter for LastSeenRepeated {
 
 /// A fault that repeats all notifications of the root channel after a `reconnect` that names this channel.
 #[derive(Default)]
-struct RootNewsRepeated(Vec<(Option<Version>, Value)>);
+struct RootNewsRepeated(Vec<(Version, Value)>);
 
 impl MessageRewriter for RootNewsRepeated {
     fn on_host_message(

@@ -30,8 +30,7 @@ fault_table![
         "`chat/turnComplete` lacks its duration, or its turn id in versions without durations.",
         Message(|| {
             Box::new(ActionFault("turnComplete", |link, envelope| {
-                let timed =
-                    link.protocol.is_none_or(|protocol| protocol.has(ProtocolFeature::TurnTimes));
+                let timed = link.protocol.has(ProtocolFeature::TurnTimes);
                 remove(&mut envelope["action"], if timed { "duration" } else { "turnId" });
             }))
         }),
@@ -101,8 +100,7 @@ impl MessageRewriter for ActivitiesMixed {
                 envelope.pointer_mut("/action/changes/status").into_iter().for_each(mix);
             }
         });
-        let old =
-            link.protocol.is_some_and(|it| !VersionEdge::new(it.version(), PROVIDER).is_plain());
+        let old = !VersionEdge::new(link.protocol.version(), PROVIDER).is_plain();
         if old && is_root_news(&message) {
             for path in ["/params/changes/status", "/params/notification/changes/status"] {
                 message.pointer_mut(path).into_iter().for_each(mix);

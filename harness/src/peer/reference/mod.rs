@@ -21,7 +21,6 @@ use crate::wire::error_code::ErrorCode;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::message::{Message, MessageKind};
-use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::client_folder::ClientFolder;
@@ -102,7 +101,7 @@ pub struct ReferenceClientConfig {
 
 impl Default for ReferenceClientConfig {
     fn default() -> ReferenceClientConfig {
-        let mut versions = Protocol::all_played().to_vec();
+        let mut versions = Version::played().to_vec();
         versions.sort_unstable_by(|a, b| b.cmp(a));
         versions.retain(|version| version.to_string().contains('.'));
         ReferenceClientConfig { versions, faults: ClientFaults::default() }
@@ -188,7 +187,7 @@ impl ReferenceClient {
             next_id: 1,
             next_seq: 1,
             open: LiteMap::new(),
-            edge: VersionEdge::new(Version::V1_0, ""),
+            edge: VersionEdge::new(Version::NEWEST, ""),
             states: ReceivedStates::default(),
             wanted: Vec::new(),
             sessions: SessionCatalogue::default(),

@@ -44,7 +44,7 @@ const MAX_CONNS: usize = 1_000;
 
 /// The state of the checks while they read one transcript.
 pub(super) struct AgentFold {
-    table: Option<&'static Protocol>,
+    table: &'static Protocol,
     deadline: Duration,
     conns: LiteMap<ConnId, AgentLinkState>,
     now: EntryPosition,
@@ -118,8 +118,8 @@ impl AgentFold {
 
     fn sent(&mut self, seen: &SeenFrame, out: &mut FindingSink) {
         let Some(message) = seen.message().filter(|_| !self.is_other()) else { return };
-        if let Some(table) = self.table.filter(|_| !self.odd_client) {
-            self.harness(table, message, out);
+        if !self.odd_client {
+            self.harness(self.table, message, out);
         }
         let (now, params) = (self.now, message.params());
         match message.kind() {
@@ -193,9 +193,9 @@ impl AgentFold {
                 .result()
                 .and_then(|result| result["protocolVersion"].as_u64())
                 .is_some_and(|v| v != 1);
-        if let Some(table) = self.table.filter(|_| !other) {
+        if !other {
             let answers = asked.as_ref().map(|asked| asked.method.as_str());
-            self.shape(table, message, answers, out);
+            self.shape(self.table, message, answers, out);
         }
         let params = message.params();
         match (message.kind(), message.method()) {

@@ -144,7 +144,7 @@ impl AgentFold {
     /// Judges the name of a method.
     pub(super) fn method(&self, method: &str, out: &mut FindingSink) {
         out.seen(Rule::MethodNames);
-        let known = self.table.is_none_or(|table| table.method(method).is_some());
+        let known = self.table.method(method).is_some();
         if UNSTABLE_NAMES.contains(&method) {
             return self.unstable(method, out);
         }

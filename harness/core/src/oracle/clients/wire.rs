@@ -102,7 +102,7 @@ impl WireChecks {
         // The host may use an id again once the client has answered it.
         asked.answered.retain(|(known, _)| *known != key);
         if asked.open.len() < MAX_ASKED {
-            let known = versions().any(|protocol| protocol.method(method).is_some());
+            let known = Protocol::all().any(|protocol| protocol.method(method).is_some());
             let (line, at) = (view.line(), view.cx.now.at);
             asked.open.push(HostRequest { key, method: method.to_owned(), line, at, known });
         }
@@ -241,9 +241,8 @@ fn handshake_errors(cx: &OracleContext, message: &Message) -> (Vec<ShapeError>, 
         let hard = errors.into_iter().filter(|error| !error.soft).collect::<Vec<_>>();
         (hard, format!("version {}", protocol.version()))
     };
-    let newest = || Protocol::all_played().iter().find_map(|version| Protocol::of(*version));
     let best = spoken.into_iter().map(of).min_by_key(|(errors, _)| errors.len());
-    best.or_else(|| newest().map(of)).unwrap_or_default()
+    best.unwrap_or_else(|| of(Protocol::newest()))
 }
 
 /// Judges whether the version of the connection has a method, and the action that it dispatches.
@@ -265,7 +264,7 @@ fn method_of_version(
         None => {
             let elsewhere =
                 |other: &&Protocol| other.method(method).is_some_and(|it| it.from_client);
-            if let Some(other) = versions().find(elsewhere) {
+            if let Some(other) = Protocol::all().find(elsewhere) {
                 let message = format!(
                     "expected a method of version {version}, found `{method}`, which version {} has",
                     other.version()
@@ -277,7 +276,7 @@ fn method_of_version(
     let action = message.params().get("action").filter(|_| method == "dispatchAction");
     let Some(action) = action.and_then(|action| text(action, "type")) else { return };
     if protocol.action(action).is_none()
-        && let Some(other) = versions().find(|other| other.action(action).is_some())
+        && let Some(other) = Protocol::all().find(|other| other.action(action).is_some())
     {
         let message = format!(
             "expected an action of version {version}, found `{action}`, which version {} has",
@@ -285,11 +284,6 @@ fn method_of_version(
         );
         out.broken(Rule::SelectedVersion.of(SELECTED), message, &line);
     }
-}
-
-/// Returns the tables of all versions, newest first.
-fn versions() -> impl Iterator<Item = &'static Protocol> {
-    Protocol::all_played().iter().filter_map(|version| Protocol::of(*version))
 }
 
 /// Judges whether an open request of the connection has the id of a new one.

@@ -64,13 +64,11 @@ impl AgentVariant for AgentAddedMetadata {
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
-        if let Some(table) = Protocol::acp() {
-            table.visit_records(&mut message, link.answers, &mut |_, members| {
-                if !members.contains_key("_meta") {
-                    members.insert("_meta", (self.0)());
-                }
-            });
-        }
+        Protocol::acp().visit_records(&mut message, link.answers, &mut |_, members| {
+            if !members.contains_key("_meta") {
+                members.insert("_meta", (self.0)());
+            }
+        });
         flow.to_client.push(message);
     }
 }

@@ -1,0 +1,186 @@
+//! Makes the table of each protocol version from the files under `protocol/`, and embeds the tables.
+//!
+//! A file with a `base` is a JSON Merge Patch (RFC 7396) of the table of that version. Everything that is wrong with
+//! a file fails the build.
+
+#[path = "src/wire/table_file.rs"]
+#[expect(dead_code, reason = "the build reads the tables, and does not use their entries")]
+mod table_file;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use serde_json::{Map, Value};
+use table_file::{MethodKind, TableFile};
+
+/// The version of the Agent Client Protocol, whose table has a folder of its own.
+const ACP: &str = "acp-1";
+
+fn main() -> io::Result<()> {
+    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/wire/table_file.rs");
+    let folder = package.join("../protocol");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut sources = BTreeMap::new();
+    for entry in fs::read_dir(&folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // The folder has files of other kinds as well; their names do not begin with a number.
+        let version =
+            name.strip_suffix(".json").filter(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+        if let Some(version) = version {
+            sources.insert(version.to_owned(), TableSource::read(&path, version)?);
+        }
+    }
+    let acp = TableSource::read(&folder.join("acp/1.json"), ACP)?;
+    let mut rows = Vec::new();
+    for version in sources.keys() {
+        let code =
+            number_code(version).ok_or_else(|| wrong(version, "expected a version as its name"))?;
+        rows.push((numbers(version), code, expanded(version, &sources)?));
+    }
+    rows.sort_by_key(|(numbers, ..)| Reverse(*numbers));
+    rows.push(([0; 3], "Version::ACP_1".to_owned(), checked(ACP, acp.table)?));
+    let mut code = String::from("[\n");
+    for (_, version, text) in &rows {
+        let name = format!("{}.json", version.replace(['(', ')', ',', ' ', ':'], "_"));
+        fs::write(out.join(&name), text)?;
+        let _ =
+            writeln!(code, "({version}, include_str!(concat!(env!(\"OUT_DIR\"), \"/{name}\"))),");
+    }
+    code.push_str("]\n");
+    fs::write(out.join("tables.rs"), code)
+}
+
+/// A file of the folder.
+struct TableSource {
+    /// The version whose table the file changes; `None` if the file has a whole table.
+    base: Option<String>,
+    table: Map<String, Value>,
+}
+
+impl TableSource {
+    fn read(path: &Path, version: &str) -> io::Result<TableSource> {
+        println!("cargo::rerun-if-changed={}", path.display());
+        let text = fs::read_to_string(path)?;
+        let table = serde_json::from_str(&text).map_err(|error| wrong(version, error))?;
+        let Value::Object(mut table) = table else {
+            return Err(wrong(version, "expected an object"));
+        };
+        if table.get("version").and_then(Value::as_str) != Some(version) {
+            return Err(wrong(version, "expected `version` to be the version of the file's name"));
+        }
+        let base = match table.remove("base") {
+            None => None,
+            Some(Value::String(base)) => Some(base),
+            Some(_) => return Err(wrong(version, "expected `base` to be a version")),
+        };
+        Ok(TableSource { base, table })
+    }
+}
+
+/// Returns the whole table of a version as text.
+fn expanded(version: &str, sources: &BTreeMap<String, TableSource>) -> io::Result<String> {
+    let mut patches = Vec::new();
+    let mut next = Some(version);
+    while let Some(name) = next {
+        let source = sources
+            .get(name)
+            .ok_or_else(|| wrong(version, format!("there is no table of {name}")))?;
+        // Each base is older than the version, so the search ends.
+        if source.base.as_deref().is_some_and(|base| numbers(base) >= numbers(name)) {
+            return Err(wrong(name, "expected `base` to be an older version"));
+        }
+        patches.push(&source.table);
+        next = source.base.as_deref();
+    }
+    let mut table = Map::new();
+    for patch in patches.into_iter().rev() {
+        merge(&mut table, patch)
+            .map_err(|path| wrong(version, format!("`{path}` changes nothing")))?;
+    }
+    checked(version, table)
+}
+
+/// Applies a JSON Merge Patch. Returns the path of a member that changes nothing as an error: it is a mistake in
+/// the file.
+fn merge(target: &mut Map<String, Value>, patch: &Map<String, Value>) -> Result<(), String> {
+    for (name, change) in patch {
+        match (target.get_mut(name), change) {
+            (Some(Value::Object(inner)), Value::Object(change)) => {
+                merge(inner, change).map_err(|path| format!("{name}.{path}"))?;
+            }
+            (Some(_), Value::Null) => {
+                target.remove(name);
+            }
+            (Some(value), change) if value != change => *value = whole(change),
+            (None, change) if !change.is_null() => {
+                target.insert(name.clone(), whole(change));
+            }
+            _ => return Err(name.clone()),
+        }
+    }
+    Ok(())
+}
+
+/// Returns a new value of a patch: `null` in it stands for no member.
+fn whole(change: &Value) -> Value {
+    match change {
+        Value::Object(members) => {
+            let members = members.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(members.map(|(name, value)| (name.clone(), whole(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Returns a table as text, after reading it as the program does.
+fn checked(version: &str, table: Map<String, Value>) -> io::Result<String> {
+    let mut table = Value::Object(table);
+    // The text is the same whichever features of the JSON library other packages enable.
+    table.sort_all_objects();
+    let text = table.to_string();
+    let table: TableFile = serde_json::from_str(&text).map_err(|error| wrong(version, error))?;
+    for (name, method) in &table.methods {
+        if (method.kind == MethodKind::Request) != method.result.is_some() {
+            return Err(wrong(
+                version,
+                format!("`{name}`: requests have a `result`, and nothing else has"),
+            ));
+        }
+    }
+    if let Some((name, _)) = table.actions.iter().find(|(_, entry)| entry.dispatch.is_none()) {
+        return Err(wrong(version, format!("`{name}` has no `dispatch`")));
+    }
+    Ok(text)
+}
+
+fn wrong(version: &str, message: impl std::fmt::Display) -> io::Error {
+    io::Error::other(format!("the protocol table of {version}: {message}"))
+}
+
+/// Returns the numbers of a version, for sorting; those of the integer `1` sort first.
+fn numbers(version: &str) -> [u64; 3] {
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(u64::MAX));
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(major), Some(minor), Some(patch)) => [major, minor, patch],
+        _ => [0; 3],
+    }
+}
+
+/// Returns the code of a version; `None` if the text is no version.
+fn number_code(version: &str) -> Option<String> {
+    if version == "1" {
+        return Some("Version::V1".to_owned());
+    }
+    let parts: Option<Vec<u64>> = version.split('.').map(|part| part.parse().ok()).collect();
+    match parts?[..] {
+        [major, minor, patch] => Some(format!("Version::new({major}, {minor}, {patch})")),
+        _ => None,
+    }
+}
