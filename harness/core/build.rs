@@ -38,21 +38,23 @@ fn main() -> io::Result<()> {
         }
     }
     let acp = TableSource::read(&folder.join("acp/1.json"), ACP)?;
-    let mut rows = Vec::new();
-    for version in sources.keys() {
-        let code =
-            number_code(version).ok_or_else(|| wrong(version, "expected a version as its name"))?;
-        rows.push((numbers(version), code, expanded(version, &sources)?));
-    }
-    rows.sort_by_key(|(numbers, ..)| Reverse(*numbers));
-    rows.push(([0; 3], "Version::ACP_1".to_owned(), checked(ACP, acp.table)?));
+    let mut versions: Vec<&str> = sources.keys().map(String::as_str).collect();
+    versions.sort_by_key(|version| Reverse(numbers(version)));
     let mut code = String::from("[\n");
-    for (_, version, text) in &rows {
-        let name = format!("{}.json", version.replace(['(', ')', ',', ' ', ':'], "_"));
-        fs::write(out.join(&name), text)?;
-        let _ =
-            writeln!(code, "({version}, include_str!(concat!(env!(\"OUT_DIR\"), \"/{name}\"))),");
+    let mut row = |version: &str, constant: &str, text: String| {
+        let _ = writeln!(
+            code,
+            "({constant}, include_str!(concat!(env!(\"OUT_DIR\"), \"/{version}.json\"))),"
+        );
+        fs::write(out.join(format!("{version}.json")), text)
+    };
+    for version in versions {
+        let constant = constant(version);
+        let constant =
+            constant.ok_or_else(|| wrong(version, "expected a version as the file's name"))?;
+        row(version, &constant, expanded(version, &sources)?)?;
     }
+    row(ACP, "Version::ACP_1", checked(ACP, acp.table)?)?;
     code.push_str("]\n");
     fs::write(out.join("tables.rs"), code)
 }
@@ -173,8 +175,8 @@ fn numbers(version: &str) -> [u64; 3] {
     }
 }
 
-/// Returns the code of a version; `None` if the text is no version.
-fn number_code(version: &str) -> Option<String> {
+/// Returns a version as code; `None` if the text is no version.
+fn constant(version: &str) -> Option<String> {
     if version == "1" {
         return Some("Version::V1".to_owned());
     }
