@@ -61,6 +61,10 @@ fn names_the_format_of_a_file_that_is_no_capture() {
     check(b"\xff\xfe\0\0", "not a capture");
     check(b"{\"jsonrpc\":\"2.0\",\"id\":1}\n", "expected `dir` to be `open`");
     check(b"{\"run\":\"header\"}\n", "not a `header` line of a run");
+    check(
+        br#"{"run":"header","format":2,"harness":"","seed":1,"target":"","host":null,"version":"newest"}"#,
+        "expected a version such as `1.0.0`, found `newest`",
+    );
     check(&vec![b'['; 1 << 20], "it begins with `[[[");
 }
 

@@ -26,6 +26,7 @@ use ahp_harness::verdict::FailOn;
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::{Value, json};
 use ahp_harness::wire::message::Message;
+use ahp_harness::wire::version::Version;
 use cases::cases;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -52,7 +53,7 @@ struct WrittenPlay {
     report: CaseReport,
 }
 
-fn played(entry: &SuiteEntry, version: &str) -> WrittenPlay {
+fn played(entry: &SuiteEntry, version: Version) -> WrittenPlay {
     let config = sim::settings(&entry.scenario, 0, EPOCH);
     played_by(entry, version, |play| sim::play(play, &mut RefHost::new(config)))
 }
@@ -60,7 +61,7 @@ fn played(entry: &SuiteEntry, version: &str) -> WrittenPlay {
 /// Plays a scenario against a host of the test.
 fn played_by(
     entry: &SuiteEntry,
-    version: &str,
+    version: Version,
     host: impl FnOnce(ScenarioPlay) -> ScenarioVerdict,
 ) -> WrittenPlay {
     let sheet = MemoryFile::default();
@@ -71,16 +72,14 @@ fn played_by(
         harness: "test".to_owned(),
         seed: 1,
         target: "embedded".into(),
-        version: version.to_owned(),
-        offers: vec![version.to_owned()],
+        version,
+        offers: vec![version],
         started: "2026-01-01T00:00:00Z".to_owned(),
         epoch_us: u64::try_from(EPOCH.as_micros()).unwrap(),
         limit_ms: u64::try_from(LIMIT.as_millis()).unwrap(),
         detected: {
             let mut host = RefHost::new(HostConfig::default());
-            let found = sim::look(&mut host, LookOptions::offering(&[version.to_owned()]))
-                .detected
-                .unwrap();
+            let found = sim::look(&mut host, LookOptions::offering(&[version])).detected.unwrap();
             found.into_iter().chain(sim::given()).collect()
         },
         ..RunHeader::default()
@@ -102,7 +101,6 @@ fn played_by(
             ..CaseStart::default()
         },
     );
-    let version = version.parse().unwrap();
     let facts = sim::facts(&entry.scenario, version);
     let setup = CaseSetup { facts, ..CaseSetup::of(&entry.scenario, version, 1, EPOCH, LIMIT) };
     let verdict = host(ScenarioPlay::new(setup, false, writer.recorder(Some(1))));
@@ -119,8 +117,9 @@ fn all() -> &'static [WrittenPlay] {
     static ALL: OnceLock<Vec<WrittenPlay>> = OnceLock::new();
     ALL.get_or_init(|| {
         let suite = ScenarioSuite::carried();
-        let pairs = suite.entries.iter().flat_map(|entry| [(entry, "1.0.0"), (entry, "0.9.0")]);
-        let held = pairs.filter(|(entry, v)| entry.scenario.spec.includes(v.parse().unwrap()));
+        let of = |entry| Version::offered().iter().map(move |version| (entry, *version));
+        let pairs = suite.entries.iter().flat_map(of);
+        let held = pairs.filter(|(entry, version)| entry.scenario.spec.includes(*version));
         held.map(|(entry, version)| played(entry, version)).collect()
     })
 }
@@ -206,7 +205,7 @@ fn a_message_near_a_timeout_is_judged_in_the_recorded_order() {
     for more in ["", again] {
         for late in [0, 1, 50_000] {
             let host = |play| speaks_late(play, Duration::from_micros(late));
-            let WrittenPlay { text, report } = played_by(&in_vain(more), "1.0.0", host);
+            let WrittenPlay { text, report } = played_by(&in_vain(more), Version::NEWEST, host);
             assert_eq!(report.reason, "client `A`: expected `chat/usage` within 5s, nothing came");
             let judged = judge(text.as_bytes(), None, FailOn::default()).unwrap();
             assert_eq!(judged.differences, Vec::<String>::new(), "{late} us\n{text}");
@@ -217,7 +216,7 @@ fn a_message_near_a_timeout_is_judged_in_the_recorded_order() {
 #[test]
 fn a_client_that_connects_again_leaves_its_first_connection() {
     let again = "  - connect: A\n  - initialize: A\n";
-    let WrittenPlay { text, report } = played(&in_vain(again), "1.0.0");
+    let WrittenPlay { text, report } = played(&in_vain(again), Version::NEWEST);
     let strays = report.checks.iter().find(|line| line.check == "jsonrpc.no-stray-response");
     assert!(strays.unwrap().findings.is_empty(), "{strays:?}");
     // Test the file without the scenarios, with only the connection names.

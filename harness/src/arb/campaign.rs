@@ -14,6 +14,7 @@ use crate::report::summary::word;
 use crate::scenario::listing::{ListingForm, read_list, reason, text};
 use crate::verdict::Weight;
 use crate::wire::json::{Value, json};
+use crate::wire::version::Version;
 
 use super::act::ActionLogEntry;
 use super::finding::FuzzFinding;
@@ -86,7 +87,7 @@ pub struct FuzzCampaign {
     /// The seed of the campaign.
     pub seed: u64,
     /// The protocol version.
-    pub version: String,
+    pub version: Version,
     /// The number of the next conversation.
     pub next: u64,
     /// The number of conversations that were played.
@@ -307,7 +308,7 @@ impl FuzzCampaign {
         let number = |name: &str| head[name].as_u64();
         let mut campaign = FuzzCampaign {
             seed: number("seed")?,
-            version: head["version"].as_str()?.to_owned(),
+            version: head["version"].as_str()?.parse().ok()?,
             next: number("next")?,
             sequences: number("sequences")?,
             steps: number("steps")?,
@@ -507,12 +508,8 @@ mod tests {
 
     #[test]
     fn a_campaign_is_read_from_its_text_even_if_it_was_cut_off() {
-        let mut campaign = FuzzCampaign {
-            seed: 3,
-            version: "1.0.0".to_owned(),
-            next: 9,
-            ..FuzzCampaign::default()
-        };
+        let mut campaign =
+            FuzzCampaign { seed: 3, version: Version::V1_0, next: 9, ..FuzzCampaign::default() };
         campaign.buckets.push(bucket());
         campaign.unexamined.push(UnexaminedFinding { finding: bucket().finding, seed: 8 });
         campaign.add_form(bucket().finding, 9, 1);

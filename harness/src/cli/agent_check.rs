@@ -151,9 +151,9 @@ impl AgentCheck {
         target: &PlayTarget,
     ) -> Result<DetectionResult, CommandStop> {
         let PlayTarget::Remote(remote, _) = target else { return Ok(DetectionResult::default()) };
-        let offers: Vec<String> = match self.spec {
-            Some(version) => vec![version.to_string()],
-            None => Version::offered().iter().map(Version::to_string).collect(),
+        let offers: Vec<Version> = match self.spec {
+            Some(version) => vec![version],
+            None => Version::offered().to_vec(),
         };
         let (named, trials) = (self.aim.named_provider(), detect::trials(context.seed));
         let options = LookOptions {

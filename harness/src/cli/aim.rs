@@ -264,7 +264,6 @@ impl RunAim {
         }
         let settings = self.setting.clone();
         let offers = spec.map_or_else(|| Version::offered().to_vec(), |version| vec![version]);
-        let offers = offers.iter().map(Version::to_string).collect();
         let (behind, words) = if outside { self.behind().await? } else { Default::default() };
         Ok(match (&self.url, &self.command) {
             (Some(url), _) if !url.starts_with("ws://") && !url.starts_with("wss://") => {

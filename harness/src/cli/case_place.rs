@@ -15,7 +15,6 @@ use crate::run::setup::{CaseSetup, TestedClientSetup};
 use crate::run::side::AgentSide;
 use crate::run::sim;
 use crate::run::suite::SuiteEntry;
-use crate::wire::version::Version;
 
 use super::aim::PlayTarget;
 use super::clients::ClientPort;
@@ -41,7 +40,7 @@ impl RunArguments {
         };
         CaseSetup {
             scenario: Arc::clone(&entry.scenario),
-            version: header.version.parse().unwrap_or(Version::new(0, 0, 0)),
+            version: header.version,
             offers: header.offers.clone(),
             seed: header.seed,
             name,
@@ -75,7 +74,7 @@ impl RunArguments {
             }
             PlayTarget::Agents(agents) => agents.place(&entry.scenario.needs, name)?,
             PlayTarget::Clients(client) => {
-                let version = header.version.parse().unwrap_or(Version::NEWEST);
+                let version = header.version;
                 let config =
                     client_sim::settings(&entry.scenario, version, header.seed, wall_clock());
                 let (port, config) = (ClientPort::open().await?, Box::new(config));
@@ -83,8 +82,7 @@ impl RunArguments {
             }
             PlayTarget::Loopback => {
                 let config = sim::settings(&entry.scenario, header.seed, wall_clock());
-                let config =
-                    sim::speaking(config, header.version.parse().unwrap_or(Version::NEWEST));
+                let config = sim::speaking(config, header.version);
                 PlayPlace::own(Box::new(RefHost::new(config))).await?
             }
         }))

@@ -57,9 +57,8 @@ impl RunArguments {
         offers: &[Version],
         budget: Option<TimeBudget>,
     ) -> Result<CliFirstLook, CommandStop> {
-        let newest = offers.first().copied().unwrap_or(Version::NEWEST);
-        let offers: Vec<String> = offers.iter().map(Version::to_string).collect();
-        let look = self.look(target, newest, &offers, context.seed);
+        let newest = offers.first().copied().unwrap_or_default();
+        let look = self.look(target, newest, offers, context.seed);
         let probed = match budget {
             Some(budget) => match tokio::time::timeout_at(budget.stop_at().into(), look).await {
                 Ok(probed) => probed,
@@ -72,7 +71,7 @@ impl RunArguments {
             (Ok(DetectionResult { refused: Some(answer), .. }), PlayTarget::Remote(remote, _))
                 if self.only_if_spoken =>
             {
-                let (url, offered) = (remote.shown(), offers.join(", "));
+                let (url, offered) = (remote.shown(), Version::listed(offers));
                 let answer = format!("it answered {answer}");
                 Err(ProbeError::NoCommonVersion { url, offered, answer })
             }
@@ -85,7 +84,7 @@ impl RunArguments {
             PlayTarget::Embedded | PlayTarget::Loopback => 1,
             PlayTarget::Remote(..) | PlayTarget::Agents(_) | PlayTarget::Clients(_) => context.seed,
         });
-        let mut header = self.header_of(context, target, &found, version, seed, &offers);
+        let mut header = self.header_of(context, target, &found, version, seed, offers);
         detect::told(&mut header.detected, &self.aim.agent_can);
         context.progress("first look: what the host offers without declaring it");
         header.detected.extend(self.probed(target, &header, &stop).await?);
@@ -117,7 +116,7 @@ impl RunArguments {
         &self,
         target: &PlayTarget,
         newest: Version,
-        offers: &[String],
+        offers: &[Version],
         seed: u64,
     ) -> Result<DetectionResult, ProbeError> {
         let provider = self.aim.named_provider();
@@ -136,10 +135,7 @@ impl RunArguments {
                 probe(&remote.endpoint, &remote.shown(), options, limit).await
             }
             PlayTarget::Agents(agents) => agents.look(self.limit(target)).await,
-            PlayTarget::Clients(client) => {
-                let played: Vec<Version> = offers.iter().filter_map(|it| it.parse().ok()).collect();
-                client.look(self.limit(target), &played).await
-            }
+            PlayTarget::Clients(client) => client.look(self.limit(target), offers).await,
             _ if self.acp.is_some() || self.client.is_some() => {
                 Ok(DetectionResult { version: Some(newest), ..DetectionResult::default() })
             }
@@ -167,7 +163,7 @@ impl RunArguments {
         if self.dry_run || header.detected.is_empty() {
             return Ok(Vec::new());
         }
-        let version = header.version.parse().unwrap_or(Version::NEWEST);
+        let version = header.version;
         let mut detected = Vec::new();
         for probe in PROBES {
             if *stop.borrow() {
@@ -253,8 +249,7 @@ impl RunArguments {
         };
         let shows = async |probe: FolderProbe, uri: &str| {
             let entry = &probe.entry().map_err(CommandStop::fault)?;
-            let version = header.version.parse().unwrap_or(Version::NEWEST);
-            if !entry.scenario.spec.includes(version) {
+            if !entry.scenario.spec.includes(header.version) {
                 return Ok(false);
             }
             let name = entry.scenario.id.clone();

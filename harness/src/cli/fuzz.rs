@@ -207,8 +207,7 @@ impl FuzzArguments {
         if let Err(error) = &look.probed {
             return Err(CommandStop::unreachable(error));
         }
-        let newest = offers.first().copied().unwrap_or(Version::NEWEST);
-        let version = look.header.version.parse().unwrap_or(newest);
+        let version = look.header.version;
         let agent = self.aim.agent();
         let (planted, honest) = match &self.acp {
             Some(_) => {
@@ -291,7 +290,7 @@ impl FuzzArguments {
         context: &CliContext,
         target: &FuzzTarget,
     ) -> Result<FuzzCampaign, CommandStop> {
-        let version = target.version.to_string();
+        let version = target.version;
         if let Some(campaign) = CampaignFolder(self.out.clone()).open()? {
             let same =
                 campaign.version == version && self.seed.is_none_or(|seed| seed == campaign.seed);

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use crate::run::sentinel::{HostProbe, SentinelConnection};
+use crate::wire::version::Version;
 
 use super::target::RemoteHost;
 
@@ -33,7 +34,7 @@ pub(super) const RECENT: Duration = Duration::from_secs(2);
 /// The observed state of a target. A target inside of this process always counts as running.
 pub(super) struct HostWatch {
     remote: Option<Arc<RemoteHost>>,
-    offers: Vec<String>,
+    offers: Vec<Version>,
     limit: Duration,
     /// The request that the host has to answer to count as running.
     probe: HostProbe,
@@ -55,7 +56,7 @@ impl HostWatch {
     /// whether the host answered the first look.
     pub(super) fn new(
         remote: Option<Arc<RemoteHost>>,
-        offers: &[String],
+        offers: &[Version],
         limit: Duration,
         answered: bool,
         stopped: watch::Receiver<bool>,

@@ -93,8 +93,8 @@ struct CommandLine {
 
 /// The version of the program and of the protocols that it supports.
 static VERSIONS: LazyLock<String> = LazyLock::new(|| {
-    let names: Vec<String> = Version::played().iter().map(Version::to_string).collect();
-    format!("{}\nAHP {}\nACP 1", env!("CARGO_PKG_VERSION"), names.join(", "))
+    let versions = Version::listed(Version::played());
+    format!("{}\nAHP {versions}\nACP 1", env!("CARGO_PKG_VERSION"))
 });
 
 const LONG: &str = "\

@@ -161,8 +161,8 @@ pub fn version(text: &str) -> Result<Version, String> {
     if Protocol::of(version).is_some() {
         return Ok(version);
     }
-    let known: Vec<_> = Version::played().iter().map(Version::to_string).collect();
-    Err(format!("expected a version that the harness plays, one of {}", known.join(", ")))
+    let known = Version::listed(Version::played());
+    Err(format!("expected a version that the harness plays, one of {known}"))
 }
 
 /// The versions that a run tests.

@@ -26,8 +26,7 @@ pub(super) fn published(text: &str) -> Result<Version, String> {
     if PUBLISHED.contains(&version) {
         return Ok(version);
     }
-    let known: Vec<_> = PUBLISHED.iter().map(Version::to_string).collect();
-    Err(format!("expected a published version, one of {}", known.join(", ")))
+    Err(format!("expected a published version, one of {}", Version::listed(&PUBLISHED)))
 }
 
 impl ReduceArguments {

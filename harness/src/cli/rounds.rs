@@ -29,7 +29,6 @@ use crate::run::sim;
 use crate::run::suite::SuiteEntry;
 use crate::verdict::Status;
 use crate::wire::foreign_text::ForeignText;
-use crate::wire::version::Version;
 
 use super::aim::PlayTarget;
 use super::fuse::RunFuse;
@@ -186,7 +185,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     fn queue(&self, planned: &[PlannedScenario], repeat: u16) -> VecDeque<QueuedCase> {
         // With a time budget, the scenarios that test the most severe rules come first.
         let ordered = match self.run.is_in_a_hurry() {
-            true => most_first(planned, self.header.version.parse().unwrap_or(Version::ACP_1)),
+            true => most_first(planned, self.header.version),
             false => planned.iter().collect(),
         };
         let (last, first): (Vec<&PlannedScenario>, Vec<&PlannedScenario>) =
@@ -242,7 +241,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         };
         let side = match &place {
             Some(place) => place.side(),
-            None => sim::side(self.header.version.parse().ok()),
+            None => sim::side(Some(self.header.version)),
         };
         let mut setup = self.run.setup(self.target, entry, self.header, name.clone(), &side);
         if let Some(place) = &place {

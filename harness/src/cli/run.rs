@@ -445,11 +445,9 @@ impl RunArguments {
             Some(version) => vec![version],
             None => spoken_of(entries, known),
         };
-        let newest = offers.first().copied();
-        let newest = newest.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
         let look = self.first_look(context, target, &offers, budget).await?;
         let CliFirstLook { header, probed, .. } = &look;
-        let version = header.version.parse().unwrap_or(newest);
+        let version = header.version;
         let abilities = self.abilities(target, version, header);
         let planned = plan_for(entries, &abilities, &header.agents);
         if self.dry_run {
@@ -536,7 +534,7 @@ impl RunArguments {
         found: &DetectionResult,
         version: Version,
         seed: u64,
-        offers: &[String],
+        offers: &[Version],
     ) -> RunHeader {
         let shared = !target.is_embedded() && self.client.is_none();
         // In memory, time is virtual, so a fixed start makes the run reproducible.
@@ -558,12 +556,10 @@ impl RunArguments {
             },
             client: self.client.is_some(),
             host: found.name.as_deref().map(ForeignText::from),
-            version: version.to_string(),
+            version,
             // Scenarios offer the version that the host chose; only scenarios about the handshake offer more
             // versions.
-            offers: found
-                .version
-                .map_or_else(|| offers.to_vec(), |version| vec![version.to_string()]),
+            offers: found.version.map_or_else(|| offers.to_vec(), |version| vec![version]),
             started: iso8601(epoch),
             epoch_us: u64::try_from(epoch.as_micros()).unwrap_or(u64::MAX),
             limit_ms: u64::try_from(self.limit(target).as_millis()).unwrap_or(u64::MAX),

@@ -253,7 +253,7 @@ impl StressArguments {
         let plays = detected.any(|it| it.capability == SCRIPTS && it.offered)
             || self.aim.agent() != Default::default();
         let clients = usize::try_from(self.clients).unwrap_or(1);
-        let chosen = header.version.parse().ok().filter(|it| offers.contains(it));
+        let chosen = Some(header.version).filter(|it| offers.contains(it));
         LoadPlan {
             clients,
             sessions: usize::try_from(self.sessions).unwrap_or(1).min(clients),
@@ -279,7 +279,7 @@ impl StressArguments {
         stopped: &watch::Receiver<bool>,
     ) {
         let began = Instant::now();
-        let version = result.version.parse().ok();
+        let version = result.version;
         for (found, file) in result.findings.iter_mut().zip(&watch.files) {
             if *stopped.borrow() || began.elapsed() > self.rest() / 3 {
                 break;

@@ -135,7 +135,7 @@ pub struct RemoteHost {
     /// The settings to apply before a run and after each restart.
     settings: Vec<HostSetting>,
     /// The protocol versions that the client for the settings offers.
-    setting_offers: Vec<String>,
+    setting_offers: Vec<Version>,
 }
 
 impl RemoteHost {
@@ -161,7 +161,7 @@ impl RemoteHost {
     pub(super) fn with_settings(
         mut self,
         settings: Vec<HostSetting>,
-        offers: Vec<String>,
+        offers: Vec<Version>,
     ) -> RemoteHost {
         (self.settings, self.setting_offers) = (settings, offers);
         self
@@ -260,7 +260,7 @@ impl RemoteHost {
     /// Returns why the host counts as ended or hung, as a predicate of "the host"; `None` if the host answers.
     pub(super) async fn trouble(
         &self,
-        offers: &[String],
+        offers: &[Version],
         probe: HostProbe,
         limit: Duration,
     ) -> Option<String> {
@@ -282,7 +282,7 @@ impl RemoteHost {
     }
 
     /// Returns the most thorough probe that the host answers now.
-    pub(super) async fn probe(&self, offers: &[String], limit: Duration) -> HostProbe {
+    pub(super) async fn probe(&self, offers: &[Version], limit: Duration) -> HostProbe {
         let list = HostProbe::SessionList;
         let lists = answers(&self.endpoint, offers, list, limit * ANSWERING).await.is_ok();
         if lists { list } else { HostProbe::Handshake }
@@ -294,7 +294,7 @@ impl RemoteHost {
     /// Returns the reason why the host did not come back.
     pub(super) async fn recover(
         &self,
-        offers: &[String],
+        offers: &[Version],
         probe: HostProbe,
         limit: Duration,
     ) -> Result<(), String> {
@@ -591,17 +591,16 @@ pub(super) fn embedded(
 ) -> ScenarioVerdict {
     let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
     if entry.scenario.tested.is_some() {
-        let version = header.version.parse().unwrap_or(Version::NEWEST);
-        let config = client_sim::settings(&entry.scenario, version, header.seed, epoch);
+        let config = client_sim::settings(&entry.scenario, header.version, header.seed, epoch);
         let trial = ClientTrial::new(play, Box::new(RefHost::new(config)));
         let mut client = ReferenceClient::new(ReferenceClientConfig::default());
         return client_sim::play(trial, &mut client);
     }
-    if header.version.parse() == Ok(Version::ACP_1) {
+    if header.version == Version::ACP_1 {
         return sim::play(play, &mut AgentSubject::new(acp::AgentConfig::default()));
     }
     let config = sim::settings_with(&entry.scenario, header.seed, epoch, header.agent);
-    let config = sim::speaking(config, header.version.parse().unwrap_or(Version::NEWEST));
+    let config = sim::speaking(config, header.version);
     sim::play(play, &mut RefHost::new(config))
 }
 

@@ -124,13 +124,13 @@ impl VariantsArguments {
         results.iter().zip(&sets).for_each(|(result, set)| told(result, set.version, &mut out));
         matrix(&results, &mut out);
         let accused = results.iter().filter(|result| !result.accused.is_empty()).count();
-        let versions: Vec<_> = versions.iter().map(Version::to_string).collect();
+        let versions = Version::listed(&versions);
         let _ = writeln!(
             out,
             "{} variants and combinations at protocol {}, {} scenario runs and {} generated conversations, in {:.1} s: \
              {} without a false finding, {accused} with one",
             results.len(),
-            versions.join(", "),
+            versions,
             results.iter().map(|result| result.played).sum::<usize>(),
             results.iter().map(|result| result.drawn).sum::<usize>(),
             began.elapsed().as_secs_f64(),

@@ -93,6 +93,15 @@ impl VersionEdge {
         VersionEdge { protocol, newest, changes, provider: provider.to_owned() }
     }
 
+    /// Returns the translation for the first request of a client that offers these versions. If the client offers
+    /// only one version, it writes the request in the words of that version.
+    pub fn offering(offers: &[Version], provider: &str) -> VersionEdge {
+        match offers {
+            [only] => VersionEdge::new(*only, provider),
+            _ => VersionEdge::new(Version::NEWEST, provider),
+        }
+    }
+
     /// Returns the translation for another version of the same host.
     pub fn of(&self, version: Version) -> VersionEdge {
         match Protocol::of(version) {

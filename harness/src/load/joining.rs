@@ -37,9 +37,9 @@ impl LoadEngine {
     }
 
     pub(super) fn greet(&mut self, client: usize) {
-        let offers: Vec<String> = self.plan.offers.iter().map(ToString::to_string).collect();
         let name = self.clients[client].engine.client_id.clone();
-        let mut params = json!({"channel": ROOT, "protocolVersions": offers, "clientId": name});
+        let mut params =
+            json!({"channel": ROOT, "protocolVersions": self.plan.offers, "clientId": name});
         if self.clients[client].root {
             params["initialSubscriptions"] = json!([ROOT]);
         }

@@ -60,7 +60,7 @@ pub fn text(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> Stri
         out,
         "host: {}, protocol {}",
         context.host.line(),
-        if result.version.is_empty() { "not negotiated" } else { &result.version }
+        result.version.map_or_else(|| "not negotiated".to_owned(), |version| version.to_string())
     );
     if let Some(trouble) = &result.trouble {
         let _ = writeln!(out, "nothing was tested: {}", ForeignText::from(trouble.as_str()).line());
@@ -269,7 +269,7 @@ pub fn json(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> Valu
     json!({
         "host": context.host,
         "target": context.target,
-        "version": result.version,
+        "version": result.version.map(|version| version.to_string()).unwrap_or_default(),
         "clients": plan.clients,
         "sessions": plan.sessions,
         "seed": plan.seed,

@@ -12,6 +12,7 @@ use crate::transcript::{
     ClosingSide, ConnId, ConnectionEvent, HandshakeLines, SeenFrame, TranscriptEntry,
 };
 use crate::wire::frame::Frame;
+use crate::wire::protocol::Protocol;
 
 use super::engine::{LoadEngine, LoadOutput};
 use super::judge::LoadJudge;
@@ -173,7 +174,7 @@ impl LoadPlay {
             last_failure: engine.trouble().to_owned(),
             judged_pauses: engine.stalls().judged(),
             stalling_pauses: engine.stalls().stalled(),
-            version: engine.protocol().map(|it| it.version().to_string()).unwrap_or_default(),
+            version: engine.protocol().map(Protocol::version),
             trouble,
             counts,
         }

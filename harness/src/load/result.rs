@@ -8,6 +8,7 @@ use litemap::LiteMap;
 use serde::Serialize;
 
 use crate::verdict::{CheckReport, Finding, Status};
+use crate::wire::version::Version;
 
 use super::delay::DelayReport;
 use super::evidence::LoadEvidence;
@@ -88,8 +89,8 @@ pub struct LoadResult {
     pub judged_pauses: usize,
     /// The number of these pauses that held up the others.
     pub stalling_pauses: usize,
-    /// The version that the host chose, as a text; empty if no handshake succeeded.
-    pub version: String,
+    /// The version that the host chose; `None` if no handshake succeeded.
+    pub version: Option<Version>,
     /// Why a connection was lost, or a request of a handshake or a subscription failed, last; empty if none did.
     pub last_failure: String,
     /// Why nothing could be tested; `None` if something was.

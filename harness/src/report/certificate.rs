@@ -48,12 +48,12 @@ pub struct HostCertificate {
     /// The name that the host declares for itself; `None` if the host declares no name.
     pub host: Option<ForeignText>,
     /// The protocol version.
-    pub version: String,
+    pub version: Version,
     /// The protocol and its version, such as `AHP 1.0.0`.
     #[serde(skip)]
     pub title: String,
     /// The versions that the clients offered.
-    pub offers: Vec<String>,
+    pub offers: Vec<Version>,
     /// The versions that the host declares; empty if it declares none.
     pub versions: Vec<ForeignText>,
     /// The providers of the host's agents.
@@ -277,8 +277,7 @@ const EVIDENCE: usize = 5;
 impl HostCertificate {
     /// Makes the certificate of a run.
     pub fn of(run: &FinishedRun) -> HostCertificate {
-        let version: Option<Version> = run.header.version.parse().ok();
-        let version = version.unwrap_or(RequirementLedger::newest().version);
+        let version = run.header.version;
         let mut whole = ViewResults::of(&RunView::whole(run), version);
         let agents: Vec<AgentResult> =
             run.header.agents.iter().map(|agent| AgentResult::of(agent, run, version)).collect();
@@ -289,7 +288,7 @@ impl HostCertificate {
             harness: header.harness,
             target: header.target,
             host: header.host,
-            version: version.to_string(),
+            version,
             title: version.title(),
             offers: header.offers,
             versions: header.versions,

@@ -42,9 +42,9 @@ pub struct RunHeader {
     /// The name that the host declares for itself; `None` if the host declares no name.
     pub host: Option<ForeignText>,
     /// The protocol version under test.
-    pub version: String,
+    pub version: Version,
     /// The versions that the clients offered.
-    pub offers: Vec<String>,
+    pub offers: Vec<Version>,
     /// The start time, as an ISO 8601 text.
     pub started: String,
     /// The start time in microseconds since 1970.
@@ -103,7 +103,7 @@ pub struct RunHeader {
 impl RunHeader {
     /// Returns the protocol under test.
     pub fn standard(&self) -> ProtocolStandard {
-        self.version.parse::<Version>().map(|version| version.standard).unwrap_or_default()
+        self.version.standard
     }
 
     /// Returns the party that is tested.
@@ -118,15 +118,7 @@ impl RunHeader {
 
     /// Returns the protocol and its version as a title.
     pub fn title(&self) -> String {
-        title(&self.version)
-    }
-}
-
-/// Returns the protocol and its version as a title. `version` is the version as text.
-pub fn title(version: &str) -> String {
-    match version.parse::<Version>() {
-        Ok(version) => version.title(),
-        Err(_) => format!("AHP {version}"),
+        self.version.title()
     }
 }
 

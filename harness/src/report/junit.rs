@@ -157,7 +157,7 @@ fn properties(writer: &mut Writer<&mut dyn Write>, header: Option<&RunHeader>) -
     let host = header.host.as_ref().map(|host| host.xml()).unwrap_or_default();
     let values = [
         ("harness", header.harness.clone()),
-        ("protocol", header.version.clone()),
+        ("protocol", header.version.to_string()),
         ("target", header.target.xml()),
         ("host", host),
         ("seed", header.seed.to_string()),

@@ -11,6 +11,7 @@ use super::area::PROFILES;
 use super::certificate::FORMAT;
 use super::profile_verdict::ProfileVerdict;
 use crate::wire::foreign_text::{ForeignText, markdown};
+use crate::wire::version::{ProtocolStandard, Version};
 
 /// The members of a `certificate.json` that the table shows.
 #[derive(Clone, Debug, Deserialize)]
@@ -18,7 +19,7 @@ pub struct CertificateBrief {
     format: u32,
     target: ForeignText,
     host: Option<ForeignText>,
-    version: String,
+    version: Version,
     harness: String,
     started: String,
     profiles: Vec<MatrixProfile>,
@@ -62,8 +63,8 @@ impl CertificateBrief {
     }
 
     /// Returns the protocol version.
-    pub fn version(&self) -> &str {
-        &self.version
+    pub fn version(&self) -> Version {
+        self.version
     }
 
     /// Returns the day of the run.
@@ -73,7 +74,7 @@ impl CertificateBrief {
 
     /// Returns whether the certificate is about an agent of the Agent Client Protocol.
     pub fn is_agent(&self) -> bool {
-        self.version.starts_with("acp")
+        self.version.standard == ProtocolStandard::Acp
     }
 
     /// Returns the verdict of a profile; `None` if the certificate has no such profile.
@@ -126,12 +127,7 @@ pub fn matrix(certificates: &[(String, CertificateBrief)]) -> String {
         };
         let cells: Vec<String> = columns.iter().map(verdict).collect();
         let made = markdown(&format!("{}, harness {}", brief.day(), brief.harness));
-        let _ = writeln!(
-            out,
-            "| {name} | {} | {} | {made} |",
-            markdown(&brief.version),
-            cells.join(" | ")
-        );
+        let _ = writeln!(out, "| {name} | {} | {} | {made} |", brief.version, cells.join(" | "));
     }
     out
 }

@@ -344,7 +344,7 @@ impl RunReplay {
             let more = self.unequal - MAX_DIFFERENCES;
             self.judged.differences.push(format!("and {more} more"));
         }
-        let of_run = self.header.as_ref().and_then(|header| header.version.parse().ok());
+        let of_run = self.header.as_ref().map(|header| header.version);
         self.judged.version = of_run.or(self.assume);
         if self.header.is_some() && !self.ended {
             self.judged.notes.push("the file has no footer: the run was cut off".to_owned());
@@ -425,11 +425,10 @@ impl ReplayedScenario {
                 ));
             }
         };
-        let version = header.version.parse().map_err(|error| format!("{error}"))?;
         let redacted = |resource: &String| (resource.clone(), REDACTED.to_owned());
         let setup = CaseSetup {
             scenario: Arc::clone(&scenario),
-            version,
+            version: header.version,
             offers: header.offers.clone(),
             seed: start.seed.unwrap_or(header.seed),
             name: start.name.clone(),

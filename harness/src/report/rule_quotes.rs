@@ -45,9 +45,9 @@ impl RuleQuotes {
         RuleQuotes::of(RequirementLedger::newest().version)
     }
 
-    /// Makes the quotes for the version of a run; for the newest version if the header has no valid version.
+    /// Makes the quotes for the version of a run.
     pub fn of_run(header: &RunHeader) -> RuleQuotes {
-        header.version.parse().map_or_else(|_| RuleQuotes::newest(), RuleQuotes::of)
+        RuleQuotes::of(header.version)
     }
 
     /// Returns a text, such as the description of a check, with actions and notifications named as in this

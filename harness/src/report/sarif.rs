@@ -192,6 +192,8 @@ fn address(file: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::version::Version;
+
     fn case(rule: &str, message: &str, checks: &Value) -> CaseReport {
         let file = "scenarios/core/dispatch one.yaml";
         let failure = json!({
@@ -210,7 +212,7 @@ mod tests {
     }
 
     fn report(cases: &[CaseReport], stale: &[String]) -> Value {
-        let header = RunHeader { version: "0.3.0".to_owned(), ..RunHeader::default() };
+        let header = RunHeader { version: Version::V0_3, ..RunHeader::default() };
         let mut sarif = SarifReport::default();
         cases.iter().for_each(|case| sarif.add(case));
         sarif.report(&header, &CauseFold::of(cases), stale, (1, true))

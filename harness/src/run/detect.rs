@@ -35,7 +35,7 @@ use super::mint::IdMinter;
 /// The client identifier of the look.
 const CLIENT: &str = "ahp-harness-probe";
 /// A version that no host supports.
-const NO_VERSION: &str = "0.0.0";
+const NO_VERSION: Version = Version::new(0, 0, 0);
 /// The JSON-RPC error code for a method that is not implemented.
 const METHOD_NOT_FOUND: i64 = -32601;
 /// The identifier of the `initialize` request. The capability requests have the identifiers after it.
@@ -196,7 +196,7 @@ pub struct AgentOfHost {
 #[derive(Clone, Copy, Debug)]
 pub struct LookOptions<'a> {
     /// The protocol versions to offer.
-    pub offers: &'a [String],
+    pub offers: &'a [Version],
     /// The provider of sessions; `None` for the first agent that can be used.
     pub provider: Option<&'a str>,
     /// The protected resources for which the run has tokens, each with its token.
@@ -217,7 +217,7 @@ pub fn trials(seed: u64) -> Vec<String> {
 
 impl<'a> LookOptions<'a> {
     /// Returns the options of a look that offers these versions, without provider and tokens.
-    pub fn offering(offers: &'a [String]) -> LookOptions<'a> {
+    pub fn offering(offers: &'a [Version]) -> LookOptions<'a> {
         LookOptions { offers, provider: None, tokens: &[], trials: &[], every: false }
     }
 }
@@ -265,13 +265,7 @@ impl FeatureDetection {
             "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
             "initialSubscriptions": [ROOT],
         });
-        // If the look offers only one version, it writes the request in that version's own vocabulary.
-        let edge = match offers {
-            [only] => {
-                VersionEdge::new(only.parse().unwrap_or(Version::NEWEST), provider.unwrap_or(""))
-            }
-            _ => VersionEdge::new(Version::NEWEST, ""),
-        };
+        let edge = VersionEdge::offering(offers, provider.unwrap_or(""));
         let first = edge.lower_message(Message::request(HANDSHAKE, "initialize", params)).frame();
         FeatureDetection {
             edge,
@@ -292,7 +286,7 @@ impl FeatureDetection {
     /// Creates a look that offers a version that no host supports, because the refusal lists the supported
     /// versions.
     pub fn of_versions() -> FeatureDetection {
-        FeatureDetection::new(LookOptions::offering(&[NO_VERSION.to_owned()]))
+        FeatureDetection::new(LookOptions::offering(&[NO_VERSION]))
     }
 
     /// Returns the next frame to send.
@@ -643,7 +637,7 @@ mod tests {
     /// Returns the capabilities that are not offered, given this answer to the handshake and this error code
     /// for every request.
     fn missing(result: &Value, provider: Option<&str>, code: Option<i64>) -> Vec<String> {
-        let offers = ["1.0.0".to_owned()];
+        let offers = [Version::V1_0];
         let options = LookOptions { provider, ..LookOptions::offering(&offers) };
         let mut look = FeatureDetection::new(options);
         let answer = |look: &mut FeatureDetection, frame: &Frame| {
@@ -711,7 +705,7 @@ mod tests {
         let telemetry = json!({"logs": "ahp-otlp:/l{?level}"});
         let offer =
             json!({"protocolVersion": "1.0.0", "snapshots": [root], "telemetry": telemetry});
-        let mut look = FeatureDetection::new(LookOptions::offering(&["1.0.0".to_owned()]));
+        let mut look = FeatureDetection::new(LookOptions::offering(&[Version::V1_0]));
         look.shaken(Message::success(json!(1), offer));
         let detected = look.found().detected.unwrap_or_default();
         let resource = "https://b.example".to_owned();
@@ -746,7 +740,7 @@ mod tests {
         ]);
         let root = json!({"resource": ROOT, "state": {"agents": agents}, "fromSeq": 0});
         let offer = json!({"protocolVersion": "1.0.0", "snapshots": [root]});
-        let offers = ["1.0.0".to_owned()];
+        let offers = [Version::V1_0];
         let found = |provider, tokens: &[(String, String)]| {
             let options = LookOptions { provider, tokens, ..LookOptions::offering(&offers) };
             let mut look = FeatureDetection::new(options);
@@ -774,7 +768,7 @@ mod tests {
         let offer = json!({"protocolVersion": "1.0.0", "snapshots": [root]});
         // Checks which agent is chosen and how many sessions are requested if these agents refuse.
         let tries = |refusing: &[&str]| {
-            let (offers, mut asked) = (["1.0.0".to_owned()], Vec::new());
+            let (offers, mut asked) = ([Version::V1_0], Vec::new());
             let trials = trials(1);
             let options = LookOptions { trials: &trials, ..LookOptions::offering(&offers) };
             let mut look = FeatureDetection::new(options);
@@ -813,7 +807,7 @@ mod tests {
     fn an_agent_that_does_not_answer_leaves_no_session() {
         let agents = json!([{"provider": "a"}, {"provider": "b"}]);
         let root = json!({"resource": ROOT, "state": {"agents": agents}, "fromSeq": 0});
-        let offers = ["1.0.0".to_owned()];
+        let offers = [Version::V1_0];
         let trials = trials(1);
         let options = LookOptions { trials: &trials, ..LookOptions::offering(&offers) };
         let mut look = FeatureDetection::new(options);
@@ -843,7 +837,7 @@ mod tests {
         ]);
         let root = json!({"resource": ROOT, "state": {"agents": agents}, "fromSeq": 0});
         let offer = json!({"protocolVersion": "1.0.0", "snapshots": [root]});
-        let (offers, trials) = (["1.0.0".to_owned()], trials(1));
+        let (offers, trials) = ([Version::V1_0], trials(1));
         let options =
             LookOptions { trials: &trials, every: true, ..LookOptions::offering(&offers) };
         let mut look = FeatureDetection::new(options);
@@ -897,7 +891,7 @@ mod tests {
 
     #[test]
     fn nothing_is_requested_after_a_refused_handshake() {
-        let mut look = FeatureDetection::new(LookOptions::offering(&["1.0.0".to_owned()]));
+        let mut look = FeatureDetection::new(LookOptions::offering(&[Version::V1_0]));
         look.poll_output();
         let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32005, "message": ""}});
         look.handle_frame(&Frame::json(&refusal));

@@ -116,7 +116,7 @@ pub async fn probe(
                 beginning(versions[0].trim_start_matches('^'))
             ),
         };
-        let offered = options.offers.join(", ");
+        let offered = Version::listed(options.offers);
         return Err(ProbeError::NoCommonVersion { url: url(), offered, answer });
     }
     let shaken = *look.handshake() == HandshakeResult::Done;
@@ -201,7 +201,7 @@ async fn conversation(link: &mut TransportLink, look: &mut FeatureDetection) -> 
 /// Returns the reason if the host cannot be reached or rejects a setting.
 pub async fn make_settings(
     endpoint: &LinkEndpoint,
-    offers: &[String],
+    offers: &[Version],
     settings: &[HostSetting],
     limit: Duration,
 ) -> Result<(), String> {

@@ -38,7 +38,7 @@ pub struct SentinelConnection {
 
 impl SentinelConnection {
     /// Connects in the background and offers these versions. The caller has to be inside a tokio runtime.
-    pub fn open(endpoint: LinkEndpoint, offers: &[String]) -> SentinelConnection {
+    pub fn open(endpoint: LinkEndpoint, offers: &[Version]) -> SentinelConnection {
         let cut = Arc::new(AtomicBool::new(false));
         let (greeted, stands) = watch::channel(false);
         let (flag, greeting) = (Arc::clone(&cut), greeting(offers, SENTINEL));
@@ -94,7 +94,7 @@ pub enum HostProbe {
 /// Returns what happened instead if the host did not answer within `limit`.
 pub async fn answers(
     endpoint: &LinkEndpoint,
-    offers: &[String],
+    offers: &[Version],
     probe: HostProbe,
     limit: Duration,
 ) -> Result<(), String> {
@@ -135,15 +135,11 @@ const LIST_ID: u64 = 2;
 
 /// Returns an `initialize` request. A host may close an older connection of the same client, so each connection
 /// has a separate client id.
-fn greeting(offers: &[String], client: &str) -> Frame {
+fn greeting(offers: &[Version], client: &str) -> Frame {
     let params = json!({"channel": ROOT, "protocolVersions": offers, "clientId": client});
     request(offers, GREETING_ID, "initialize", params)
 }
 
-fn request(offers: &[String], id: u64, method: &str, params: Value) -> Frame {
-    let version = match offers {
-        [only] => only.parse().unwrap_or(Version::NEWEST),
-        _ => Version::NEWEST,
-    };
-    VersionEdge::new(version, "").lower_message(Message::request(id, method, params)).frame()
+fn request(offers: &[Version], id: u64, method: &str, params: Value) -> Frame {
+    VersionEdge::offering(offers, "").lower_message(Message::request(id, method, params)).frame()
 }

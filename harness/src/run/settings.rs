@@ -78,16 +78,12 @@ pub struct SettingsDialogue {
 
 impl SettingsDialogue {
     /// Creates a conversation that offers these versions and applies these settings in order.
-    pub fn new(offers: &[String], settings: &[HostSetting]) -> SettingsDialogue {
+    pub fn new(offers: &[Version], settings: &[HostSetting]) -> SettingsDialogue {
         let params = json!({
             "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
             "initialSubscriptions": [ROOT],
         });
-        // If the dialogue offers only one version, it writes the request in that version's own vocabulary.
-        let edge = match offers {
-            [only] => VersionEdge::new(only.parse().unwrap_or(Version::NEWEST), ""),
-            _ => VersionEdge::new(Version::NEWEST, ""),
-        };
+        let edge = VersionEdge::offering(offers, "");
         let first = edge.lower_message(Message::request(HANDSHAKE, "initialize", params)).frame();
         SettingsDialogue {
             edge,
@@ -191,7 +187,7 @@ mod tests {
     fn made(keys: &[&str], rejected: &str) -> (Vec<Value>, Result<(), String>) {
         let setting = |key: &&str| HostSetting { key: (*key).to_owned(), value: json!(true) };
         let settings: Vec<_> = keys.iter().map(setting).collect();
-        let mut dialogue = SettingsDialogue::new(&["1.0.0".to_owned()], &settings);
+        let mut dialogue = SettingsDialogue::new(&[Version::V1_0], &settings);
         let mut sent = Vec::new();
         while let Some(frame) = dialogue.poll_output() {
             let DecodedFrame::Message(message) = decode(&frame) else { panic!("{frame:?}") };
@@ -239,7 +235,7 @@ mod tests {
     #[test]
     fn a_missing_answer_names_the_open_setting() {
         let setting = HostSetting { key: "a".to_owned(), value: json!(1) };
-        let mut dialogue = SettingsDialogue::new(&["1.0.0".to_owned()], &[setting]);
+        let mut dialogue = SettingsDialogue::new(&[Version::V1_0], &[setting]);
         dialogue.poll_output();
         assert!(!dialogue.is_over());
         let said = dialogue.result("nothing came within 1s").unwrap_err();
@@ -250,7 +246,7 @@ mod tests {
     fn a_setting_that_the_host_has_is_not_sent_again() {
         let setting = |value: Value| HostSetting { key: "a".to_owned(), value };
         let sent_for = |settings: &[HostSetting]| {
-            let mut dialogue = SettingsDialogue::new(&["1.0.0".to_owned()], settings);
+            let mut dialogue = SettingsDialogue::new(&[Version::V1_0], settings);
             dialogue.poll_output();
             let state = json!({"config": {"schema": {}, "values": {"a": true}}});
             let snapshots = json!([{"resource": ROOT, "state": state, "fromSeq": 0}]);

@@ -28,7 +28,7 @@ pub struct CaseSetup {
     /// The protocol version to test.
     pub version: Version,
     /// The versions that clients offer unless a step says otherwise.
-    pub offers: Vec<String>,
+    pub offers: Vec<Version>,
     /// The seed of all identifiers.
     pub seed: u64,
     /// The name of the case, which distinguishes repetitions of one scenario.
@@ -114,7 +114,7 @@ impl CaseSetup {
         CaseSetup {
             scenario: Arc::clone(scenario),
             version,
-            offers: vec![version.to_string()],
+            offers: vec![version],
             seed,
             name: scenario.id.clone(),
             epoch,

@@ -97,8 +97,7 @@ pub fn detected(version: Version) -> &'static [DetectedFeature] {
     let row = FOUND.get_or_init(each).iter().find(|(known, _)| *known == version);
     let look = || {
         let mut host = RefHost::new(speaking(HostConfig::default(), version));
-        let offers = [version.to_string()];
-        look(&mut host, LookOptions::offering(&offers)).detected.unwrap_or_default()
+        look(&mut host, LookOptions::offering(&[version])).detected.unwrap_or_default()
     };
     row.map_or(&[], |(_, found)| found.get_or_init(look))
 }

@@ -171,7 +171,7 @@ impl VariantFirstLook {
     ) -> io::Result<VariantFirstLook> {
         let mut host = VariantHost::new(rows, sim::speaking(HostConfig::default(), version));
         let (resource, token) = auth::TOKEN;
-        let (offers, tokens) = ([version.to_string()], [(resource.to_owned(), token.to_owned())]);
+        let (offers, tokens) = ([version], [(resource.to_owned(), token.to_owned())]);
         let trials = detect::trials(SEED);
         let options =
             LookOptions { tokens: &tokens, trials: &trials, ..LookOptions::offering(&offers) };

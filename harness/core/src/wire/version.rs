@@ -9,6 +9,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::json::{ToJson, Value};
+
 /// The protocol of a version.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ProtocolStandard {
@@ -185,6 +190,11 @@ impl Version {
         PUBLISHED.iter().rposition(|published| *published <= self)
     }
 
+    /// Returns versions as a list for a message: `1.0.0, 0.9.0`.
+    pub fn listed(versions: &[Version]) -> String {
+        versions.iter().map(Version::to_string).collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns the protocol and its version as a title: `AHP 1.0.0`, `ACP 1`.
     pub fn title(self) -> String {
         match self.standard {
@@ -217,6 +227,34 @@ impl fmt::Display for Version {
             return write!(f, "{ACP_PREFIX}{}", self.major);
         }
         write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// Returns the newest version.
+impl Default for Version {
+    fn default() -> Version {
+        Version::NEWEST
+    }
+}
+
+impl ToJson for Version {
+    fn to_json(&self) -> Value {
+        Value::from(self.to_string())
+    }
+}
+
+impl Serialize for Version {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Reads a version from its text. A text that is not a version is an error, which readers of files report with its
+/// line.
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Version, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
     }
 }
 
@@ -283,6 +321,18 @@ mod tests {
         assert!(Version::offered().contains(&Version::V0_9));
         played.reverse();
         assert_eq!(played, PUBLISHED);
+    }
+
+    #[test]
+    fn files_have_versions_as_texts() {
+        for version in PUBLISHED.iter().chain([&Version::ACP_1]) {
+            let text = format!("\"{version}\"");
+            assert_eq!(serde_json::to_string(version).unwrap(), text);
+            assert_eq!(serde_json::from_str::<Version>(&text).unwrap(), *version);
+        }
+        let error = serde_json::from_str::<Version>("\"1.0\"").unwrap_err().to_string();
+        assert!(error.starts_with("expected a version such as `1.0.0`, found `1.0`"), "{error}");
+        assert!(serde_json::from_str::<Version>("1").is_err());
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn verdicts(page: &mut HtmlPage, certificates: &[&(String, CertificateBrief)], t
             link => page.element("a", &[("href", link)], &brief.name().line()),
         }
         page.close("th");
-        page.element("td", &[], brief.version());
+        page.element("td", &[], &brief.version().to_string());
         let all = columns.iter().filter_map(|column| brief.verdict(column));
         verdict(page, Some(ProfileVerdict::worst(all)));
         columns.iter().for_each(|column| verdict(page, brief.verdict(column)));
