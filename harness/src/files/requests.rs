@@ -6,6 +6,7 @@
 
 use data_encoding::BASE64;
 
+use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
 use super::tree::{
@@ -33,7 +34,7 @@ impl WriteRequest {
     /// whole number.
     pub fn read(params: &Value) -> Result<WriteRequest, FileError> {
         let text = |name: &str| params[name].as_str().unwrap_or_default();
-        let bad = |message| FileError::new("InvalidParams", message);
+        let bad = |message| FileError::new(ErrorName::InvalidParams, message);
         let data = match text("encoding") {
             "base64" => BASE64
                 .decode(text("data").as_bytes())

@@ -7,7 +7,9 @@
 //!
 //! Start at [`FileTree`].
 
+use crate::wire::error_code::ErrorName;
 use std::collections::BTreeMap;
+
 use std::ops::Bound;
 
 /// The maximum number of links that the resolution of a path follows.
@@ -92,24 +94,24 @@ pub struct FileTree {
 /// Why a request for a file fails: the name of the protocol's error, and a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FileError {
-    /// The name of the error, such as `NotFound`.
-    pub name: &'static str,
+    /// The name of the error.
+    pub name: ErrorName,
     /// The reason, as a message for people.
     pub message: &'static str,
 }
 
 impl FileError {
-    pub(super) const fn new(name: &'static str, message: &'static str) -> FileError {
+    pub(super) const fn new(name: ErrorName, message: &'static str) -> FileError {
         FileError { name, message }
     }
 }
 
 fn missing() -> FileError {
-    FileError::new("NotFound", "no such file or folder")
+    FileError::new(ErrorName::NotFound, "no such file or folder")
 }
 
 fn exists() -> FileError {
-    FileError::new("AlreadyExists", "there is something already")
+    FileError::new(ErrorName::AlreadyExists, "there is something already")
 }
 
 /// Returns the folder of a path.
@@ -160,13 +162,15 @@ impl FileTree {
     pub fn file(&self, path: &str) -> Result<&TreeFile, FileError> {
         match self.get(path)? {
             FileNode::File(file) => Ok(file),
-            FileNode::Folder => Err(FileError::new("InvalidRequest", "the path is a folder")),
+            FileNode::Folder => {
+                Err(FileError::new(ErrorName::InvalidRequest, "the path is a folder"))
+            }
             FileNode::Link(_) => Err(missing()),
             FileNode::Pipe => {
-                Err(FileError::new("InvalidRequest", "the path is no file with an end"))
+                Err(FileError::new(ErrorName::InvalidRequest, "the path is no file with an end"))
             }
             FileNode::Large(_) => {
-                Err(FileError::new("InvalidRequest", "the file is too large to be read"))
+                Err(FileError::new(ErrorName::InvalidRequest, "the file is too large to be read"))
             }
         }
     }
@@ -181,7 +185,7 @@ impl FileTree {
     /// Returns the names and kinds of the nodes in a folder.
     pub fn list(&self, path: &str) -> Result<Vec<(&str, &'static str)>, FileError> {
         if !matches!(self.get(path)?, FileNode::Folder) {
-            return Err(FileError::new("InvalidRequest", "the path is no folder"));
+            return Err(FileError::new(ErrorName::InvalidRequest, "the path is no folder"));
         }
         let mut direct = Vec::new();
         for (at, node) in self.below(path) {
@@ -204,10 +208,12 @@ impl FileTree {
     ) -> Result<Vec<FileChange>, FileError> {
         let known = match self.nodes.get(path) {
             Some(FileNode::Folder) => {
-                return Err(FileError::new("InvalidRequest", "the path is a folder"));
+                return Err(FileError::new(ErrorName::InvalidRequest, "the path is a folder"));
             }
             Some(FileNode::File(file)) => Some(file),
-            Some(_) => return Err(FileError::new("InvalidRequest", "the path is no plain file")),
+            Some(_) => {
+                return Err(FileError::new(ErrorName::InvalidRequest, "the path is no plain file"));
+            }
             None => None,
         };
         if wanted.nothing && known.is_some() {
@@ -215,12 +221,15 @@ impl FileTree {
         }
         let etag = known.map(|file| etag(file.etag));
         if wanted.etag.is_some() && wanted.etag != etag {
-            return Err(FileError::new("Conflict", "the file has another content"));
+            return Err(FileError::new(ErrorName::Conflict, "the file has another content"));
         }
         let old = known.map_or(&[][..], |file| file.bytes.as_slice());
         let (mode, position) = how;
         if position > old.len() {
-            return Err(FileError::new("InvalidParams", "expected a position in the file"));
+            return Err(FileError::new(
+                ErrorName::InvalidParams,
+                "expected a position in the file",
+            ));
         }
         let at = if let WriteMode::Append = mode { old.len() - position } else { position };
         let rest = if let WriteMode::Truncate = mode { &[][..] } else { &old[at..] };
@@ -241,7 +250,7 @@ impl FileTree {
         };
         let full = self.bytes - old + bytes.len() > MAX_BYTES || self.nodes.len() >= MAX_NODES;
         if full || bytes.len() > MAX_FILE || path.len() > MAX_PATH {
-            return Err(FileError::new("InvalidRequest", "there is no room for that"));
+            return Err(FileError::new(ErrorName::InvalidRequest, "there is no room for that"));
         }
         self.bytes = self.bytes - old + bytes.len();
         self.written += 1;
@@ -277,7 +286,7 @@ impl FileTree {
             }
         }
         if self.nodes.len() + made.len() > MAX_NODES || path.len() > MAX_PATH {
-            return Err(FileError::new("InvalidRequest", "there is no room for that"));
+            return Err(FileError::new(ErrorName::InvalidRequest, "there is no room for that"));
         }
         for folder in &made {
             self.nodes.insert(folder.clone(), FileNode::Folder);
@@ -290,7 +299,7 @@ impl FileTree {
         self.get(path)?;
         let mut gone: Vec<String> = self.below(path).map(|(at, _)| at.clone()).collect();
         if !gone.is_empty() && !recursive {
-            return Err(FileError::new("InvalidRequest", "the folder is not empty"));
+            return Err(FileError::new(ErrorName::InvalidRequest, "the folder is not empty"));
         }
         gone.push(path.to_owned());
         for at in &gone {
@@ -318,7 +327,10 @@ impl FileTree {
             return Ok(Vec::new());
         }
         if within(to, from) || within(from, to) {
-            return Err(FileError::new("InvalidRequest", "one of the two holds the other"));
+            return Err(FileError::new(
+                ErrorName::InvalidRequest,
+                "one of the two holds the other",
+            ));
         }
         let mut changes = Vec::new();
         match (source, self.nodes.get(to)) {
@@ -355,7 +367,7 @@ impl FileTree {
         let longest = below.iter().map(|(rest, _)| rest.len()).max().unwrap_or(0);
         let nodes = self.nodes.len() + below.len() + 1;
         if self.bytes + more > MAX_BYTES || nodes > MAX_NODES || to.len() + longest > MAX_PATH {
-            return Err(FileError::new("InvalidRequest", "there is no room for that"));
+            return Err(FileError::new(ErrorName::InvalidRequest, "there is no room for that"));
         }
         let mut changes = self.make_folder(to)?;
         for (rest, node) in below {

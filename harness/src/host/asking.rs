@@ -19,6 +19,7 @@ use super::engine::RefHost;
 use crate::files::tree::within;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
+use crate::wire::error_code::ErrorName;
 use crate::wire::message::Message;
 
 /// The timeout for a client's response.
@@ -132,7 +133,7 @@ impl RefHost {
             }
             _ => {
                 let message = "the client that serves the file has not answered";
-                Err(ErrorResponse::named("InternalError", message))
+                Err(ErrorResponse::named(ErrorName::InternalError, message))
             }
         };
         self.respond(conn, id, reply);

@@ -24,6 +24,7 @@ use super::connection::{CallReply, ErrorResponse, HostCall, HostConnection};
 use super::engine::RefHost;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
+use crate::wire::error_code::ErrorName;
 use crate::wire::feature::ProtocolFeature;
 
 /// The resource of the protected agent, and the only token that the host accepts for it.
@@ -177,7 +178,7 @@ impl RefHost {
 }
 
 fn required(resources: Vec<Value>) -> ErrorResponse {
-    let mut failure = ErrorResponse::named("AuthRequired", "this agent asks for a token");
+    let mut failure = ErrorResponse::named(ErrorName::AuthRequired, "this agent asks for a token");
     failure.data = json!({"resources": resources});
     failure
 }

@@ -19,6 +19,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::wire::channel::ChannelKind;
+use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
 use super::configuration::{self, PROVIDER};
@@ -260,7 +261,7 @@ impl RefHost {
         }
         let uri = call.text("automation");
         self.automation(uri)
-            .ok_or_else(|| ErrorResponse::named("NotFound", "no such automation"))?;
+            .ok_or_else(|| ErrorResponse::named(ErrorName::NotFound, "no such automation"))?;
         Ok(uri.to_owned())
     }
 

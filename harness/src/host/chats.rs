@@ -12,6 +12,7 @@ use super::engine::{MAX_CHATS, RefHost};
 use super::publish::unknown_channel;
 use super::sessions::{HostChat, directories};
 use crate::wire::channel::ChannelKind;
+use crate::wire::error_code::ErrorName;
 
 /// The character that triggers completions in a message.
 pub(super) const TRIGGER: &str = "@";
@@ -24,7 +25,7 @@ impl RefHost {
         let session = call.channel().to_owned();
         let chat = call.text("chat").to_owned();
         if !self.sessions.contains_key(&session) {
-            return Err(ErrorResponse::named("SessionNotFound", "no such session"));
+            return Err(ErrorResponse::named(ErrorName::SessionNotFound, "no such session"));
         }
         if self.state(&session)["lifecycle"] != "ready" {
             return Err(ErrorResponse::invalid_request("the session is not ready"));
@@ -36,7 +37,7 @@ impl RefHost {
             ));
         }
         if self.channels.contains_key(&chat) {
-            return Err(ErrorResponse::named("AlreadyExists", "the URI is in use"));
+            return Err(ErrorResponse::named(ErrorName::AlreadyExists, "the URI is in use"));
         }
         if self.chats_of(&session).len() >= MAX_CHATS {
             return Err(ErrorResponse::invalid_request("too many chats"));

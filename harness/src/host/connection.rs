@@ -17,7 +17,7 @@ use super::injected::ServedRequest;
 use super::mcp;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
-use crate::wire::error_code::ErrorCode;
+use crate::wire::error_code::ErrorName;
 use crate::wire::frame::Frame;
 use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 use crate::wire::protocol::Protocol;
@@ -85,9 +85,8 @@ pub(super) struct ErrorResponse {
 
 impl ErrorResponse {
     /// Creates a protocol error from its name in the table of error codes.
-    pub(super) fn named(name: &str, message: impl Into<String>) -> ErrorResponse {
-        let code = ErrorCode::by_name(name).unwrap_or(-32603);
-        ErrorResponse::passed_on(code, message.into(), Value::Null)
+    pub(super) fn named(name: ErrorName, message: impl Into<String>) -> ErrorResponse {
+        ErrorResponse::passed_on(name.code(), message.into(), Value::Null)
     }
 
     /// Creates an error with the code and the message of somebody else, such as a client that serves a file.
@@ -97,12 +96,12 @@ impl ErrorResponse {
 
     /// Creates the error for a frame that is not a valid request at this point.
     pub(super) fn invalid_request(message: impl Into<String>) -> ErrorResponse {
-        ErrorResponse::named("InvalidRequest", message)
+        ErrorResponse::named(ErrorName::InvalidRequest, message)
     }
 
     /// Creates the error for invalid `params`.
     pub(super) fn invalid_params(message: impl Into<String>) -> ErrorResponse {
-        ErrorResponse::named("InvalidParams", message)
+        ErrorResponse::named(ErrorName::InvalidParams, message)
     }
 }
 
@@ -203,7 +202,7 @@ impl RefHost {
     }
 
     fn unreadable(&mut self, conn: ConnId, why: &str) {
-        self.respond(conn, Value::Null, Err(ErrorResponse::named("ParseError", why)));
+        self.respond(conn, Value::Null, Err(ErrorResponse::named(ErrorName::ParseError, why)));
     }
 
     fn refuse(&mut self, conn: ConnId, id: Value, why: &str) {
@@ -222,7 +221,8 @@ impl RefHost {
             return self.respond_on(conn, id, reply, Some(channel));
         }
         let Some(row) = REQUESTS.iter().find(|row| row.method == method) else {
-            let failure = ErrorResponse::named("MethodNotFound", "no such method is served here");
+            let failure =
+                ErrorResponse::named(ErrorName::MethodNotFound, "no such method is served here");
             return self.respond(conn, id, Err(failure));
         };
         let call = HostCall { conn, params: message.params() };
@@ -277,7 +277,7 @@ impl RefHost {
         let protocol = self.protocol_for(call, row.method);
         if protocol.method(row.method).is_none() {
             return Err(ErrorResponse::named(
-                "MethodNotFound",
+                ErrorName::MethodNotFound,
                 "the agreed version has no such method",
             ));
         }

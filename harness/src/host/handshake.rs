@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
 use super::agent::COMMAND_PREFIX;
@@ -108,8 +109,10 @@ impl RefHost {
         if let Some((_, text, protocol)) = chosen {
             return Ok((text, protocol));
         }
-        let mut failure =
-            ErrorResponse::named("UnsupportedProtocolVersion", "no offered version is supported");
+        let mut failure = ErrorResponse::named(
+            ErrorName::UnsupportedProtocolVersion,
+            "no offered version is supported",
+        );
         let range = |version: &Version| match *version == Version::V1 {
             true => version.to_string(),
             false => format!("^{version}"),

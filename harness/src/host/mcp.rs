@@ -15,6 +15,7 @@
 
 use std::time::Duration;
 
+use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
 use super::connection::{CallReply, ErrorResponse, HostCall};
@@ -196,13 +197,15 @@ impl RefHost {
     pub(super) fn relay(&mut self, call: &HostCall, channel: &str, method: &str) -> CallReply {
         self.admits(call, false)?;
         let side = self.side_channels.get(channel);
-        let side = side.ok_or_else(|| ErrorResponse::named("NotFound", "no such side channel"))?;
+        let side =
+            side.ok_or_else(|| ErrorResponse::named(ErrorName::NotFound, "no such side channel"))?;
         let server = self.server(&side.session, &side.server).unwrap_or(&Value::Null);
         let granted = &server["mcpApp"]["capabilities"];
         let row = SERVED.iter().find(|(capability, served, _)| {
             *served == method && granted.get(capability).is_some_and(|it| !it.is_null())
         });
-        let unknown = || ErrorResponse::named("MethodNotFound", "the server offers no such method");
+        let unknown =
+            || ErrorResponse::named(ErrorName::MethodNotFound, "the server offers no such method");
         let (_, _, member) = row.ok_or_else(unknown)?;
         if let Some(member) = member.filter(|member| !call.params[*member].is_string())
             && self.keeps("mcp.complete-requests")
@@ -223,7 +226,7 @@ impl RefHost {
                 Err(ErrorResponse::passed_on(code, message, Value::Null))
             }
             McpReply::Never => {
-                Err(ErrorResponse::named("InternalError", "the server does not answer"))
+                Err(ErrorResponse::named(ErrorName::InternalError, "the server does not answer"))
             }
         }
     }

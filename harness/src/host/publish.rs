@@ -17,6 +17,7 @@ use super::view::{ViewedAction, ViewedDispatch};
 use crate::model::{ActionOutcome, apply};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
+use crate::wire::error_code::ErrorName;
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::frame::Frame;
 use crate::wire::version::Version;
@@ -387,8 +388,10 @@ pub(super) fn trim_summary(summary: &mut Value, version: Version) {
 /// Returns the error for a channel that does not exist.
 pub(super) fn unknown_channel(uri: &str) -> ErrorResponse {
     match ChannelKind::of_uri(uri) {
-        Some(ChannelKind::Session) => ErrorResponse::named("SessionNotFound", "no such session"),
-        _ => ErrorResponse::named("NotFound", "no such channel"),
+        Some(ChannelKind::Session) => {
+            ErrorResponse::named(ErrorName::SessionNotFound, "no such session")
+        }
+        _ => ErrorResponse::named(ErrorName::NotFound, "no such channel"),
     }
 }
 

@@ -12,6 +12,7 @@
 //! Start at [`RefHost::resource_read`].
 
 use crate::wire::channel::ROOT;
+use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 use crate::wire::percent;
 
@@ -270,7 +271,7 @@ impl ResourceRight {
 /// Returns the error for denied access. The error names no `resourceRequest`, since no request would grant
 /// access.
 fn denied() -> ErrorResponse {
-    ErrorResponse::named("PermissionDenied", "the path is not in the area of clients")
+    ErrorResponse::named(ErrorName::PermissionDenied, "the path is not in the area of clients")
 }
 
 #[cfg(test)]

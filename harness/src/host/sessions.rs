@@ -21,6 +21,7 @@ use super::engine::{MAX_SESSIONS, RefHost};
 use super::publish::unknown_channel;
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::error_code::ErrorName;
 
 /// The time that a session takes to get its default chat.
 const READY_DELAY: Duration = Duration::from_millis(20);
@@ -93,10 +94,10 @@ impl RefHost {
             ));
         }
         if self.channels.contains_key(&uri) {
-            return Err(ErrorResponse::named("SessionAlreadyExists", "the URI is in use"));
+            return Err(ErrorResponse::named(ErrorName::SessionAlreadyExists, "the URI is in use"));
         }
         if self.sessions.len() >= MAX_SESSIONS {
-            return Err(ErrorResponse::named("InternalError", "too many sessions"));
+            return Err(ErrorResponse::named(ErrorName::InternalError, "too many sessions"));
         }
         let state = self.first_state(call)?;
         let history = self.history_of_fork(call)?;
@@ -362,7 +363,7 @@ pub(super) fn is_session(uri: &str) -> bool {
 }
 
 fn unknown_provider() -> ErrorResponse {
-    ErrorResponse::named("ProviderNotFound", "no such provider")
+    ErrorResponse::named(ErrorName::ProviderNotFound, "no such provider")
 }
 
 /// Returns whether a session has a working directory that this host cannot reach.

@@ -20,6 +20,7 @@ use super::engine::RefHost;
 use super::publish::unknown_channel;
 use super::shell::{PrintedPiece, ShellDeed, ShellEvent, TerminalShell, TerminalSize};
 use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::error_code::ErrorName;
 
 /// The maximum number of terminals.
 const MAX_TERMINALS: usize = 200;
@@ -61,7 +62,7 @@ impl RefHost {
             return Err(ErrorResponse::invalid_params("expected `ahp-terminal:/<id>`"));
         }
         if self.channels.contains_key(&uri) {
-            return Err(ErrorResponse::named("AlreadyExists", "the URI is in use"));
+            return Err(ErrorResponse::named(ErrorName::AlreadyExists, "the URI is in use"));
         }
         if self.terminals.len() >= MAX_TERMINALS {
             return Err(ErrorResponse::invalid_request("too many terminals"));

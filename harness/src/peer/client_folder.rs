@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::files::requests::{WriteRequest, list_result, read_result, resolve_result};
 use crate::files::tree::{FileError, FileNode, FileTree};
-use crate::wire::error_code::ErrorCode;
+use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
 /// The timestamp of all files. A client of the harness has no clock.
@@ -62,12 +62,12 @@ impl ClientFolder {
     /// Returns the protocol's error for a request that the folder cannot serve, and `MethodNotFound` for a client
     /// without a folder.
     pub fn answer(&mut self, method: &str, params: &Value) -> Result<Value, ClientRefusal> {
-        self.served(method, params)
-            .map_err(|error| (ErrorCode::by_name(error.name).unwrap_or_default(), error.message))
+        self.served(method, params).map_err(|error| (error.name.code(), error.message))
     }
 
     fn served(&mut self, method: &str, params: &Value) -> Result<Value, FileError> {
-        let unknown = FileError { name: "MethodNotFound", message: "not served by this client" };
+        let unknown =
+            FileError { name: ErrorName::MethodNotFound, message: "not served by this client" };
         let uri = &self.uri;
         let path = |name: &str| {
             let path = params[name].as_str().and_then(|given| path_of(uri, given));
@@ -109,7 +109,7 @@ impl ClientFolder {
 }
 
 fn denied(message: &'static str) -> FileError {
-    FileError { name: "PermissionDenied", message }
+    FileError { name: ErrorName::PermissionDenied, message }
 }
 
 /// Returns the path of a URI below the folder with this URI; empty for the folder itself, `None` outside it. Scheme and

@@ -12,7 +12,7 @@
 use crate::transcript::ConnId;
 use crate::verdict::Weight;
 use crate::wire::channel::{ChannelKind, ROOT};
-use crate::wire::error_code::ErrorCode;
+use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 use crate::wire::trim::TrimType;
 
@@ -147,7 +147,7 @@ impl TerminalChecks {
     /// Records a refused subscription to a listed terminal. Only the error for unknown resources is recorded,
     /// because other errors may concern permissions.
     fn subscribed(&mut self, cx: &OracleContext, params: &Value, code: Option<i64>) {
-        let gone = code.is_some() && code == ErrorCode::by_name("NotFound");
+        let gone = code.is_some() && code == Some(ErrorName::NotFound.code());
         let uri = target(params).filter(|_| gone);
         let channel = uri.filter(|uri| is_listed(cx, uri)).and_then(|uri| cx.channels.find(uri));
         if let Some(channel) = channel.filter(|_| self.refused.len() < MAX_WAITING) {

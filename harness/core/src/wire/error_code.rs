@@ -2,13 +2,55 @@
 
 use super::version::Version;
 
+/// The errors of JSON-RPC and of the protocol, by their names in the specification.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ErrorName {
+    /// A frame is not JSON.
+    ParseError = -32700,
+    /// A frame is not a valid request at this point.
+    InvalidRequest = -32600,
+    /// The receiver does not serve the method.
+    MethodNotFound = -32601,
+    /// The params of a request are invalid.
+    InvalidParams = -32602,
+    /// The receiver failed.
+    InternalError = -32603,
+    /// There is no such session.
+    SessionNotFound = -32001,
+    /// There is no such provider.
+    ProviderNotFound = -32002,
+    /// The URI of a new session is in use.
+    SessionAlreadyExists = -32003,
+    /// The chat has an active turn.
+    TurnInProgress = -32004,
+    /// The receiver supports none of the offered versions.
+    UnsupportedProtocolVersion = -32005,
+    /// There is no such content.
+    ContentNotFound = -32006,
+    /// The request needs a token.
+    AuthRequired = -32007,
+    /// There is no such resource.
+    NotFound = -32008,
+    /// The sender may not do this.
+    PermissionDenied = -32009,
+    /// There is something already.
+    AlreadyExists = -32010,
+    /// The content has changed.
+    Conflict = -32011,
+}
+
+impl ErrorName {
+    /// Returns the number on the wire.
+    pub const fn code(self) -> i64 {
+        self as i64
+    }
+}
+
 /// One error code of the protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorCode {
-    /// The number on the wire.
-    pub code: i64,
     /// The name in the specification.
-    pub name: &'static str,
+    pub name: ErrorName,
     /// The first version that has the code.
     pub since: Version,
     /// The first version that no longer has the code; `None` if all newer versions have it.
@@ -20,45 +62,47 @@ pub struct ErrorCode {
 const V0_2: Version = Version::new(0, 2, 0);
 const V0_9: Version = Version::new(0, 9, 0);
 
-const fn plain(code: i64, name: &'static str) -> ErrorCode {
-    ErrorCode { code, name, since: Version::V1, until: None, data: None }
+const fn plain(name: ErrorName) -> ErrorCode {
+    ErrorCode { name, since: Version::V1, until: None, data: None }
 }
 
 /// Every code that a host may answer with. Source: JSON-RPC 2.0 section 5.1; the protocol's error table.
 pub const ERROR_CODES: &[ErrorCode] = &[
-    plain(-32700, "ParseError"),
-    plain(-32600, "InvalidRequest"),
-    plain(-32601, "MethodNotFound"),
-    plain(-32602, "InvalidParams"),
-    plain(-32603, "InternalError"),
-    plain(-32001, "SessionNotFound"),
-    plain(-32002, "ProviderNotFound"),
-    plain(-32003, "SessionAlreadyExists"),
-    plain(-32004, "TurnInProgress"),
+    plain(ErrorName::ParseError),
+    plain(ErrorName::InvalidRequest),
+    plain(ErrorName::MethodNotFound),
+    plain(ErrorName::InvalidParams),
+    plain(ErrorName::InternalError),
+    plain(ErrorName::SessionNotFound),
+    plain(ErrorName::ProviderNotFound),
+    plain(ErrorName::SessionAlreadyExists),
+    plain(ErrorName::TurnInProgress),
     ErrorCode {
         data: Some((V0_9, "supportedVersions")),
-        ..plain(-32005, "UnsupportedProtocolVersion")
+        ..plain(ErrorName::UnsupportedProtocolVersion)
     },
-    ErrorCode { until: Some(V0_9), ..plain(-32006, "ContentNotFound") },
-    ErrorCode { data: Some((Version::V0_1, "resources")), ..plain(-32007, "AuthRequired") },
-    plain(-32008, "NotFound"),
-    plain(-32009, "PermissionDenied"),
-    plain(-32010, "AlreadyExists"),
-    ErrorCode { since: V0_2, ..plain(-32011, "Conflict") },
+    ErrorCode { until: Some(V0_9), ..plain(ErrorName::ContentNotFound) },
+    ErrorCode { data: Some((Version::V0_1, "resources")), ..plain(ErrorName::AuthRequired) },
+    plain(ErrorName::NotFound),
+    plain(ErrorName::PermissionDenied),
+    plain(ErrorName::AlreadyExists),
+    ErrorCode { since: V0_2, ..plain(ErrorName::Conflict) },
 ];
 
 impl ErrorCode {
     /// Returns the row of a number; `None` if `version` does not define the number.
     pub fn find(code: i64, version: Version) -> Option<&'static ErrorCode> {
         let known = |row: &&ErrorCode| {
-            row.code == code && row.since <= version && row.until.is_none_or(|end| version < end)
+            row.name.code() == code
+                && row.since <= version
+                && row.until.is_none_or(|end| version < end)
         };
         ERROR_CODES.iter().find(known)
     }
 
-    /// Returns the number of the code with this name, such as `InvalidParams`.
-    pub fn by_name(name: &str) -> Option<i64> {
-        ERROR_CODES.iter().find(|row| row.name == name).map(|row| row.code)
+    /// Returns the name of the type of the error's `data`. The tables have this type only if the data has one.
+    pub fn data_type(&self) -> String {
+        format!("{:?}ErrorData", self.name)
     }
 }
 
@@ -71,6 +115,6 @@ mod tests {
         assert!(ErrorCode::find(-32006, Version::new(0, 8, 0)).is_some());
         assert!(ErrorCode::find(-32006, Version::new(0, 9, 0)).is_none());
         assert!(ErrorCode::find(-32011, Version::new(0, 1, 0)).is_none());
-        assert_eq!(ErrorCode::by_name("NotFound"), Some(-32008));
+        assert_eq!(ErrorName::NotFound.code(), -32008);
     }
 }

@@ -110,7 +110,7 @@ impl TablePlaces {
         for name in ChannelKind::all().map(ChannelKind::state_type) {
             protocol.shapes.named(name).into_iter().for_each(|id| laying.reach(id, name));
         }
-        for name in ERROR_CODES.iter().map(data_type) {
+        for name in ERROR_CODES.iter().map(ErrorCode::data_type) {
             protocol.shapes.named(&name).into_iter().for_each(|id| laying.reach(id, &name));
         }
         laying.places
@@ -140,7 +140,7 @@ impl TablePlaces {
     /// Counts the data of an error.
     pub fn error_data(&mut self, code: i64, data: &Value) {
         let row = ErrorCode::find(code, self.protocol.version());
-        let id = row.and_then(|row| self.protocol.shapes.named(&data_type(row)));
+        let id = row.and_then(|row| self.protocol.shapes.named(&row.data_type()));
         id.into_iter().for_each(|id| self.value(id, data, false));
     }
 
@@ -240,10 +240,6 @@ fn variant(union: &TaggedUnion, value: &Value) -> Option<(usize, TypeId)> {
     };
     let place = union.variants.iter().position(|(name, _)| name == tag)?;
     union.variants.get(place).map(|(_, id)| (place, *id))
-}
-
-fn data_type(row: &ErrorCode) -> String {
-    format!("{}ErrorData", row.name)
 }
 
 /// A builder of the items of a table, which adds each type once.

@@ -226,7 +226,7 @@ impl ValueWalk<'_> {
     fn error_data(&mut self, row: &ErrorCode, data: Option<&Value>, path: &ValuePath<'_>) {
         let version = self.protocol.version();
         let needed = row.data.filter(|(since, _)| *since <= version);
-        let shape = self.protocol.shapes.named(&format!("{}ErrorData", row.name));
+        let shape = self.protocol.shapes.named(&row.data_type());
         match (data, shape, needed) {
             (None, _, Some((_, member))) => {
                 let expected = format!("an object with `{member}`");

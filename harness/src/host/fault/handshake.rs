@@ -10,7 +10,7 @@ use super::parts::{
 use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterOutput};
 use crate::host::generic::LiftsRules;
 use crate::transcript::ConnId;
-use crate::wire::error_code::ErrorCode;
+use crate::wire::error_code::ErrorName;
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
@@ -167,7 +167,7 @@ fn refuse_and_stay(
     if message["method"] != "initialize" || !early || offers.is_none_or(served) {
         return MessagePassage::Onward;
     }
-    let code = ErrorCode::by_name("UnsupportedProtocolVersion").unwrap_or(-32603);
+    let code = ErrorName::UnsupportedProtocolVersion.code();
     let mut refusal = error(message, code, "no offered version is supported");
     let versions: Vec<String> = link.seen.served.iter().map(Version::to_string).collect();
     refusal["error"]["data"] = json!({"supportedVersions": versions});

@@ -6,7 +6,7 @@ use super::FaultPart::Message;
 use super::parts::{LostRequest, MessageChange, TakenMessage, error, remove};
 use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterOutput};
 use crate::transcript::ConnId;
-use crate::wire::error_code::ErrorCode;
+use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
 fault_table![
@@ -50,7 +50,7 @@ fault_table![
             Box::new(LostResponse(|_, message| {
                 // A request on a side channel to an MCP server is no method of the protocol.
                 let own = message.get("channel").is_none();
-                own && message["error"]["code"].as_i64() == ErrorCode::by_name("MethodNotFound")
+                own && message["error"]["code"].as_i64() == Some(ErrorName::MethodNotFound.code())
             }))
         }),
     ),
@@ -60,7 +60,7 @@ fault_table![
         Message(|| {
             Box::new(MessageChange(|_, message| {
                 let refused =
-                    message["error"]["code"].as_i64() == ErrorCode::by_name("MethodNotFound");
+                    message["error"]["code"].as_i64() == Some(ErrorName::MethodNotFound.code());
                 if refused && message.get("channel").is_some() {
                     remove(message, "error");
                     message["result"] = json!({});
@@ -198,7 +198,7 @@ fn refuse_extensions(
     if !(request && members.any(|(name, _)| name.starts_with("x-"))) {
         return MessagePassage::Onward;
     }
-    let code = ErrorCode::by_name("InvalidParams").unwrap_or(-32602);
+    let code = ErrorName::InvalidParams.code();
     out.send(error(message, code, "expected no members of an extension"));
     MessagePassage::Stopped
 }

@@ -21,6 +21,7 @@ use crate::host::publish::action_type;
 use crate::host::rollup::IDENTITY;
 use crate::host::sessions::{STAGES, is_session};
 use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
 /// The time by which the readiness of a session is delayed.
@@ -51,7 +52,7 @@ fault_table![
         "unassigned-error-code",
         "A session's URI in use is rejected with an unassigned code of the reserved range.",
         Host(&ChangesReplies(&["createSession"], |_, _, reply| {
-            let taken = ErrorResponse::named("SessionAlreadyExists", "").code;
+            let taken = ErrorResponse::named(ErrorName::SessionAlreadyExists, "").code;
             reply.map_err(|failure| match failure.code == taken {
                 true => ErrorResponse { code: UNASSIGNED_CODE, ..failure },
                 false => failure,

@@ -6,6 +6,7 @@ use super::FaultPart::Host;
 use crate::host::connection::{CallReply, ErrorResponse};
 use crate::host::generic::{AnswersRequests, ChangesNotifications, ChangesReplies, LiftsRules};
 use crate::host::injected::ServedRequest;
+use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
 fault_table![
@@ -99,7 +100,7 @@ fn demand(
     reply: CallReply,
     change: fn(ErrorResponse) -> ErrorResponse,
 ) -> CallReply {
-    let code = ErrorResponse::named("AuthRequired", "").code;
+    let code = ErrorResponse::named(ErrorName::AuthRequired, "").code;
     reply.map_err(|failure| match failure.code == code && request.method != "authenticate" {
         true => change(failure),
         false => failure,

@@ -17,7 +17,7 @@ use litemap::LiteMap;
 use crate::edge::VersionEdge;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::channel::ROOT;
-use crate::wire::error_code::ErrorCode;
+use crate::wire::error_code::ErrorName;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::message::{Message, MessageKind};
@@ -450,7 +450,7 @@ impl ReferenceClient {
             .collect();
         let common: Vec<String> =
             self.offers.iter().filter(|it| supported.contains(it)).cloned().collect();
-        let unsupported = ErrorCode::by_name("UnsupportedProtocolVersion");
+        let unsupported = Some(ErrorName::UnsupportedProtocolVersion.code());
         let loops = self.has(fault::Fault::RetriesSameOffer) && self.attempts < MAX_ATTEMPTS;
         if loops
             || (error["code"].as_i64() == unsupported && !common.is_empty() && self.attempts == 0)
