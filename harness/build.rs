@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let package = folder_of("CARGO_MANIFEST_DIR")?;
     println!("cargo::rerun-if-changed=build");
     let root = package.join("../scenarios");
     println!("cargo::rerun-if-changed={}", root.display());
@@ -17,10 +17,16 @@ fn main() -> io::Result<()> {
     files.sort();
     let (vectors, scenarios): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|file| file.starts_with(root.join("reducers")));
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let out = folder_of("OUT_DIR")?;
     fs::write(out.join("scenarios.rs"), table(&root, &scenarios)?)?;
     fs::write(out.join("vectors.rs"), table(&root, &vectors)?)?;
     fs::write(out.join("ledgers.rs"), ledger::tables(&package.join("protocol/requirements"))?)
+}
+
+/// Returns a folder that Cargo names.
+fn folder_of(variable: &str) -> io::Result<PathBuf> {
+    let folder = env::var_os(variable).map(PathBuf::from);
+    folder.ok_or_else(|| io::Error::other(format!("Cargo did not set `{variable}`")))
 }
 
 /// Returns the files as an array of names and texts.

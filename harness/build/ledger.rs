@@ -54,9 +54,19 @@ fn ledgers_of(text: &str) -> Result<Vec<([u64; 3], String)>, LedgerMistake> {
         }
         last = id;
     }
+    let specs = file.list("ledgers")?.iter().map(version).collect::<Result<Vec<_>, _>>()?;
+    for row in &rows {
+        let mut held = false;
+        for spec in &specs {
+            held |= row.at_version(*spec)?.holds_in(*spec)?;
+        }
+        if !held {
+            let message = "the requirement holds in none of the versions of `ledgers`";
+            return Err((row.at, message.to_owned()));
+        }
+    }
     let mut ledgers = Vec::new();
-    for spec in file.list("ledgers")? {
-        let spec = version(spec)?;
+    for spec in specs {
         let mut out = format!("RequirementLedger {{ version: {}, rows: &[\n", version_code(spec));
         for row in &rows {
             let row = row.at_version(spec)?;

@@ -20,8 +20,8 @@ use table_file::{MethodKind, TableFile};
 const ACP: &str = "acp-1";
 
 fn main() -> io::Result<()> {
-    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let package = folder_of("CARGO_MANIFEST_DIR")?;
+    let out = folder_of("OUT_DIR")?;
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/wire/table_file.rs");
     let folder = package.join("../protocol");
@@ -57,6 +57,12 @@ fn main() -> io::Result<()> {
     row(ACP, "Version::ACP_1", checked(ACP, acp.table)?)?;
     code.push_str("]\n");
     fs::write(out.join("tables.rs"), code)
+}
+
+/// Returns a folder that Cargo names.
+fn folder_of(variable: &str) -> io::Result<PathBuf> {
+    let folder = env::var_os(variable).map(PathBuf::from);
+    folder.ok_or_else(|| io::Error::other(format!("Cargo did not set `{variable}`")))
 }
 
 /// A file of the folder.

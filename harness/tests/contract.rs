@@ -33,7 +33,7 @@ fn keeps(results: &[StepResult]) -> bool {
 
 #[test]
 fn the_reference_hosts_agent_keeps_the_contract() {
-    let vectors = vectors().expect("vectors");
+    let vectors = vectors();
     assert!(vectors.len() > 20);
     for vector in vectors {
         let results = play(&vector, &[]);
@@ -46,7 +46,7 @@ fn the_reference_hosts_agent_keeps_the_contract() {
 #[test]
 fn an_agent_that_breaks_the_contract_is_noticed() {
     let check = |fault: HostFault, name: &str| {
-        let vectors = vectors().expect("vectors");
+        let vectors = vectors();
         let vector = vectors.iter().find(|vector| vector.name == name).expect(name);
         let results = play(vector, &[fault]);
         assert!(!keeps(&results), "{}", fault.name());

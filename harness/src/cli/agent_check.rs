@@ -101,7 +101,7 @@ impl AgentCheck {
         let provider = self.aim.named_provider();
         let provider = provider.or_else(|| scheme(version, &found)).or(found.chosen.clone());
         let named = provider.as_ref().map(|it| format!(", provider {it}")).unwrap_or_default();
-        let vectors = vectors().map_err(CommandStop::fault)?;
+        let vectors = vectors();
         let host = found.name.unwrap_or_else(|| "the host".to_owned());
         let count = vectors.len();
         context.say(&format!("{count} vectors, {}, {host}{named}\n", version.title()));

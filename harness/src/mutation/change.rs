@@ -6,6 +6,7 @@
 
 use crate::dice::Dice;
 use crate::transcript::line::TranscriptLine;
+use crate::wire::built_in::built_in;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 
@@ -167,7 +168,7 @@ impl WireChange {
                 what
             }
             WireChange::Set(audience, place, json) => {
-                let value = Value::read(json).ok()?;
+                let value = built_in(json, Value::read(json));
                 change_at(reading, &mut lines, spot, audience, place, dice, &mut |it| {
                     it.clone_from(&value);
                 })?
@@ -243,7 +244,7 @@ impl WireChange {
             }
             WireChange::Succeed(result) => {
                 let id = message_of(&lines[at])?.get("id")?.clone();
-                let result = Value::read(result).ok()?;
+                let result = built_in(result, Value::read(result));
                 put_message(&mut lines[at], &json!({"jsonrpc": "2.0", "id": id, "result": result}));
                 "answered with a result".to_owned()
             }

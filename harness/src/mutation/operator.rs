@@ -6,6 +6,7 @@
 //! Start at [`WireOperator`].
 
 use crate::oracle::JudgedParty;
+use crate::wire::built_in::built_in;
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
@@ -297,7 +298,8 @@ impl PlaceCondition {
             PlaceCondition::Is(place, text) => {
                 let found = pointer::places(value, place);
                 let mut found = found.iter().filter_map(|place| value.pointer(place));
-                Value::read(text).is_ok_and(|wanted| found.any(|it| *it == wanted))
+                let wanted = built_in(text, Value::read(text));
+                found.any(|it| *it == wanted)
             }
             PlaceCondition::Long(place, least) => {
                 let found = pointer::places(value, place);

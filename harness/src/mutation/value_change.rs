@@ -4,6 +4,7 @@
 //!
 //! Start at [`TextChange`] and [`ListChange`].
 
+use crate::wire::built_in::built_in;
 use crate::wire::json::{Map, Value, json};
 
 /// An identifier that does not exist.
@@ -98,7 +99,7 @@ fn strange(map: &Map) -> Map {
 /// Fills in a template's placeholders from the preceding envelope. Returns `None` if a placeholder has no
 /// value.
 pub(super) fn filled(template: &str, envelope: &Value) -> Option<Value> {
-    let mut action = Value::read(template).ok()?;
+    let mut action = built_in(template, Value::read(template));
     fill(&mut action, envelope).then_some(action)
 }
 

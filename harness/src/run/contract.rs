@@ -12,7 +12,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use serde::Deserialize;
+
 use crate::agent::script::HEADER;
+use crate::wire::built_in::built_in;
 use crate::wire::json::Value;
 
 use super::play::ScenarioVerdict;
@@ -71,35 +74,48 @@ impl StepResult {
     }
 }
 
+/// The file of the vectors.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ContractFile {
+    format: u64,
+    #[serde(rename = "doc")]
+    _doc: String,
+    vectors: Vec<ContractRow>,
+}
+
+/// A vector as it is written in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ContractRow {
+    name: String,
+    script: Vec<String>,
+    /// The actions that are dispatched before the turn starts.
+    #[serde(default)]
+    before: Vec<Value>,
+    steps: Vec<Value>,
+}
+
 /// Returns all vectors.
-///
-/// # Errors
-/// Returns a message if the file has another format; a test ensures that this never happens.
-pub fn vectors() -> Result<Vec<ContractVector>, String> {
-    let file = Value::read(VECTORS).map_err(|error| error.to_string())?;
-    if file["format"] != FORMAT {
-        return Err(format!("expected vectors of format {FORMAT}, found {}", file["format"]));
-    }
-    let vectors = file["vectors"].as_array().map(Vec::as_slice).unwrap_or_default();
-    Ok(vectors.iter().map(ContractVector::of).collect())
+pub fn vectors() -> Vec<ContractVector> {
+    let file: ContractFile = built_in("contract/vectors.json", serde_json::from_str(VECTORS));
+    let known = match file.format {
+        FORMAT => Ok(file.vectors),
+        other => Err(format!("expected vectors of format {FORMAT}, found {other}")),
+    };
+    built_in("contract/vectors.json", known).into_iter().map(ContractVector::of).collect()
 }
 
 impl ContractVector {
-    fn of(vector: &Value) -> ContractVector {
-        let texts = |name: &str| -> Vec<String> {
-            let lines = vector[name].as_array().into_iter().flatten();
-            lines.filter_map(Value::as_str).map(str::to_owned).collect()
-        };
-        let script = texts("script");
+    fn of(row: ContractRow) -> ContractVector {
+        let ContractRow { name, script, before, steps } = row;
         let mut writing = StepWriter::default();
-        let name = vector["name"].as_str().unwrap_or_default().to_owned();
-        let before = vector["before"].as_array().into_iter().flatten();
-        before.for_each(|step| writing.dispatch(step));
+        before.iter().for_each(|step| writing.dispatch(step));
         let prompt = std::iter::once(HEADER).chain(script.iter().map(String::as_str));
         let prompt = Value::from(prompt.collect::<Vec<_>>().join("\n")).to_text();
         let _ = writeln!(writing.text, "  - turn: {{ by: A, id: t1, text: {prompt} }}");
         writing.steps.push(VectorStep::In("chat/turnStarted".to_owned()));
-        for step in vector["steps"].as_array().into_iter().flatten() {
+        for step in &steps {
             match step["lanes"].as_array() {
                 Some(lanes) => writing.lanes(lanes),
                 None => writing.step(step, "A"),

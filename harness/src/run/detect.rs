@@ -633,6 +633,17 @@ fn name(server: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::sim;
+
+    #[test]
+    fn options_give_the_members_of_their_rows() {
+        for feature in sim::given() {
+            let row = capability::named(&feature.capability).unwrap();
+            if let CapabilitySource::Given(members, _) = row.shown {
+                assert_eq!(feature.facts.len(), members.len(), "{}", feature.capability);
+            }
+        }
+    }
 
     /// Returns the capabilities that are not offered, given this answer to the handshake and this error code
     /// for every request.

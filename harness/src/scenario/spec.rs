@@ -2,6 +2,8 @@
 //!
 //! Knows: versions. Never knows: what applies to them.
 
+use serde::{Deserialize, Deserializer, de};
+
 use crate::wire::version::{ProtocolStandard, Version};
 
 /// A range of versions. A version is in the range if all bounds include the version.
@@ -17,6 +19,14 @@ enum VersionBound {
     AtMost,
     Below,
     Exactly,
+}
+
+impl<'de> Deserialize<'de> for SpecRange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SpecRange, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || de::Error::custom(format!("expected a range of versions, found `{text}`"));
+        SpecRange::read(&text).ok_or_else(wrong)
+    }
 }
 
 impl SpecRange {

@@ -7,6 +7,7 @@
 //!
 //! Start at [`frame`], then [`message`]; [`protocol`] defines what is valid in each version.
 
+pub mod built_in;
 pub mod canonical;
 pub mod channel;
 pub mod error_code;

@@ -9,6 +9,7 @@
 
 use std::sync::OnceLock;
 
+use super::built_in::built_in;
 use super::channel::ChannelKind;
 use super::feature::ProtocolFeature;
 use super::shape::{TypeId, VersionShapes};
@@ -119,10 +120,7 @@ impl Protocol {
     fn at(place: usize) -> &'static Protocol {
         let (version, text) = TABLES[place];
         LOADED[place].get_or_init(|| {
-            // A table without rows would accept every message, so there is no substitute for a table. The build
-            // has read this text, and a test loads every table.
-            Protocol::load(version, text)
-                .unwrap_or_else(|error| panic!("the table of {version} is broken: {error}"))
+            built_in(&format!("the protocol table of {version}"), Protocol::load(version, text))
         })
     }
 

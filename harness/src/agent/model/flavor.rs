@@ -8,6 +8,7 @@
 //!
 //! Start at [`ModelFlavor::named`].
 
+use crate::wire::built_in::built_in;
 use crate::wire::json::{Value, json};
 
 /// The needs of a family of agents.
@@ -48,13 +49,19 @@ pub(super) struct FixedAnswer {
 }
 
 /// The flavors that are part of the harness.
-const FILES: &[&str] =
-    &[include_str!("../../../flavors/plain.json"), include_str!("../../../flavors/copilot.json")];
+const FILES: &[(&str, &str)] = &[
+    ("flavors/plain.json", include_str!("../../../flavors/plain.json")),
+    ("flavors/copilot.json", include_str!("../../../flavors/copilot.json")),
+];
 
 impl ModelFlavor {
     /// Returns all flavors.
     pub fn all() -> Vec<ModelFlavor> {
-        FILES.iter().filter_map(|text| ModelFlavor::read(&Value::read(text).ok()?)).collect()
+        let read = |(name, text): &(&str, &str)| {
+            let file = built_in(name, Value::read(text));
+            built_in(name, ModelFlavor::read(&file).ok_or("a member is missing or of another type"))
+        };
+        FILES.iter().map(read).collect()
     }
 
     /// Returns the flavor with this name; `None` if there is none.

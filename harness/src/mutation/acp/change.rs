@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::transcript::line::TranscriptLine;
 use crate::transcript::{BelowEvent, ConnectionEvent};
+use crate::wire::built_in::built_in;
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 
@@ -103,7 +104,7 @@ impl AcpChange {
 
 /// Returns a line of the agent with a message that is filled in from another line.
 fn filled_line(reading: &CaptureReading<'_>, at: usize, template: &str) -> Option<TranscriptLine> {
-    let mut message = Value::read(template).ok()?;
+    let mut message = built_in(template, Value::read(template));
     if !fill(&mut message, message_of(&reading.lines[at])?) {
         return None;
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::dice::Dice;
 use crate::transcript::line::TranscriptLine;
 use crate::transcript::{ConnectionEvent, SeenFrame};
+use crate::wire::built_in::built_in;
 use crate::wire::json::{Map, Text, Value, json};
 use crate::wire::message::Message;
 
@@ -127,7 +128,8 @@ impl AcpRewrite {
             AcpRewrite::Updates(updates) | AcpRewrite::Chunks(updates) => {
                 let in_turns = matches!(self, AcpRewrite::Chunks(_));
                 add(lines, in_turns, dice, &mut |session, number| {
-                    let update = Value::read(updates[number % updates.len()]).ok()?;
+                    let update = updates[number % updates.len()];
+                    let update = built_in(update, Value::read(update));
                     let params = json!({"sessionId": session, "update": update});
                     Some(vec![received(Message::notification("session/update", params))])
                 });

@@ -134,6 +134,13 @@ mod tests {
             assert!(seen.insert(operator.name), "{} is there twice", operator.name);
             assert!(operator.wrong.ends_with('.'), "{}", operator.name);
             assert!(!operator.shown.is_empty(), "{}", operator.name);
+            for condition in
+                operator.target.when.iter().chain(operator.legal.iter().map(|it| &it.0))
+            {
+                if let PlaceCondition::Is(_, text) = condition {
+                    assert!(Value::read(text).is_ok(), "{}: {text}", operator.name);
+                }
+            }
             let json = match operator.change {
                 WireChange::Set(_, _, json) | WireChange::Insert(json) => json,
                 WireChange::Succeed(json) | WireChange::Stray(json) => json,

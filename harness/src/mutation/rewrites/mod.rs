@@ -180,11 +180,27 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::mutation::acp::rewrite::AcpRewrite;
+    use crate::wire::json::Value;
 
     #[test]
     fn names_of_rewrites_are_unique() {
         let names: HashSet<_> = all().map(|rewrite| rewrite.name).collect();
         assert_eq!(names.len(), all().count());
+    }
+
+    #[test]
+    fn updates_are_json() {
+        for rewrite in all() {
+            let RewriteKind::Agent(AcpRewrite::Updates(texts) | AcpRewrite::Chunks(texts)) =
+                rewrite.kind
+            else {
+                continue;
+            };
+            for text in texts {
+                assert!(Value::read(text).is_ok(), "{}: {text}", rewrite.name);
+            }
+        }
     }
 
     #[test]

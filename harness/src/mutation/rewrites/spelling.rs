@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::dice::Dice;
 use crate::transcript::ConnectionEvent;
 use crate::transcript::line::TranscriptLine;
+use crate::wire::built_in::built_in;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Number, Value, json};
 
@@ -140,7 +141,7 @@ pub(in crate::mutation) fn extend(
     member: Option<&str>,
     dice: &mut Dice,
 ) {
-    let extension = Value::read(EXTENSION.1).unwrap_or_default();
+    let extension = built_in("EXTENSION", Value::read(EXTENSION.1));
     each(lines, portion, dice, &mut |line| {
         edit(line, |value| {
             for inside in ["params", "result", "error"] {

@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::wire::built_in::built_in;
 use crate::wire::version::ProtocolStandard;
 
 /// The rules that one fault breaks, by the ids of requirements and checks.
@@ -27,7 +28,7 @@ pub struct BrokenRules {
 }
 
 /// The content of the file.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BrokenFile {
     /// The reasons why a rule breaks as a consequence, by name.
@@ -37,8 +38,8 @@ struct BrokenFile {
 }
 
 static FILE: LazyLock<BrokenFile> = LazyLock::new(|| {
-    // A test ensures that the file can be parsed.
-    serde_json::from_str(include_str!("../../../protocol/broken.json")).unwrap_or_default()
+    let read = serde_json::from_str(include_str!("../../../protocol/broken.json"));
+    built_in("protocol/broken.json", read)
 });
 
 static NONE: LazyLock<BrokenRules> = LazyLock::new(BrokenRules::default);
