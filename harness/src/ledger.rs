@@ -60,7 +60,7 @@ pub struct Requirement {
     pub breach: BreachKind,
 }
 
-/// How a breach of a rule about clients shows.
+/// How a breach of a rule about clients can be observed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ClientObservation {
     /// The means that a test needs.

@@ -101,12 +101,12 @@ pub struct FuzzCampaign {
     pub took: Duration,
     /// The findings, in the order of discovery.
     pub buckets: Vec<FindingBucket>,
-    /// The findings that the campaign had no time to examine. If it continues, it begins with these.
+    /// The findings that the campaign had no time to examine. If the campaign continues, it examines these findings
+    /// first.
     pub unexamined: Vec<UnexaminedFinding>,
     /// The findings that most likely have the cause of several others.
     pub forms: Vec<FurtherForm>,
-    /// The number of times that each combination of action or method, deviation and result on the stage was
-    /// tried.
+    /// How often each combination was tried: the action or method, the deviation, and the result on the stage.
     pub tried: BTreeMap<String, u64>,
     /// The number of times that each combination was observed on the target: the client's message, the host's
     /// previous message on the channel, and the result.

@@ -262,7 +262,7 @@ const APART: [(&str, &str); 12] = [
     ("turns", "id"),
 ];
 
-/// Returns whether every list of [`APART`] contains each key once, and every set contains each text once.
+/// Returns whether no list of [`APART`] has two entries with the same key, and no set contains a string twice.
 fn apart(state: &Value) -> bool {
     let once = |items: &[Value], key: &str| {
         let mut seen = HashSet::new();

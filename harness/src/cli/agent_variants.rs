@@ -18,15 +18,14 @@ use super::variants::{combination, matrix, told};
 
 use crate::dice::Dice;
 
-/// The legal variants of the agent to play, and the share of the scenarios.
+/// Which legal variants of the agent are tested, and which part of the scenarios is played with each of them.
 pub(super) struct AgentTrials<'a> {
     pub(super) suite: &'a ScenarioSuite,
     /// The variants to play together in one agent; empty to play all variants.
     pub(super) variants: &'a [String],
     /// The number of random combinations.
     pub(super) random: usize,
-    /// The share of scenarios played with a single variant, and the share played with a combination: one of
-    /// this many.
+    /// The number N for single variants, and the number N for combinations: every N-th scenario is played with each.
     pub(super) parts: (usize, usize),
 }
 

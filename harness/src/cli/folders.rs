@@ -3,7 +3,7 @@
 //!
 //! The harness makes its folders in one temporary folder, which is removed after the run.
 //!
-//! Knows: the disk, which folder shows what. Never knows: how a host is asked.
+//! Knows: the disk, the purpose of each folder. Never knows: the requests to a host.
 //!
 //! Start at [`look`].
 

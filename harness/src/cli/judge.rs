@@ -33,7 +33,7 @@ use super::reduce::published;
 /// per line with t, conn, dir and msg or raw, is judged by the always-on checks: those for agents if its first
 /// line has c2a or a2c.
 ///
-/// `--of clients` judges what the clients of an AHP host have sent, by checks of their own.
+/// `--of clients` judges what the clients of an AHP host have sent, with a separate set of checks (`clients.*`).
 ///
 /// Connection logs of VS Code and other AHP software (lines with `_ahpLog`) are judged together: give several,
 /// or a folder of them. Rules that depend on the order of messages of different connections within one

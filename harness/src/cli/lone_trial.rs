@@ -276,7 +276,7 @@ pub(super) async fn alone<L: LonePlayer>(
 ) -> Option<(L::Played, Option<String>)> {
     player.watch().ready().await;
     let played = player.play_alone(suspect).await?;
-    // The host may need a moment to end.
+    // The host may need a moment to stop.
     tokio::time::sleep(GRACE).await;
     let outage = player.watch().trouble(!L::restarted(&played)).await;
     Some((played, outage))
@@ -284,13 +284,13 @@ pub(super) async fn alone<L: LonePlayer>(
 
 /// The result of playing suspects one at a time.
 pub(super) struct TrialResults<P> {
-    /// The plays during which the host did not end.
+    /// The replays after which the host was still running.
     pub(super) held: Vec<P>,
-    /// The plays that end the host, each with a description of the outage.
+    /// The replays that stop the host, each with a description of the outage.
     pub(super) ended: Vec<(P, String)>,
 }
 
-/// Plays the suspects that were in progress when the host ended, one at a time. If none of these ends the host,
+/// Plays the suspects that were in progress when the host stopped, one at a time. If none of these stops the host,
 /// plays the suspects that had ended shortly before, the latest first.
 pub(super) async fn trials<L: LonePlayer>(
     player: &mut L,

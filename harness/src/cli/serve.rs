@@ -26,9 +26,10 @@ use super::interrupt::signalled;
 use super::options;
 use super::variants;
 
-/// Serves the reference host, to test a client against it or the harness against a broken host.
+/// Runs the reference host, to test a client against it, or to test the harness against a broken host.
 ///
-/// Prints its URL on a line of its own once it listens, and serves until it is interrupted.
+/// The command prints the URL of the host on a separate line as soon as the host listens, and runs until it is
+/// interrupted.
 #[derive(Args, Debug)]
 pub struct ServeArguments {
     /// Where to listen; loopback addresses only, port 0 for a free one

@@ -59,10 +59,10 @@ pub struct VariantsArguments {
     /// Also play this many random combinations of two to eight variants
     #[arg(long, default_value_t = 0)]
     random: usize,
-    /// Play every N-th scenario with each single variant, another part with each
+    /// Play only every N-th scenario with each single variant; each variant gets different scenarios
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parts)]
     part: usize,
-    /// Play every N-th scenario with each combination, another part with each
+    /// Play only every N-th scenario with each combination; each combination gets different scenarios
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = parts)]
     random_part: usize,
     /// Also play this many generated conversations with each variant and combination, as `fuzz` plays a host

@@ -1,5 +1,5 @@
-//! A case for a comparison: a state and actions, the result of the harness's reducer, and the difference of a
-//! subject's result.
+//! A case for a comparison: a state, actions, the result of the harness's reducer, and how a subject's result differs
+//! from it.
 //!
 //! Knows: the harness's reducers, the protocol tables. Never knows: where a case comes from.
 //!

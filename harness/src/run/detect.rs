@@ -245,7 +245,7 @@ pub struct FeatureDetection {
     every: bool,
     /// The result of the handshake, until an agent is chosen.
     result: Value,
-    /// The agents that the look still has to try. The first of these agents is the one that the look is trying
+    /// The agents that the first look still has to try. The first of these agents is the one that the look is trying
     /// now.
     candidates: VecDeque<String>,
     /// The agents that the look has tried. The text says why an agent created no session.

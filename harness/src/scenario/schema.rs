@@ -1,4 +1,5 @@
-//! Generates the JSON Schema of scenario files for editors from the tables of the language and of the protocol.
+//! Generates the JSON Schema of scenario files, which editors use. The schema is derived from the tables of the
+//! scenario language and of the protocol.
 
 use std::collections::BTreeSet;
 

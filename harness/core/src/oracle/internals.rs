@@ -2,7 +2,7 @@
 //!
 //! Stack traces and home directories help an attacker and no user.
 //!
-//! Knows: the form of such texts. Never knows: the cause of an error.
+//! Knows: the form of stack traces and paths. Never knows: the causes of errors.
 //!
 //! Start at [`InternalsChecks`].
 

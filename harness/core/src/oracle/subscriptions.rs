@@ -322,8 +322,9 @@ impl OracleContext {
         }
     }
 
-    /// Records until when subscriptions to a channel, and to the chats of a session, may have ended before they
-    /// were answered, see [`ChannelRecord::doubtful_until`](super::channel::ChannelRecord::doubtful_until).
+    /// Records the entry up to which a subscription to the channel, or to a chat of the session, may have ended before
+    /// the host answered the request, see
+    /// [`ChannelRecord::doubtful_until`](super::channel::ChannelRecord::doubtful_until).
     pub(super) fn doubt(&mut self, channel: ChannelId, until: u64) {
         let chats = self.channel(channel).map(|known| known.chats.clone());
         for channel in std::iter::once(channel).chain(chats.into_iter().flatten()) {

@@ -85,7 +85,7 @@ pub(super) struct CallPlace<'a> {
 }
 
 impl AcpAgent {
-    /// Sends a request to the client for a call of a turn. The track waits for the response.
+    /// Sends the client a request that a tool call of the turn needs. The track waits for the response.
     pub(super) fn ask(
         &mut self,
         turn: &mut AgentTurn,
