@@ -38,11 +38,11 @@ pub struct AgentCommand {
 
 #[derive(Debug, Subcommand)]
 enum AgentSubcommand {
-    /// Stand in for the model that the host's own agent asks
+    /// Act as the model that the host's own agent asks
     Model(AgentModelArguments),
-    /// Be the agent that a host starts and speaks ACP to
+    /// Act as an agent that a host starts and speaks ACP to
     Acp(AgentAcpArguments),
-    /// Offer agents a tool that records its calls
+    /// Act as an MCP server with a tool that records its calls
     Mcp(AgentMcpArguments),
     /// Play the vectors of the contract against the test provider of a host
     Check(Box<AgentCheck>),
@@ -50,20 +50,22 @@ enum AgentSubcommand {
     Profile(AgentProfileArguments),
 }
 
-/// Stands in for the model that a host's own agent asks. Speaks OpenAI's chat completions and responses,
-/// Anthropic's messages and Google's generateContent, streamed or not, at any path.
+/// Acts as the model that a host's own agent asks. The server speaks the APIs of OpenAI (chat completions and
+/// responses), Anthropic (messages) and Google (generateContent), streamed or not, at any path.
 ///
-/// Point the agent's base URL at it; any key works. It plays the script in the user's last prompt (see
-/// AGENT_SCRIPT.md) with the tools that the agent offers. A prompt without a script is repeated. `POST
-/// /ahp/release/NAME` continues an answer that holds at NAME; `GET /ahp/log` returns the exchanges so far.
+/// Set the agent's base URL to the address of this server; any API key works. The server plays the script in the user's
+/// last prompt (see AGENT_SCRIPT.md) with the tools that the agent offers. The answer to a prompt without a script is
+/// the prompt itself. `POST /ahp/release/NAME` continues an answer that waits at `hold NAME`; `GET /ahp/log` returns
+/// the exchanges so far.
 ///
-/// Prints its URL on a line of its own once it listens, and serves until it is interrupted.
+/// The command prints the server's URL on a separate line as soon as the server listens, and runs until it is
+/// interrupted.
 #[derive(Args, Debug)]
 struct AgentModelArguments {
     /// Where to listen; loopback addresses only, port 0 for a free one
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// The family of agents to support: plain, or copilot with the requests that it makes besides
+    /// The kind of agent: plain, or copilot (which also makes requests that have nothing to do with the prompt)
     #[arg(long, default_value = "plain", value_name = "NAME")]
     flavor: String,
     /// Also write every exchange to this file, one JSON object per line
@@ -74,18 +76,19 @@ struct AgentModelArguments {
 /// Acts as an agent of the Agent Client Protocol, version 1, on standard input and output. Configure this
 /// command as the agent of a host.
 ///
-/// It plays the script in the user's prompt (see AGENT_SCRIPT.md); a prompt without a script is repeated. The
-/// script's tools run real commands and change real files, in the folder of the session, or through the client
-/// where the client offers that.
+/// The agent plays the script in the user's prompt (see AGENT_SCRIPT.md). The answer to a prompt without a script is
+/// the prompt itself. The script's tools run real commands and change real files in the folder of the session. If the
+/// client offers terminals or file access, the tools use them.
 #[derive(Args, Debug)]
 struct AgentAcpArguments {
     /// Write every message in both directions to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Report to the run that listens at this address (`run --agent-acp ADDRESS`), which releases holds
+    /// Connect to the run that listens at this address (`run --agent-acp ADDRESS`); the run decides when a turn that
+    /// waits at a `hold` continues
     #[arg(long, value_name = "ADDRESS")]
     run: Option<SocketAddr>,
-    /// Let tools only describe what they would do
+    /// Do not run tools; only describe what they would do
     #[arg(long)]
     pretend: bool,
     /// Listen for WebSocket connections at this loopback address instead, one agent per connection; prints the
@@ -168,10 +171,10 @@ async fn listen(
     Ok(CommandExit::Ok)
 }
 
-/// Acts as an MCP server on standard input and output with one tool, `ahp_probe`, which returns its text and
-/// records the call. Configure this command as an MCP server of a host or of its agent.
+/// Acts as an MCP server on standard input and output. Its only tool, `ahp_probe`, returns its argument and records the
+/// call. Configure this command as an MCP server of a host or of its agent.
 ///
-/// A call that the user denied and that is in the log has been run nevertheless.
+/// If the log contains a call that the user has denied, the tool ran in spite of the denial.
 #[derive(Args, Debug)]
 struct AgentMcpArguments {
     /// Write each call to this file, one JSON object per line
@@ -180,7 +183,7 @@ struct AgentMcpArguments {
     /// Report each call to the run that listens at this address
     #[arg(long, value_name = "ADDRESS", requires = "case")]
     run: Option<SocketAddr>,
-    /// The scenario that calls are reported for
+    /// The id of the scenario to name in these reports
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
 }

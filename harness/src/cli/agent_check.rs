@@ -30,22 +30,22 @@ use super::target::scheme;
 /// Plays the vectors of the contract for test providers (AGENT_CONTRACT.md) against a host, and reports for
 /// each step whether the provider does what the script says.
 ///
-/// A failure here is a mistake of the provider. Without this check, scenarios of the profile `agent` would
-/// report it as a mistake of the host. Without a target the embedded reference host is played.
+/// A failure is a mistake of the test provider. Without this check, scenarios of the profile `agent` would report it as
+/// a mistake of the host. Without a target, the command tests the embedded reference host.
 #[derive(Args, Debug)]
 pub(super) struct AgentCheck {
     #[command(flatten)]
     aim: RunAim,
-    /// Speak this protocol version; by default the host chooses among all of them
+    /// Speak only this protocol version [default: the host chooses among all versions]
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Option<Version>,
-    /// How long each wait may take
+    /// The time limit of each wait
     #[arg(long, default_value = "2s", value_parser = options::duration)]
     timeout: Duration,
     /// End the check after this time
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = options::duration)]
     budget: Duration,
-    /// Print nothing about vectors that pass
+    /// Print only the vectors that fail
     #[arg(long, short)]
     quiet: bool,
 }

@@ -18,21 +18,22 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::interrupt::{TimeBudget, in_time};
 use super::options;
 
-/// The time limit of an agent for each answer.
+/// The time limit for each answer of an agent.
 const LIMIT: &str = "60s";
 
 /// Starts an agent of the Agent Client Protocol, inspects it, and writes a profile for `run --acp` and `certify
 /// --acp`. Comments in the profile list what the agent declares: its methods of authentication, the modes and
 /// options of its sessions, and the tools that it offers its model.
 ///
-/// Give it a command, or an existing profile to inspect again. If the agent asks a model, tell it the URL of
-/// our stand-in, for example by `--env OPENAI_BASE_URL={model}/v1`: `{model}` is that URL.
+/// Give the command that starts the agent, or an existing profile to inspect the agent again. If the agent asks a
+/// model, make it ask the harness's model stand-in, for example with `--env OPENAI_BASE_URL={model}/v1`; `{model}`
+/// becomes the URL of the stand-in.
 ///
-/// For a known agent, `--recipe` writes a profile that has been tried, without starting the agent. Its first
-/// comment says how the agent is installed beside the profile.
+/// For a known agent, `--recipe` writes a tested profile without starting the agent. The first comment in the profile
+/// says how to install the agent.
 #[derive(Args, Debug)]
 pub(super) struct AgentProfileArguments {
-    /// An existing profile; its members are kept
+    /// An existing profile to update; its members are kept
     #[arg(
         required_unless_present_any = ["command", "recipe"],
         conflicts_with_all = ["command", "env", "auth", "recipe"]
@@ -41,19 +42,19 @@ pub(super) struct AgentProfileArguments {
     /// The name of a known agent, such as claude, codex, gemini, opencode, qwen, vibe or fast-agent
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "env", "auth"])]
     recipe: Option<String>,
-    /// The command that starts the agent, a line for a shell
+    /// The command that starts the agent, as a shell command line
     #[arg(long)]
     command: Option<String>,
     /// An environment variable for the agent, NAME=VALUE (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<String>,
-    /// The method of authentication
+    /// The id of the authentication method to use
     #[arg(long, value_name = "ID")]
     auth: Option<String>,
     /// Write the profile to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// How long the agent may take for each answer
+    /// The time limit for each answer of the agent
     #[arg(long, default_value = LIMIT, value_parser = options::duration)]
     timeout: Duration,
     /// End the command after this time

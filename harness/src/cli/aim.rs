@@ -68,11 +68,11 @@ impl FromStr for ProviderChoice {
 /// A target and its agent.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct RunAim {
-    /// Play against the host at this URL (ws:// or wss://; path and query pass through)
+    /// Play against the host at this URL (ws:// or wss://, with path and query if the host needs them)
     #[arg(long, help_heading = "Target")]
     pub(super) url: Option<String>,
-    /// Start this command and play against it: `{port}` becomes a free port; without it, the first ws:// URL in
-    /// the output is used
+    /// Start a host with this command: `{port}` becomes a free port; without `{port}`, the harness uses the first ws://
+    /// URL that the command prints
     #[arg(long, conflicts_with = "url", help_heading = "Target")]
     pub(super) command: Option<String>,
     /// Run this command to restart the host, for scenarios that need it
@@ -81,8 +81,8 @@ pub(super) struct RunAim {
     /// Run this command to kill the host and start it again, for scenarios about crashes
     #[arg(long, value_name = "COMMAND", help_heading = "Target")]
     pub(super) crash_command: Option<String>,
-    /// Another version of the host of `--command`, with the same data. Each restart in a scenario changes between the
-    /// two commands, so every scenario about restarts is one about an upgrade or a downgrade
+    /// A command that starts another version of the host with the same data. Each restart in a scenario switches
+    /// between this command and `--command`, so every scenario about restarts also tests an upgrade or a downgrade
     #[arg(
         long,
         value_name = "COMMAND",
@@ -100,10 +100,10 @@ pub(super) struct RunAim {
     /// Send `Authorization: Bearer TOKEN` with the WebSocket handshake
     #[arg(long, env = "AHP_TOKEN", hide_env_values = true, help_heading = "Target")]
     pub(super) token: Option<String>,
-    /// Like `--token`, with the token in this file
+    /// Like `--token`, but read the token from this file
     #[arg(long, value_name = "FILE", conflicts_with = "token", help_heading = "Target")]
     token_file: Option<PathBuf>,
-    /// The token of a second user: scenarios check that the two users are kept apart
+    /// The token of a second user; scenarios test that neither user can reach the other's data
     #[arg(
         long,
         value_name = "TOKEN",
@@ -112,45 +112,45 @@ pub(super) struct RunAim {
         help_heading = "Target"
     )]
     pub(super) other_token: Option<String>,
-    /// Like `--other-token`, with the token in this file
+    /// Like `--other-token`, but read the token from this file
     #[arg(long, value_name = "FILE", conflicts_with = "other_token", help_heading = "Target")]
     other_token_file: Option<PathBuf>,
-    /// A setting, KEY=VALUE with a text as the value, that the host must reject for the second user
+    /// A setting that the host must reject for the second user, as KEY=VALUE; the value is a string
     #[arg(long, value_name = "KEY=VALUE", value_parser = options::credential, help_heading = "Target")]
     pub(super) guarded_setting: Option<(String, String)>,
-    /// Set a property of the host's configuration before the run, KEY=JSON, for features that are off by
-    /// default (repeatable, applied in this order; not undone)
+    /// Set a property of the host's configuration before the run, KEY=JSON, for example to enable a feature that is off
+    /// by default (repeatable; the order is kept; the change is not undone)
     #[arg(long, value_name = "KEY=JSON", value_parser = options::setting, help_heading = "Target")]
     pub(super) setting: Vec<HostSetting>,
-    /// Two folders on the host's disk, which is this machine's: one that clients may read and write, one that
-    /// they may not; special files are put there during the run
+    /// Two folders on this machine, if the host runs here: one that clients may read and write, and one that clients
+    /// may not use; the harness puts special files there during the run
     #[arg(long, num_args = 2, value_names = ["INSIDE", "OUTSIDE"], help_heading = "Target")]
     pub(super) files: Vec<PathBuf>,
-    /// The URI of a folder on the host's disk that you prepared for scenarios about files, if the host and the
-    /// harness share no disk: docs/hosts.md lists its content
+    /// The URI of a folder that you prepared on the host's disk for scenarios about files, if the host runs on another
+    /// machine; docs/hosts.md lists the files that it must contain
     #[arg(long, value_name = "URI", help_heading = "Target")]
     pub(super) prepared_folder: Option<String>,
-    /// The URI by which other clients reach the files that a client serves at `virtual://{client}`, where `{client}`
-    /// becomes the client id, for hosts that pass requests for files on to clients
+    /// For hosts that forward file requests to clients: the URI at which other clients reach the files that a client
+    /// serves at `virtual://{client}`; `{client}` becomes the client id
     #[arg(long, value_name = "URI", help_heading = "Target")]
     pub(super) client_files: Option<String>,
-    /// The scheme of the URIs of sessions, for hosts that want their own: `{provider}` becomes the provider of the
+    /// The URI scheme of sessions, for hosts that require a certain scheme; `{provider}` becomes the provider of the
     /// session [default: ahp-session]
     #[arg(long, value_name = "SCHEME", help_heading = "Target")]
     pub(super) session_scheme: Option<String>,
-    /// Push the token in this file with `authenticate` after each handshake, RESOURCE=FILE (repeatable)
+    /// Send the token in this file to the host with `authenticate` after each handshake, RESOURCE=FILE (repeatable)
     #[arg(long, value_name = "RESOURCE=FILE", value_parser = options::credential, help_heading = "Target")]
     authenticate_file: Vec<(String, String)>,
-    /// Push this token with `authenticate` after each handshake, RESOURCE=TOKEN (repeatable)
+    /// Send this token to the host with `authenticate` after each handshake, RESOURCE=TOKEN (repeatable)
     #[arg(long, value_name = "RESOURCE=TOKEN", value_parser = options::credential, help_heading = "Target")]
     pub(super) authenticate: Vec<(String, String)>,
 
-    /// Be the model that the host's agent asks, listening at this loopback address; `{model}` in `--command`
-    /// becomes its URL
+    /// Act as the model that the host's agent asks, at this loopback address; `{model}` in `--command` becomes the
+    /// model's URL
     #[arg(long, value_name = "ADDRESS", conflicts_with = "loopback", help_heading = "Agent")]
     pub(super) agent_model: Option<SocketAddr>,
-    /// Be the agent that the host starts and speaks ACP to. The host must start `agent acp --run ADDRESS`, for
-    /// which `{acp}` in `--command` stands; the embedded host needs no address
+    /// Provide the agent that the host starts and speaks ACP to. The host must start it with `ahp-harness agent acp
+    /// --run ADDRESS`; `{acp}` in `--command` becomes this command. The embedded host needs no address
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -160,18 +160,17 @@ pub(super) struct RunAim {
         help_heading = "Agent"
     )]
     pub(super) agent_acp: Option<SocketAddr>,
-    /// The family of agents to support: plain, or copilot with the requests that it makes besides
+    /// The kind of agent: plain, or copilot (which also makes requests that have nothing to do with the prompt)
     #[arg(long, value_name = "NAME", default_value = "plain", help_heading = "Agent")]
     pub(super) agent_flavor: String,
-    /// Create sessions with this provider of the host; `all` plays scenarios that depend on the agent with each
-    /// provider
+    /// Create sessions with this provider of the host; with `all`, scenarios that depend on the agent are played once
+    /// per provider
     #[arg(long, value_name = "NAME", help_heading = "Agent")]
     pub(super) provider: Option<ProviderChoice>,
-    /// Abilities of the host's test provider that it cannot declare in `initialize`, for example recall,worker
-    /// (AGENT_CONTRACT.md)
+    /// Optional abilities that the host's test provider has, for example recall,worker (AGENT_CONTRACT.md lists them)
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = options::script_ability, help_heading = "Agent")]
     pub(super) agent_can: Vec<&'static str>,
-    /// Write every exchange with the agent to this file, one JSON object per line
+    /// Write every exchange between the harness and the host's agent to this file, one JSON object per line
     #[arg(long, value_name = "FILE", help_heading = "Agent")]
     pub(super) agent_log: Option<PathBuf>,
 }
@@ -217,7 +216,7 @@ impl RunAim {
         self.command.is_some() && self.restart_command.is_none()
     }
 
-    /// Returns the target after the requested settings were applied, with the names of version `spec`. If the
+    /// Applies the requested settings, with the names of version `spec`, and returns the target. If the
     /// target is a command, the command is started first.
     ///
     /// # Errors

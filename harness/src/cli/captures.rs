@@ -16,7 +16,7 @@ type CaptureReader = Box<dyn BufRead>;
 
 /// The input of a command that reads captures.
 pub(super) enum CaptureInput {
-    /// One file that is not a connection log. The text is the name of the file.
+    /// One file that is not a connection log, with the name of the file.
     Capture(String, CaptureReader),
     /// Connection logs, merged.
     Logs(Box<ConnectionLogs>),

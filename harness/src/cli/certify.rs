@@ -30,9 +30,9 @@ const REASONS: usize = 8;
 
 /// Plays every profile against a host and writes a certificate.
 ///
-/// The folder holds certificate.json, report.html, summary.md, a badge, junit.xml, results.sarif, members.txt (which methods,
-/// actions and members were seen, as `coverage --members` prints it) and run.jsonl. Every other file is made
-/// from run.jsonl, and `ahp-harness report` makes them again.
+/// The folder contains certificate.json, report.html, summary.md, a badge, junit.xml, results.sarif, members.txt (the
+/// methods, actions and members that were seen, as `coverage --members` prints them) and run.jsonl. All other files are
+/// made from run.jsonl, and `ahp-harness report` can make them again.
 #[derive(Args, Debug)]
 pub struct CertifyArguments {
     /// The folder for the certificate
@@ -79,7 +79,7 @@ impl CertifyArguments {
 
 /// Makes the reports of a run again from its run.jsonl: the certificate, the page, the summary and the badge.
 ///
-/// The exit code is that of `certify`.
+/// The exit code is the same as that of `certify`.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
     /// The run.jsonl of the run
@@ -165,8 +165,8 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, CommandExit, String
     Ok((certificate.verdict(), code, text))
 }
 
-/// Lists the parts of the protocol tables that the run has shown: in the whole run, and with each agent of a
-/// host that has several.
+/// Lists the parts of the protocol tables that occurred in the run and, if the host has several agents, with each
+/// agent.
 fn members(file: &Path, certificate: &HostCertificate) -> String {
     let open = || files::open(file).ok().map(BufReader::new);
     let Some(whole) = open().and_then(|input| ShownPlaces::read(None, input).ok()) else {

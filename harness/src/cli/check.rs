@@ -10,9 +10,9 @@ use super::files;
 
 /// Checks scenario and vector files for mistakes, without playing them.
 ///
-/// Reports all mistakes at once: syntax, unknown verbs and members, unbound names, unknown clients and
-/// requirements, scenarios that cannot fail, and messages that do not conform to the tables of the protocol
-/// unless the step says so (`deviates`).
+/// Reports all mistakes at once: syntax errors, unknown verbs and members, unbound names, unknown clients and
+/// requirements, scenarios that cannot fail, and messages that do not conform to the protocol tables although the step
+/// does not declare this with `deviates`.
 #[derive(Args, Debug)]
 pub struct CheckArguments {
     /// Files and folders [default: the built-in suite]

@@ -1,8 +1,8 @@
 //! Confirms the findings of a conversation before they are reported: replays the file of the conversation in fresh
 //! sessions, and counts how often each finding occurs again. One replay serves all findings of the conversation.
 //!
-//! A finding that no replay alone shows may need company: copies of its conversation, or the conversations that were
-//! played at the same time in the campaign.
+//! Some findings occur in no replay on its own. They may need other conversations at the same time: copies of their own
+//! conversation, or the conversations that were played at the same time in the campaign.
 //!
 //! Knows: the target. Never knows: how a case is minimised.
 //!
@@ -27,17 +27,17 @@ use super::fuzz_target::FuzzTarget;
 const AGAIN: u32 = 3;
 pub(super) const NEEDED: u32 = 2;
 
-/// For a finding that no replay alone shows: the number of replays at the same time, how many of them follow each
-/// other, and the time between the beginnings of two of them. A host may show the defect while it ends the
+/// For a finding that occurs in no replay on its own: the number of replays at the same time, the number of replays one
+/// after the other, and the time between the beginnings of two replays. The defect may occur while the host ends the
 /// sessions of another replay.
 pub(super) const COMPANY: usize = 4;
 const IN_A_ROW: usize = 2;
 const APART: Duration = Duration::from_millis(500);
-/// The number of replays of one conversation in company.
+/// The number of replays of one conversation together with copies of it.
 pub(super) const COPIES: usize = COMPANY * IN_A_ROW;
 
-/// The wait limit of the conversations that are played together with a failed one. What they do after a wait that the
-/// host does not answer comes too late for the failed conversation.
+/// The wait limit of the conversations that are played together with a failed one. Their steps after a wait that the
+/// host does not answer come too late to affect the failed conversation.
 const OTHERS_LIMIT: Duration = Duration::from_secs(3);
 
 /// A conversation that showed findings.
@@ -67,7 +67,8 @@ pub(super) enum ReplayCompany {
 }
 
 impl ReplayCompany {
-    /// Plays a conversation in this company. `play` plays a conversation and is given the number of the play.
+    /// Plays a conversation together with these conversations. `play` plays a conversation and gets the number of the
+    /// execution.
     pub(super) async fn play<'a, P: Future>(
         &'a self,
         draft: &'a ScenarioDraft,
@@ -94,7 +95,7 @@ impl FailedConversation {
 
     /// Leaves out the expectations in `unmet` that the findings do not need: the host is known not to meet them, and
     /// a replay would wait for each until its time limit. Findings of always-on checks do not depend on the steps'
-    /// expectations. A claim depends on the premises before it, so these stay.
+    /// expectations. A claim depends on the premises before the claim, so these premises stay.
     pub(super) fn hasten(&mut self, unmet: &BTreeSet<StepExpectation>) {
         if self.draft.is_about_agents() {
             return;
@@ -135,13 +136,13 @@ pub(super) struct ConfirmedFinding {
     pub(super) seed: u64,
     /// The number of replays that showed the finding, and the number of replays.
     pub(super) again: (u32, u32),
-    /// The company that the finding needs.
+    /// The conversations that have to be played at the same time.
     pub(super) company: ReplayCompany,
-    /// How the replays show the finding.
+    /// How the finding occurs in the replays.
     pub(super) sameness: FindingSameness,
 }
 
-/// How alike the findings of the replays of one conversation are.
+/// How similar the findings of the replays of one conversation are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum FindingSameness {
     /// Enough replays show the same finding.
@@ -152,7 +153,7 @@ pub(super) enum FindingSameness {
 }
 
 impl FindingSameness {
-    /// Returns whether a replay that shows `found` shows the finding.
+    /// Returns whether a replay with the findings `found` shows this finding.
     pub(super) fn holds(self, finding: &FuzzFinding, found: &FuzzFinding) -> bool {
         match self {
             FindingSameness::Identity => finding.key == found.key,
@@ -175,9 +176,9 @@ pub(super) enum ConfirmationResult {
     Confirmed {
         /// The number of replays that showed the finding, and the number of replays.
         again: (u32, u32),
-        /// The company that the finding needs.
+        /// The conversations that have to be played at the same time.
         company: ReplayCompany,
-        /// How the replays show the finding.
+        /// How the finding occurs in the replays.
         sameness: FindingSameness,
     },
     /// The finding did not occur often enough.
@@ -223,7 +224,7 @@ impl ReplayCount {
         self.again < NEEDED && self.played < AGAIN && self.played - self.forms <= AGAIN - NEEDED
     }
 
-    /// Returns how the replays show the finding; `None` if too few of them show it.
+    /// Returns how the finding occurs in the replays; `None` if it occurs in too few of them.
     fn shows(&self) -> Option<FindingSameness> {
         match (self.again >= NEEDED, self.forms >= NEEDED) {
             (true, _) => Some(FindingSameness::Identity),
@@ -233,8 +234,8 @@ impl ReplayCount {
     }
 }
 
-/// Replays a conversation in fresh sessions on the target, first alone and then in company, and returns the result
-/// for each of its findings. `gauge` observes the traffic.
+/// Replays a conversation in fresh sessions on the target, first alone and then together with others, and returns the
+/// result for each of its findings. `gauge` observes the traffic.
 pub(super) async fn confirm(
     target: &FuzzTarget,
     failed: &FailedConversation,
@@ -256,7 +257,8 @@ pub(super) async fn confirm(
             companies.push(ReplayCompany::Others(beside.clone()));
         }
     }
-    // The number of replays without company that showed a finding, and the number of these replays.
+    // For each finding, the number of replays without other conversations in which it occurred, and the number of these
+    // replays.
     let mut alone = BTreeMap::new();
     for company in companies {
         let mut counts: Vec<ReplayCount> = left.drain(..).map(ReplayCount::new).collect();
@@ -340,8 +342,8 @@ where
     join_all(lanes).await.into_iter().flatten().collect()
 }
 
-/// Returns the legal variant under which the reference host breaks the same claim of a scenario. Findings of
-/// always-on checks hold for every host, so no variant is tried for them.
+/// Returns the legal variant under which the reference host breaks the same claim of a scenario. Always-on checks are
+/// valid for every host, so no variant is tried for their findings.
 pub(super) async fn permitted(
     target: &FuzzTarget,
     draft: &ScenarioDraft,

@@ -25,7 +25,7 @@ pub struct CliContext {
     pub epoch: Duration,
     /// The seed of runs without `--seed`.
     pub seed: u64,
-    /// The width and the colours of drawings.
+    /// The width of drawings, and whether they have colours.
     pub style: DrawStyle,
     /// Whether the process runs in GitHub Actions, which parses the output.
     pub github: bool,
@@ -120,7 +120,7 @@ impl CliContext {
         out(&self.visible(text));
     }
 
-    /// Prints a JSON text and escapes control characters, so the text remains valid JSON.
+    /// Prints JSON and escapes control characters, so the output remains valid JSON.
     pub fn say_json(&self, text: &str) {
         self.say(&format!("{}\n", foreign_text::json(text)));
     }
@@ -143,7 +143,7 @@ impl CliContext {
         std::io::stderr().is_terminal()
     }
 
-    /// Shows the progress of a long run on one line, which each call overwrites. An empty text clears the line.
+    /// Shows the progress of a long run on one line, which each call overwrites. An empty string clears the line.
     pub fn progress(&self, text: &str) {
         let mut err = std::io::stderr().lock();
         if err.is_terminal() {

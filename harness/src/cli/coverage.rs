@@ -1,6 +1,5 @@
-//! `ahp-harness coverage`: shows which tests each requirement has. With `--foreign`: shows the requirements
-//! that cannot be tested on somebody else's host. With `--members`: shows the parts of the protocol tables that
-//! a run has shown.
+//! `ahp-harness coverage`: shows which tests each requirement has. With `--foreign`: shows the requirements that cannot
+//! be tested on somebody else's host. With `--members`: shows the parts of the protocol tables that occurred in a run.
 
 use std::fmt::Write as _;
 use std::io::BufReader;
@@ -25,12 +24,12 @@ use super::files;
 use super::options;
 
 /// Shows which checks, scenarios, vectors and injected faults test each requirement of a version, and which
-/// requirements nothing tests. With `--members`: which methods, actions, members, enumeration values and
-/// variants of the version's tables a run has shown.
+/// requirements nothing tests. With `--members`: shows which methods, actions, members, enumeration values and variants
+/// of the version's tables occurred in a run.
 #[derive(Args, Debug)]
 pub struct CoverageArguments {
-    /// The protocol version [default: the newest; with `--members` that of the run; with `--foreign` every
-    /// version]
+    /// The protocol version [default: the newest version; with `--members` the version of the run; with `--foreign`
+    /// every version]
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Option<Version>,
     /// What to print
@@ -39,11 +38,11 @@ pub struct CoverageArguments {
     /// Exit with 1 if a requirement of at least this weight has no test
     #[arg(long, value_enum, value_name = "WEIGHT")]
     require: Option<AtLeast>,
-    /// Show the MUST, essential and SHOULD requirements that cannot be tested on a foreign host, even one that
-    /// offers everything in a run with every option, each with the reason
+    /// Show the MUST, essential and SHOULD requirements that cannot be tested on somebody else's host, with the
+    /// reasons, even if the host offers every feature and the run has every option
     #[arg(long, conflicts_with_all = ["require", "members"])]
     foreign: bool,
-    /// Show which parts of the version's tables occur in this run.jsonl; exit with 1 if a part is missing
+    /// Show which parts of the version's tables occur in this run.jsonl; the exit code is 1 if a part is missing
     /// without a known reason
     #[arg(long, value_name = "FILE", conflicts_with = "require")]
     members: Option<PathBuf>,
@@ -51,7 +50,7 @@ pub struct CoverageArguments {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum CoverageForm {
-    /// Counts by weight, and the requirements above notes that have no test
+    /// Counts by weight, and the requirements without a test, except notes
     Summary,
     /// One line per requirement
     Matrix,
@@ -63,7 +62,7 @@ enum CoverageForm {
 enum AtLeast {
     /// MUST
     Must,
-    /// Also what the protocol cannot work without
+    /// Also rules that the protocol cannot work without
     Essential,
     /// Also SHOULD
     Should,
@@ -169,7 +168,7 @@ fn foreign_line(row: &CoveredRequirement, why: &str) -> String {
     format!("{:<10} {:<52} {why}\n", summary::word(row.rule.weight), row.rule.id)
 }
 
-/// Describes which parts of the tables a run has shown.
+/// Describes which parts of the tables occurred in a run.
 pub(super) fn shown_summary(shown: &ShownPlaces) -> String {
     let mut out = format!("{}: {} places\n\n", shown.version().title(), shown.rows().len());
     out.push_str(&tallies(shown));

@@ -13,7 +13,7 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome};
 use super::list::ListFormat;
 
-/// Compares two runs by their run.jsonl; exits with 1 if something got worse.
+/// Compares the run.jsonl files of two runs. The exit code is 1 if something got worse.
 #[derive(Args, Debug)]
 pub struct DiffArguments {
     /// The run.jsonl of the older run

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 /// The exit codes of the program, on which scripts can rely.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum CommandExit {
-    /// Everything that was played passed.
+    /// All scenarios that were played passed.
     Ok = 0,
     /// A rule is broken, a scenario could not be tested, or no message of a capture could be judged.
     Failed = 1,
@@ -21,7 +21,7 @@ pub enum CommandExit {
 }
 
 impl CommandExit {
-    /// Returns the exit code with this number, as the file of a run has it.
+    /// Returns the exit code with this number, which is in the file of a run.
     pub fn of(number: u8) -> CommandExit {
         let all = [
             CommandExit::Ok,
@@ -50,17 +50,17 @@ pub struct CommandStop {
 }
 
 impl CommandStop {
-    /// Makes a stop because of a mistake in the user's input.
+    /// Makes a reason to stop: a mistake in the user's input.
     pub fn usage(message: impl Display) -> CommandStop {
         CommandStop { code: CommandExit::Usage, message: message.to_string() }
     }
 
-    /// Makes a stop because the target cannot be used.
+    /// Makes a reason to stop: the target cannot be used.
     pub fn unreachable(message: impl Display) -> CommandStop {
         CommandStop { code: CommandExit::Unreachable, message: message.to_string() }
     }
 
-    /// Makes a stop because of a defect of the harness.
+    /// Makes a reason to stop: a defect of the harness.
     pub fn fault(message: impl Display) -> CommandStop {
         CommandStop { code: CommandExit::Fault, message: message.to_string() }
     }

@@ -39,15 +39,16 @@ use super::files;
 use super::list::{self, ListFormat};
 use super::options;
 
-/// Explains a name: a requirement, an always-on check, a scenario, an injected fault, a legal variant, a step
-/// of the scenario language, an operator of its patterns (`operators` lists all), a capability (`needs` lists
-/// all), a member of an agent's profile (`profile` lists all), an action or method of the protocol, or a word,
-/// a finding, a cause or a profile of a report.
+/// Explains any name of the harness or the protocol. A name can be a requirement, an always-on check, a scenario, an
+/// injected fault, a legal variant, a step of the scenario language, an operator of patterns (`operators` lists all), a
+/// capability (`needs` lists all), a member of an agent's profile (`profile` lists all), or an action or method of the
+/// protocol. It can also be a word, a finding, a cause or a profile in a report.
 #[derive(Args, Debug)]
 pub struct ExplainArguments {
     /// The name
     name: String,
-    /// The protocol version whose words are used; unless given, the newest one's, and every one that has an action or method
+    /// The protocol version to explain [default: the newest version; for an action or a method, every version that has
+    /// it]
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Option<Version>,
     /// Scenario files and folders [default: the built-in suite]
@@ -125,7 +126,7 @@ struct ExplainedName {
     kind: &'static str,
     /// The explanation for a reader.
     text: String,
-    /// The same for programs, as an object.
+    /// The explanation for programs, as an object.
     facts: Value,
 }
 

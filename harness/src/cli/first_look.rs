@@ -1,5 +1,5 @@
-//! Takes the first look at a target, which `run` and `fuzz` share: what the host declares, what it offers
-//! without declaring it, and what clients may do with files there.
+//! Takes the first look at a target, which `run` and `fuzz` share: what the host declares, what it offers without a
+//! declaration, and what clients may do with its files.
 //!
 //! Knows: probes, where they are played. Never knows: what a probe proves.
 //!
@@ -33,7 +33,7 @@ use super::interrupt::{TimeBudget, ended_by, interrupts};
 use super::oddities::RunFolders;
 use super::run::RunArguments;
 
-/// The result of a first look at a target. The folders that the look made for scenarios are removed when the
+/// The result of a first look at a target. The folders that the first look made for scenarios are removed when the
 /// result is dropped.
 pub(super) struct CliFirstLook {
     /// The header of the run.
@@ -193,7 +193,7 @@ impl RunArguments {
         Ok(detected)
     }
 
-    /// Returns the agents of a host, if the run is about each of them. Each agent has the capabilities that it
+    /// Returns the agents of a host, if the run tests each of them. Each agent has the capabilities that it
     /// offers without declaring them.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Ends a run against a target that never completes a handshake.
+//! Stops a run against a target that never completes a handshake.
 
 /// The number of scenarios without a handshake after which the run stops, because all further scenarios would
 /// fail in the same way.

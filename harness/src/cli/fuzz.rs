@@ -34,25 +34,25 @@ use super::target::HOST_BUDGET;
 /// The default time limit of a wait for a host.
 const HOST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The least and the most time for the first look, and for examining findings after the campaign.
+/// The minimum and maximum time for the first look, and for examining findings after the campaign.
 const LEAST_REST: Duration = Duration::from_secs(15);
 const MOST_REST: Duration = Duration::from_secs(600);
-/// Up to this duration, a campaign and the examination of its last findings get the same time.
+/// Up to this time, the examination of the last findings may take as long as the campaign.
 const SHORT_REST: Duration = Duration::from_secs(75);
 
 /// The default duration of a campaign.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Generates conversations of several clients, plays them against a host, and minimises those that find
-/// something.
+/// Generates conversations of several clients, plays them against a host, and minimises those that break a rule.
 ///
-/// Without a target the embedded reference host is played; with `--acp` an agent is, by the Agent Client Protocol. Findings become scenario files in the folder of the
-/// campaign, which `ahp-harness run` plays again; a campaign that is started again in the same folder goes on.
+/// Without a target, the embedded reference host is tested. With `--acp`, an agent of the Agent Client Protocol is
+/// tested. Each finding becomes a scenario file in the folder of the campaign; `ahp-harness run` can play it again. A
+/// campaign that is started again in the same folder continues.
 #[derive(Args, Debug)]
 pub struct FuzzArguments {
     #[command(flatten)]
     pub(super) aim: RunAim,
-    /// Put the agent of this profile to the test, by the Agent Client Protocol; the embedded reference agent unless a profile is given
+    /// Test the ACP agent that this profile describes [default: the embedded reference agent]
     #[arg(
         long,
         value_name = "PROFILE",
@@ -61,31 +61,31 @@ pub struct FuzzArguments {
         help_heading = "Target"
     )]
     pub(super) acp: Option<Option<PathBuf>>,
-    /// Plant this fault in the embedded host, or with `--acp` in the embedded agent (repeatable)
+    /// Inject this fault into the embedded host, or with `--acp` into the embedded agent (repeatable)
     #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "command"], help_heading = "Target")]
     pub(super) fault: Vec<String>,
 
-    /// Speak this protocol version only
+    /// Speak only this protocol version
     #[arg(long, value_name = "VERSION", value_parser = options::version, help_heading = "Generation")]
     pub(super) spec: Option<Version>,
     /// The seed of the whole campaign
     #[arg(long, help_heading = "Generation")]
     pub(super) seed: Option<u64>,
-    /// Play the one conversation of this seed, which each finding names
+    /// Play only the conversation of this seed; each finding names the seed of its conversation
     #[arg(long, value_name = "HEX", value_parser = options::hex, help_heading = "Generation")]
     pub(super) sequence_seed: Option<u64>,
     /// Generate scripted turns even if the first look does not show that the host's own agent plays scripts
     #[arg(long, help_heading = "Generation")]
     pub(super) scripted: bool,
-    /// The target is a reference host, with its known files, shells and settings
+    /// Treat the target as a reference host, whose files, shells and settings are known
     #[arg(long, requires = "scripted", help_heading = "Generation")]
     pub(super) reference: bool,
-    /// Also send what may harm a host
+    /// Also send messages that may harm a host
     #[arg(long, help_heading = "Generation")]
     pub(super) aggressive: bool,
 
-    /// The duration of the campaign [default: 1m unless another option ends it, and at most 30m against a host
-    /// outside]
+    /// The duration of the campaign [default: 1m; with `--sequences` or `--steps` 30m for a host outside of this
+    /// process, and no limit otherwise]
     #[arg(long, value_parser = options::duration, help_heading = "Budget")]
     pub(super) time: Option<Duration>,
     /// Stop after this many conversations
@@ -97,18 +97,18 @@ pub struct FuzzArguments {
     /// Stop at the first finding
     #[arg(long, help_heading = "Budget")]
     pub(super) stop_at_first: bool,
-    /// How many conversations talk to the host at once over sockets; conversations that only wait do not count
+    /// How many conversations are played at once over sockets; conversations that only wait do not count
     #[arg(long, visible_alias = "workers", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Budget")]
     pub(super) jobs: u16,
-    /// How long each wait may take; 2s unless given, and for an agent what its profile says, or 10s; less where the target is seen
-    /// to answer sooner
+    /// The time limit of each wait [default: 2s; for an agent the limit in its profile, or else 10s]; the harness waits
+    /// less if the target always answers sooner
     #[arg(long, value_parser = options::duration, help_heading = "Budget")]
     timeout: Option<Duration>,
 
     /// The folder for findings, scenarios and the state of the campaign; an existing campaign continues
     #[arg(long, value_name = "FOLDER", default_value = "fuzz-campaign", help_heading = "Findings")]
     pub(super) out: PathBuf,
-    /// The least weight of a finding: note, should, essential or must
+    /// The minimum weight of a finding to report: note, should, essential or must
     #[arg(long, default_value = "should", value_parser = options::weight, help_heading = "Findings")]
     pub(super) weight: Weight,
     /// A file of known findings, each with its reason
@@ -189,7 +189,7 @@ impl FuzzArguments {
         KnownFindings::parse(&name, &text).map_err(CommandStop::usage)
     }
 
-    /// Returns the target after a first look, which is the same as the first look of `run`.
+    /// Takes the same first look as `run`, and returns the target.
     pub(super) async fn looked_at(
         &self,
         context: &CliContext,

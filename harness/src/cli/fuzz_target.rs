@@ -34,7 +34,7 @@ use super::run::RunArguments;
 
 /// The target of generated conversations.
 pub(super) struct FuzzTarget {
-    /// The run that plays a scenario against the same target.
+    /// The `run` command that plays a scenario against the same target.
     pub(super) run: RunArguments,
     /// The target.
     pub(super) target: PlayTarget,
@@ -46,16 +46,16 @@ pub(super) struct FuzzTarget {
     pub(super) planted: EmbeddedGround,
     /// The reference host without faults.
     pub(super) honest: EmbeddedGround,
-    /// Whether the target is an external host, of which only the result of the first look is known.
+    /// Whether the target is an external host; then only the result of the first look is known about it.
     pub(super) is_foreign: bool,
     /// Whether the target is the reference host without faults.
     pub(super) is_honest: bool,
     /// Turns true when the user interrupts the campaign.
     pub(super) stopped: watch::Receiver<bool>,
-    /// A replay that must not be disturbed holds this lock exclusively while it has traffic; all other plays of
+    /// A replay that must not be disturbed holds this lock exclusively while it has traffic; all other replays of
     /// examinations share the lock.
     pub(super) quiet: RwLock<()>,
-    /// The number of plays so far.
+    /// The number of conversations that were played so far.
     pub(super) plays: AtomicU64,
 }
 
@@ -108,7 +108,7 @@ impl FuzzTarget {
         PlayedDraft { verdict, found }
     }
 
-    /// Plays the file of a draft as `run` does, and returns the findings; none if `run` passes the file.
+    /// Plays the file of a draft as `run` does, and returns the findings; the list is empty if the file passes.
     /// `gauge` observes the traffic.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ use super::lone_trial::{HostWatch, RECENT};
 use super::minimise::and_then;
 use super::traffic_watch::{QUIET, TrafficWatch};
 
-/// The number of misses after which an expectation that is not a wait is no longer generated.
+/// The number of failures after which an expectation that is not a wait is no longer generated.
 const ENOUGH: u32 = 2;
 /// The maximum number of unexpected conversations that are listed with their reason.
 const SHOWN: usize = 5;
@@ -54,7 +54,7 @@ const PATIENCE: u32 = 5;
 const LEAST: Duration = Duration::from_millis(300);
 /// The maximum number of conversations at the same time that are replayed together with a failed one.
 const MAX_BESIDE: usize = 8;
-/// The maximum number of recently ended conversations that are suspected when the host ends.
+/// The maximum number of recently ended conversations that are suspected when the host stops.
 const MAX_RECENT: usize = 16;
 
 /// A running campaign.
@@ -69,17 +69,17 @@ pub(super) struct FuzzHunt<'a> {
     pub(super) watch: HostWatch,
     /// The conversations that are being played.
     under_way: Vec<UnderWay>,
-    /// The generated conversation that restarts the host, and waits until the others have ended.
+    /// A generated conversation that restarts the host; it waits until the others have ended.
     alone: Option<DrawnSequence>,
-    /// The number of the next play.
+    /// The number of the next conversation that is played.
     pub(super) plays: u64,
     /// The conversations whose findings wait to be confirmed.
     pub(super) waiting: VecDeque<FailedConversation>,
     /// The confirmed findings that wait to be minimised.
     pub(super) confirmed: VecDeque<ConfirmedFinding>,
     pub(super) under_examination: Vec<UnderExamination>,
-    /// The identities of the findings that wait or are being examined. The value is the number of further times
-    /// that the finding occurred.
+    /// The identities of the findings that wait or are being examined. The value says how often the finding occurred
+    /// again.
     pub(super) pending: BTreeMap<String, u64>,
     /// The findings that were dismissed: the text permits the behaviour, or the host was only slow.
     pub(super) dismissed: BTreeSet<String>,
@@ -90,7 +90,7 @@ pub(super) struct FuzzHunt<'a> {
     /// The first conversations whose expectations the reference host without faults does not meet, and the
     /// reasons.
     pub(super) odd: Vec<String>,
-    /// The number of times that each expectation was missed.
+    /// The number of times that each expectation failed.
     missed: BTreeMap<StepExpectation, u32>,
     /// The slowest answer so far.
     pub(super) slowest: Duration,
@@ -172,7 +172,7 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Plays until the time of the campaign has run out, and examines the findings until `stop_at`.
+    /// Plays conversations until the time of the campaign has run out, and examines the findings until `stop_at`.
     pub(super) async fn go(&mut self, stop_at: Option<Instant>) -> CommandOutcome {
         let began = Instant::now();
         let before = self.campaign.took;
@@ -359,8 +359,8 @@ impl<'a> FuzzHunt<'a> {
         (hurries && limit < self.timeout).then_some(limit)
     }
 
-    /// Returns whether a conversation is being played that could disturb an examination. A conversation that only
-    /// waits for its time limit disturbs none, unless the examination has to be alone.
+    /// Returns whether a conversation is being played that could disturb an examination. A conversation that only waits
+    /// for its time limit does not disturb an examination, unless nothing else may be played during the examination.
     pub(super) fn is_playing(&mut self, alone: bool) -> bool {
         self.under_way.iter_mut().any(|it| alone || it.restarts || it.traffic.talks(QUIET))
     }
@@ -418,7 +418,8 @@ impl<'a> FuzzHunt<'a> {
     }
 
     /// Keeps a finding with its scenario, and with the conversations that have to be played at the same time. The
-    /// finding is reported only after it was written to the disk, so that a kill loses no reported finding.
+    /// finding is reported only after it was written to the disk, so that no reported finding is lost if the process is
+    /// killed.
     pub(super) fn keep(
         &mut self,
         mut draft: ScenarioDraft,

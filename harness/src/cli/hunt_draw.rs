@@ -13,8 +13,8 @@ use crate::dice::Dice;
 
 use super::hunt::FuzzHunt;
 
-/// After `FAMILIAR` conversations without new coverage, `DRAWN` conversations are generated at a time for an
-/// external host, and the conversation with the rarest expectations is played.
+/// After `FAMILIAR` conversations without new coverage on an external host, `DRAWN` conversations are generated at a
+/// time, and only the conversation with the rarest expectations is played.
 const FAMILIAR: u64 = 5;
 const DRAWN: usize = 3;
 /// The percentage of conversations that an external host plays with another interleaving of its clients.
@@ -52,7 +52,8 @@ impl FuzzHunt<'_> {
         rarest.map(|(_, sequence)| sequence)
     }
 
-    /// Adapts the conversation to the target. Also returns what the conversation tests on the reference host.
+    /// Adapts the conversation to the target. Also returns the expectations that the conversation tests on the
+    /// reference host.
     fn fitting(
         &mut self,
         mut sequence: DrawnSequence,
@@ -85,8 +86,9 @@ impl FuzzHunt<'_> {
         sequence.draft.scenario().is_ok().then(|| (sequence, gauge.seen()))
     }
 
-    /// Returns the conversation with another interleaving, if it is one of those that get one. The reference
-    /// host gets none: its expectations are those of the stage, which plays one step after the other.
+    /// Returns the conversation with another interleaving of its clients, if it was selected for that. On the reference
+    /// host no conversation is, because its expectations come from the stage, which plays the steps one after the
+    /// other.
     fn race(&self, sequence: &DrawnSequence) -> Option<RacedConversation> {
         let mut dice = Dice::seeded(sequence.seed ^ SALT);
         let races = self.target.is_foreign && !sequence.draft.is_about_agents();

@@ -1,7 +1,7 @@
 //! Divides the examination of a campaign's findings into parts, chooses the next part, and keeps the results.
 //!
 //! The findings of a conversation are confirmed together. Each confirmed finding is then minimised on its own. If the
-//! campaign ends before, the whole conversation becomes the scenario of the finding.
+//! campaign ends before that, the whole conversation becomes the scenario of the finding.
 //!
 //! Knows: the findings that wait. Never knows: how a finding is confirmed and minimised.
 //!
@@ -27,13 +27,13 @@ use super::hunt::FuzzHunt;
 use super::minimise::{FindingCase, and_then, minimise, shorter};
 use super::traffic_watch::{QUIET, TrafficWatch};
 
-/// The time for minimising a finding on a target outside of this process, because other findings wait to be
-/// examined; and the time for a finding whose cause already has a small case.
+/// The time limits for minimising a finding on a target outside of this process, because other findings wait to be
+/// examined. The second limit is for a finding whose cause already has a small case.
 const SHRINKS_FOR: Duration = Duration::from_secs(45);
 const SHRINKS_AGAIN_FOR: Duration = Duration::from_secs(10);
 
-/// The maximum number of conversations that are confirmed at the same time. Most of the time of a replay is spent
-/// waiting for what the host does not send.
+/// The maximum number of conversations that are confirmed at the same time. A replay spends most of its time on waiting
+/// for messages that the host does not send.
 const CONFIRMED_AT_ONCE: usize = 8;
 
 /// The maximum number of findings that are minimised at the same time.
@@ -42,9 +42,9 @@ const MINIMISED_AT_ONCE: usize = 4;
 /// One part of the examination of a finding.
 #[derive(Clone)]
 pub(super) enum ExaminationJob {
-    /// The findings of a conversation are confirmed.
+    /// Confirms the findings of a conversation.
     Confirm(FailedConversation),
-    /// A confirmed finding is minimised.
+    /// Minimises a confirmed finding.
     Minimise(ConfirmedFinding),
 }
 
@@ -73,7 +73,7 @@ impl ExaminationJob {
 pub(super) struct UnderExamination {
     number: u64,
     pub(super) job: ExaminationJob,
-    /// Whether it began within the share of examinations in the time of the campaign.
+    /// Whether the part began while examinations were entitled to time of the campaign.
     in_share: bool,
     traffic: TrafficWatch,
 }
@@ -94,8 +94,8 @@ impl FuzzHunt<'_> {
         !self.waiting.is_empty() || !self.confirmed.is_empty()
     }
 
-    /// Returns whether a finding has to be examined. If so, it counts as waiting from now on. Counts a finding that
-    /// is known or waits already.
+    /// Returns whether a finding has to be examined. If it has to be examined, the finding counts as waiting from now
+    /// on. Counts a finding that is known or waits already.
     pub(super) fn is_to_examine(&mut self, finding: &FuzzFinding, seed: u64) -> bool {
         let counts = finding.weight >= self.fuzz.weight && !self.known.has(finding);
         if !counts || self.dismissed.contains(&finding.key) {
@@ -125,7 +125,7 @@ impl FuzzHunt<'_> {
         !self.target.is_embedded() && self.campaign.is_familiar(finding, confirmed)
     }
 
-    /// Takes the findings whose cause has become familiar out of the conversations that wait.
+    /// Removes the findings whose cause has become familiar from the conversations that wait.
     fn set_aside(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         for FailedConversation { seed, findings, .. } in &mut waiting {
@@ -141,7 +141,7 @@ impl FuzzHunt<'_> {
         self.waiting = waiting;
     }
 
-    /// Examines what is to be examined next. Findings are confirmed before other findings are minimised, because
+    /// Examines the next finding or conversation. Findings are confirmed before other findings are minimised, because
     /// a finding that is not confirmed is not reported.
     pub(super) fn examine_next(
         &mut self,
@@ -189,9 +189,9 @@ impl FuzzHunt<'_> {
         }
     }
 
-    /// Returns whether nothing is played that could disturb an examination: other conversations may hide a finding,
-    /// and slow down the host. Several conversations may be confirmed at the same time, as long as all but one of
-    /// them only wait for their time limits. Several findings may be minimised at the same time, because the last
+    /// Returns whether no conversation is played that could disturb an examination: other conversations may hide a
+    /// finding, and slow down the host. Several conversations may be confirmed at the same time, as long as all but one
+    /// of them only wait for their time limits. Several findings may be minimised at the same time, because the last
     /// replay of a case is undisturbed.
     fn is_quiet(&mut self) -> bool {
         let failed = self.waiting.iter().map(|it| &it.draft);
@@ -216,8 +216,8 @@ impl FuzzHunt<'_> {
         self.time.may_examine() || self.fuzz.stop_at_first || self.target.is_embedded()
     }
 
-    /// Returns the time for minimising a finding. `left` is the time until the end of the campaign; half of it is
-    /// for the plays before and after. A finding for which no time is left keeps its whole conversation.
+    /// Returns the time for minimising a finding. `left` is the time until the end of the campaign; half of it is for
+    /// the replays before and after. A finding for which no time is left keeps its whole conversation.
     fn shrinks_for(&self, finding: &FuzzFinding, left: Option<Duration>) -> Duration {
         let usual = match self.campaign.has_cause_of(finding) {
             true => SHRINKS_AGAIN_FOR,
@@ -341,7 +341,7 @@ impl FuzzHunt<'_> {
         self.keep(draft, beside, found)
     }
 
-    /// Queues again what is being examined.
+    /// Queues the findings that are being examined again.
     pub(super) fn requeue_examinations(&mut self) {
         for UnderExamination { job, .. } in self.under_examination.drain(..) {
             match job {

@@ -1,4 +1,5 @@
-//! Handles the outages of a host during a campaign, and charges each to the conversation that causes it again alone.
+//! Handles the outages of a host during a campaign, and attributes each to the conversation that causes it again when
+//! it is played alone.
 //!
 //! Knows: the conversations that were being played. Never knows: how a host is probed and restarted.
 //!

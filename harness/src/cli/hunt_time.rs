@@ -8,15 +8,16 @@ use std::time::Duration;
 
 /// The maximum ratio of the time for examinations to the time for new conversations.
 const SHARE: u32 = 2;
-/// The time by which examinations may exceed their share. Longer turns would delay new conversations, and
-/// shorter turns would waste time, because every turn has to wait for the conversations that are being played.
+/// The time by which examinations may exceed their share of the campaign's time. A greater value would delay new
+/// conversations. A smaller value would waste time, because each change to examinations has to wait for the
+/// conversations that are being played.
 const LEAD: Duration = Duration::from_secs(60);
 
 /// The time that a campaign has spent on new conversations and on examinations.
 ///
-/// Findings are examined at once at first. When examinations have taken `LEAD` more than their share, new
-/// conversations are played until examinations have their share again. Without this, a host with many defects would
-/// only be examined, and most of its defects would not be found.
+/// At first, findings are examined at once. When examinations have taken `LEAD` more than their share of the time, new
+/// conversations are played until examinations are below their share again. Without this, a host with many defects
+/// would only be examined, and most of its defects would not be found.
 #[derive(Debug, Default)]
 pub(super) struct HuntTime {
     playing: Duration,

@@ -1,4 +1,4 @@
-//! Ends a command early: when the user interrupts it, or when its time budget has run out.
+//! Stops a command early: when the user interrupts it, or when its time budget has run out.
 //!
 //! After the first Ctrl-C the command has two seconds to stop and write its reports. The second Ctrl-C ends the
 //! process and its children at once. SIGTERM and SIGHUP have the same effect as a Ctrl-C.
@@ -15,8 +15,8 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// The time for stopping after the first Ctrl-C.
 const LEAVING: Duration = Duration::from_millis(1_800);
-/// The share of a budget for closing connections, ending child processes and writing reports; the least and the
-/// most time for it. The least time is what an interrupted scenario needs, unless it is half of the budget.
+/// The part of a budget that is for closing connections, ending child processes and writing reports, and its minimum
+/// and maximum. The minimum is the time that an interrupted scenario needs, but never more than half of the budget.
 const CLOSING_SHARE: u32 = 4;
 const LEAST_CLOSING: Duration = Duration::from_secs(2);
 const MOST_CLOSING: Duration = Duration::from_secs(15);
@@ -25,7 +25,7 @@ const MOST_CLOSING: Duration = Duration::from_secs(15);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeBudget {
     began: Instant,
-    /// The time after which the command has ended, whatever the target does.
+    /// The time after which the command ends, whatever the target does.
     pub(super) total: Duration,
 }
 
@@ -46,8 +46,8 @@ impl TimeBudget {
         self.began + self.total - self.closing()
     }
 
-    /// Returns the time at which a command that is still closing connections is ended. The rest of the budget
-    /// is for reports that are made of the files.
+    /// Returns the time at which a command that is still closing connections is stopped. The rest of the budget is for
+    /// reports that are made from the files.
     fn end_at(&self) -> Instant {
         self.began + self.total - self.closing() / 4
     }

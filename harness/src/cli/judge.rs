@@ -29,22 +29,21 @@ use super::reduce::published;
 
 /// Judges a recorded conversation.
 ///
-/// A run.jsonl gets the same verdicts as in the run that wrote it. A capture from elsewhere, one JSON object
-/// per line with t, conn, dir and msg or raw, is judged by the always-on checks: those for agents if its first
-/// line has c2a or a2c.
+/// A run.jsonl gets the same verdicts as in the run that wrote it. A capture from elsewhere is judged by the always-on
+/// checks. It has one JSON object per line, with t, conn, dir, and msg or raw. If the first line has the direction c2a
+/// or a2c, the checks for agents are used.
 ///
 /// `--of clients` judges what the clients of an AHP host have sent, with a separate set of checks (`clients.*`).
 ///
-/// Connection logs of VS Code and other AHP software (lines with `_ahpLog`) are judged together: give several,
-/// or a folder of them. Rules that depend on the order of messages of different connections within one
-/// millisecond are not judged.
+/// Connection logs of VS Code and other AHP software (lines with `_ahpLog`) are judged together: give all files, or
+/// their folder. Rules that depend on the order of messages of different connections within one millisecond are not
+/// judged.
 #[derive(Args, Debug)]
 pub struct JudgeArguments {
-    /// The file; several files or a folder if they are connection logs
+    /// The run.jsonl or capture; for connection logs, the files or their folder
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The protocol version of connections whose handshake is not in the capture; `acp-1` for clients that
-    /// speak to agents
+    /// The protocol version of connections whose handshake is not in the capture; `acp-1` for connections to agents
     #[arg(long, value_name = "VERSION", value_parser = assumed)]
     assume: Option<Version>,
     #[command(flatten)]

@@ -27,7 +27,7 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 
-/// Lists names, one per line with a description.
+/// Lists names with a description, one per line.
 #[derive(Args, Debug)]
 pub struct ListArguments {
     /// What to list
@@ -197,7 +197,7 @@ pub(super) fn kind(kind: MethodKind) -> &'static str {
     }
 }
 
-/// Prints what a run would do, for `run --dry-run`.
+/// Prints what a run would play and send, for `run --dry-run`.
 pub(super) fn dry_run(header: &RunHeader, planned: &[PlannedScenario]) -> String {
     let played = planned.iter().filter(|planned| planned.skip.is_none()).count();
     let shard = header.shard.as_ref().map(|shard| format!(" of shard {shard}")).unwrap_or_default();

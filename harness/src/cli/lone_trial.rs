@@ -1,9 +1,9 @@
-//! Handles outages of an external host: detection, recovery, and the search for the play that ends the host.
+//! Handles outages of an external host: detection, recovery, and the search for the scenario that stops the host.
 //! The scheduler of `run` and the campaigns of `fuzz` share this module.
 //!
-//! The plays that were in progress when the host ended are played again, one at a time. If the host ends again,
-//! the play is repeated on a fresh host. The play is blamed if the host ends once more while an unused host
-//! does not end: a host that sometimes ends by itself is not the fault of the play of that moment.
+//! The scenarios that were in progress when the host stopped are played again, one at a time. If the host stops again,
+//! the scenario is repeated on a fresh host. The scenario is blamed if the host stops once more, and an unused host
+//! keeps running. Some hosts stop by themselves, and the scenario that is played at that moment is not the cause.
 //!
 //! Knows: the target. Never knows: rules, reports.
 //!
@@ -19,16 +19,16 @@ use crate::wire::version::Version;
 
 use super::target::RemoteHost;
 
-/// The number of outages after which no further scenario is played. A host that ends again and again would be
-/// restarted for hours.
+/// The number of outages after which no further scenario is played. Without this limit, a host that stops again and
+/// again would be restarted for hours.
 const MAX_OUTAGES: u32 = 20;
-/// An unused host is watched for as long as a play took plus `GRACE`, but at most for `MAX_IDLE`, to see
-/// whether the host ends by itself.
+/// An unused host is watched for as long as the scenario took plus `GRACE`, but at most for `MAX_IDLE`, to see whether
+/// the host stops by itself.
 pub(super) const GRACE: Duration = Duration::from_millis(300);
 const MAX_IDLE: Duration = Duration::from_secs(30);
-/// The time within which the harness notices the end of all connections that a host closes at once.
+/// The time within which the harness notices that a host has closed all connections at once.
 const TOGETHER: Duration = Duration::from_millis(50);
-/// The maximum time since the end of a play for which the play is suspected when the host ends.
+/// If the host stops, the scenarios that ended within this time before are suspected.
 pub(super) const RECENT: Duration = Duration::from_secs(2);
 
 /// The observed state of a target. A target inside of this process always counts as running.
@@ -88,7 +88,7 @@ impl HostWatch {
         self.gone.as_deref()
     }
 
-    /// Records whether a play completed a handshake.
+    /// Records whether a scenario completed a handshake.
     pub(super) fn saw(&mut self, shook_hands: bool) {
         self.shook |= shook_hands;
     }
@@ -100,7 +100,8 @@ impl HostWatch {
             remote.map(|remote| SentinelConnection::open(remote.endpoint.clone(), &self.offers));
     }
 
-    /// Checks whether the host answers `listSessions`. If so, it counts as hung as soon as it stops to answer it.
+    /// Checks whether the host answers `listSessions`. If it does, it counts as hung as soon as it no longer answers
+    /// `listSessions`.
     pub(super) async fn probe_sessions(&mut self) {
         if let Some(remote) = &self.remote {
             self.probe = remote.probe(&self.offers, self.limit).await;
@@ -121,7 +122,7 @@ impl HostWatch {
     }
 
     /// Describes the outage of the host, if there is one. `dropped` says whether the host may have closed all
-    /// connections: it closed the connections of a play, or no connection was open.
+    /// connections: it closed the connections of a scenario, or no connection was open.
     pub(super) async fn trouble(&mut self, dropped: bool) -> Option<String> {
         let remote = self.remote.clone()?;
         // If a host never completed a handshake, its end cannot be detected.
@@ -187,8 +188,8 @@ impl HostWatch {
         }
     }
 
-    /// Returns whether a fresh host ends without being used, within the time that a play took. If the host
-    /// ends, no further scenario is played.
+    /// Returns whether a fresh host stops without being used, within the time that the scenario took. If the host
+    /// stops, no further scenario is played.
     async fn ends_by_itself(&mut self, took: Duration) -> bool {
         let idle = (took + took / 4 + GRACE).min(MAX_IDLE);
         self.unless_stopped(tokio::time::sleep(idle)).await;
@@ -207,7 +208,7 @@ impl HostWatch {
         trouble.is_some() || self.is_cut()
     }
 
-    /// Restarts the host if possible, so earlier plays have no influence.
+    /// Restarts the host if possible, so earlier scenarios have no influence.
     pub(super) async fn fresh(&mut self) {
         let Some(remote) = self.remote.clone().filter(|remote| remote.restarts()) else { return };
         (self.sentinel, self.cut_at) = (None, None);
@@ -221,15 +222,15 @@ impl HostWatch {
 
 /// The result of playing a suspect alone.
 pub(super) enum LoneTrial<P> {
-    /// The host did not end, or the host also ends when the suspect is not played.
+    /// The host kept running, or the host also stops when the suspect is not played.
     Outlived(P),
-    /// The host ended twice. The text describes what happened.
+    /// The host stopped twice. The string describes what happened.
     Ended(P, String),
 }
 
 /// Plays suspects one at a time.
 pub(super) trait LonePlayer {
-    /// A play that may have ended the host.
+    /// A scenario or conversation that may have stopped the host.
     type Suspect;
     /// The result of playing a suspect.
     type Played;
@@ -240,17 +241,17 @@ pub(super) trait LonePlayer {
     /// Plays a suspect while nothing else is played. Returns `None` if the suspect cannot be played.
     async fn play_alone(&mut self, suspect: &Self::Suspect) -> Option<Self::Played>;
 
-    /// Returns whether the play restarted the host. After a restart, closed connections prove nothing.
+    /// Returns whether the suspect restarted the host. After a restart, closed connections prove nothing.
     fn restarted(played: &Self::Played) -> bool;
 
-    /// Returns the duration of the play.
+    /// Returns how long the suspect was played.
     fn took(played: &Self::Played) -> Duration;
 
-    /// Records that the result of a play is not used.
+    /// Records that the result of playing a suspect is not used.
     fn void(&mut self, played: &Self::Played, reason: &str);
 }
 
-/// Plays a suspect alone. If the host ends, plays the suspect once more on a fresh host.
+/// Plays a suspect alone. If the host stops, plays the suspect once more on a fresh host.
 async fn trial<L: LonePlayer>(
     player: &mut L,
     suspect: &L::Suspect,

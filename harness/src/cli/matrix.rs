@@ -11,14 +11,14 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 
-/// Compares certificates: one row per host, one column per profile. The page is Markdown, or HTML if the name of
-/// its file ends with `.html`; the HTML page also compares the broken rules.
+/// Compares certificates: one row per host, one column per profile. The output is Markdown, or HTML if the name of the
+/// output file ends with `.html`. The HTML page also compares the broken rules.
 #[derive(Args, Debug)]
 pub struct MatrixArguments {
     /// Folders that `certify` wrote, or certificate.json files
     #[arg(required = true)]
     certificates: Vec<PathBuf>,
-    /// The file for the page, Markdown or `.html`; its links are relative to its folder [default: standard output]
+    /// The output file, Markdown or `.html`; links are relative to the folder of this file [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

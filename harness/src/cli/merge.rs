@@ -17,7 +17,7 @@ use super::files;
 /// run.
 ///
 /// The files must be about the same target, version and harness, and no scenario may be in two of them.
-/// Scenarios get new numbers, line references of findings are adjusted, and the totals are counted again.
+/// Scenarios get new numbers, findings refer to the new line numbers, and the totals are counted again.
 #[derive(Args, Debug)]
 pub struct MergeArguments {
     /// The files that `run --shard` wrote

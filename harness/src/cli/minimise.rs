@@ -1,4 +1,4 @@
-//! Minimises a confirmed finding, and finds out which order of the clients' frames it needs.
+//! Minimises a confirmed finding, and determines which order of the clients' frames the finding needs.
 //!
 //! Knows: the target. Never knows: other findings, and how a finding is confirmed.
 //!
@@ -22,10 +22,10 @@ use super::confirm::{
 use super::fuzz_target::FuzzTarget;
 use super::traffic_watch::TrafficWatch;
 
-/// The limit of a wait while a finding on a host outside of this process is minimised. A case that only fails
-/// with this limit is not used: `run` has to fail on it with its own limit.
+/// The limit of a wait while a finding on a host outside of this process is minimised. A case that fails only with this
+/// limit is not used, because it also has to fail with the limit of `run`.
 const TRIAL_LIMIT: Duration = Duration::from_secs(3);
-/// The number of plays of each order of two frames, and the number of pairs of frames that are tried.
+/// How often each order of two frames is played, and the number of pairs of frames that are tried.
 const ORDERED: u32 = 2;
 const MOST_ORDERS: usize = 2;
 
@@ -34,7 +34,7 @@ const MOST_ORDERS: usize = 2;
 pub(super) struct FindingCase {
     /// The scenario; `run` reports the finding for it.
     pub(super) draft: ScenarioDraft,
-    /// The order of its clients' frames that the case needs, as a sentence; empty if it needs none.
+    /// The order of the clients' frames that the case needs, as a sentence; empty if every order works.
     pub(super) order: String,
     /// The other conversations that have to be played together with the scenario for the finding to occur.
     pub(super) beside: Vec<ScenarioDraft>,
@@ -50,7 +50,7 @@ impl FindingCase {
         FindingCase::of(draft, company.clone(), String::new(), false)
     }
 
-    /// Returns a case that needs this company, and this order if it needs no company.
+    /// Returns a case that needs other conversations at the same time or, if it needs none, this order of frames.
     fn of(
         draft: ScenarioDraft,
         company: ReplayCompany,
@@ -66,10 +66,10 @@ impl FindingCase {
     }
 }
 
-/// Returns a shorter conversation that is likely to show the finding, too. A claim needs no step after its own. An
-/// always-on check does not depend on the steps' expectations. For its finding, the expectations in `unmet` are left
-/// out: the host is known not to meet them, and a replay would wait for each until its time limit. Returns `None` if
-/// nothing can be left out.
+/// Returns a shorter conversation that is likely to show the finding, too. A claim does not depend on the steps after
+/// its own step. An always-on check does not depend on the steps' expectations. For the finding of such a check, the
+/// expectations in `unmet` are left out: the host does not meet them, and a replay would wait for each of them until
+/// the time limit. Returns `None` if nothing can be left out.
 pub(super) fn shorter(
     confirmed: &ConfirmedFinding,
     unmet: &BTreeSet<StepExpectation>,
@@ -139,7 +139,7 @@ pub(super) fn and_then(one: String, other: &str) -> String {
     }
 }
 
-/// Returns what a finding needs that only occurs beside copies of its conversation, as a sentence.
+/// Returns the sentence that describes a finding that occurs only while copies of its conversation are played.
 fn needs_copies() -> String {
     format!("it needs several plays at the same time, as with `--repeat {COPIES} --jobs {COMPANY}`")
 }
@@ -153,10 +153,11 @@ struct OnTarget<'a> {
     until: Option<Instant>,
     /// The limit of a wait; `None` for the limit of `run`.
     limit: Option<Duration>,
-    /// What a trial plays at the same time. Some defects show only while the host serves other clients.
+    /// The conversations that a trial plays at the same time. Some defects occur only while the host serves other
+    /// clients.
     company: ReplayCompany,
     /// Whether the reference host meets every expectation of the conversation. With another interleaving of the
-    /// clients, it need not.
+    /// clients, the reference host may fail some of them.
     legal: bool,
 }
 
@@ -177,8 +178,8 @@ impl OnTarget<'_> {
         company.play(draft, play).await.contains(&true)
     }
 
-    /// Leaves out the other conversations that a case does not need, as long as the time allows it: first many of
-    /// them, then one at a time.
+    /// Leaves out the other conversations that a case does not need, first many at a time, then one at a time, as long
+    /// as there is time.
     async fn leave_others_out(&mut self, case: &ScenarioDraft, time: Duration) {
         let ReplayCompany::Others(mut others) = self.company.clone() else { return };
         let until = Instant::now() + time;
@@ -230,9 +231,9 @@ impl OnTarget<'_> {
         false
     }
 
-    /// Returns which order of its clients' frames a case needs, as a sentence; an empty text if the finding occurs in
-    /// every order, or needs company, which decides the order. The host decides the order of frames that
-    /// are on their way at the same time, so each order is tried with a pause between the frames.
+    /// Returns which order of its clients' frames a case needs, as a sentence. The string is empty if the finding
+    /// occurs in every order, or if it needs other conversations, because these decide the order. The host decides the
+    /// order of frames that are on their way at the same time, so each order is tried with a pause between the frames.
     async fn order_of(&mut self, case: &ScenarioDraft) -> String {
         if self.company != ReplayCompany::Nothing {
             return String::new();

@@ -100,12 +100,13 @@ static VERSIONS: LazyLock<String> = LazyLock::new(|| {
 const LONG: &str = "\
 Conformance harness for hosts of the Agent Host Protocol (AHP).
 
-It plays scenario files against a host, checks every frame of the conversation against the rules \
-of the protocol, and reports what was observed, what held and what did not, with the lines of the \
-transcript that prove it. Without a target it plays against its own reference host.
+It plays scenario files against a host and checks every frame of the conversation against the \
+rules of the protocol. The report says which requirements were observed, which of them held and \
+which are broken, with the lines of the transcript that prove it. Without a target, the harness \
+plays against its own reference host.
 
   ahp-harness run                                     the embedded reference host
-  ahp-harness run --url ws://127.0.0.1:8123           a host of yours
+  ahp-harness run --url ws://127.0.0.1:8123           your own host
   ahp-harness run --command './host --port {port}'    a host that is started for the run";
 
 const CODES: &str = "\
@@ -114,59 +115,60 @@ Exit codes:
     1  a rule is broken, a scenario could not be tested, a certificate is incomplete, or nothing of a
        capture could be judged
     2  the command line, a scenario or a baseline has a mistake, or a selection matches nothing
-    3  the target could not be reached, closed in the handshake, or speaks no common version
-   70  a fault of the harness
-  130  interrupted; the report is complete as far as it got";
+    3  the target could not be reached, closed the connection during the handshake, or supports
+       no common version
+   70  a defect of the harness
+  130  interrupted; the report is complete up to that point";
 
 #[derive(Debug, Subcommand)]
 enum CliCommand {
     /// Play scenarios against a host and judge the conversation
     Run(Box<run::RunArguments>),
-    /// Play every profile against a host and write a certificate
+    /// Play the scenarios of every profile against a host and write a certificate
     Certify(Box<certify::CertifyArguments>),
     /// Show the conversation of a scenario of a run
     Show(show::ShowArguments),
-    /// Make a page of a run, a capture or logs, to view in a browser
+    /// Make an HTML page from a run, a capture or connection logs
     View(view::ViewArguments),
-    /// Make the certificate and the page again from the run.jsonl of a run
+    /// Make the certificate and the report page again from the run.jsonl of a run
     Report(certify::ReportArguments),
     /// Join the run.jsonl files of shards into one
     Merge(merge::MergeArguments),
     /// Show what got better and worse between two runs
     Diff(diff::DiffArguments),
-    /// Compare certificates in one page
+    /// Compare certificates in one table
     Matrix(matrix::MatrixArguments),
     /// Judge a recorded conversation: a run.jsonl, a capture from elsewhere, or connection logs
     Judge(judge::JudgeArguments),
-    /// Record between clients and their host: capture, judge, inject transport faults
+    /// Record the messages between clients and their host, judge them, and inject transport faults
     Record(Box<record::RecordArguments>),
     /// Check scenario and vector files for mistakes, without playing them
     Check(check::CheckArguments),
-    /// Make a scenario of a recorded conversation
+    /// Make a scenario from a recorded conversation
     Scenario(scenario::ScenarioArguments),
     /// List scenarios, checks, requirements, faults, legal variants or protocol versions
     List(list::ListArguments),
     /// Explain a scenario, a check, a requirement, a fault, a legal variant, a step or a message of the protocol
     Explain(explain::ExplainArguments),
-    /// Show what tests each requirement, and which have no test
+    /// Show the tests of each requirement, and the requirements without a test
     Coverage(coverage::CoverageArguments),
-    /// Play the suite against every injected fault, to prove that it can fail
+    /// Play the suite with every injected fault, to prove that the checks and scenarios can fail
     Mutants(mutants::MutantsArguments),
-    /// Play the suite against every legal variant, to prove that it accuses no legal host or agent
+    /// Play the suite with every legal variant, to prove that no correct host or agent gets a finding
     Variants(variants::VariantsArguments),
-    /// Generate conversations, play them against a host, and minimise what they find
+    /// Generate conversations, play them against a host, and minimise the findings
     Fuzz(Box<fuzz::FuzzArguments>),
-    /// Play many clients at one host, judge all frames and measure delays
+    /// Connect many clients to one host, judge all frames and measure delays
     Stress(Box<stress::StressArguments>),
-    /// Serve the reference host on a loopback port
+    /// Run the reference host on a loopback port
     Serve(serve::ServeArguments),
-    /// Play the agent behind a host, or the model that it asks
+    /// Act as the agent of a host or as the model that an agent asks, and inspect agents
     Agent(agent::AgentCommand),
     /// Test a client of AHP: play the host for it
     Client(Box<client::ClientArguments>),
-    /// Apply actions to states with our reducers, one JSON object a line
+    /// Apply actions to states with the harness's reducers, one JSON object per line
     Reduce(reduce::ReduceArguments),
-    /// Compare a reducer with ours, by vectors and by generated sequences
+    /// Compare a reducer with the harness's, by vectors and by generated sequences of actions
     Reducers(Box<reducers::ReducersArguments>),
     /// Print completions for a shell
     Completions(manual::CompletionsArguments),

@@ -33,36 +33,38 @@ const SHOWN: usize = 12;
 /// The maximum number of broken rules that a summary lists.
 const SHOWN_BROKEN: usize = 40;
 
-/// Plays the suite against the reference host, or the reference agent, with one injected fault at a time: the kill matrix.
+/// Plays the suite against the reference host or the reference agent, with one injected fault at a time, and prints
+/// which checks and scenarios fail (the kill matrix).
 ///
-/// Each fault has a row that names the checks and scenarios that must fail with it. The command fails if one of them
-/// passes, if no fault makes a check or a scenario fail, and if more than a few faults break rules that their row does
-/// not name.
+/// Each fault has a row that names the checks and scenarios that must fail. The command fails if one of them passes, if
+/// a check or a scenario fails with no fault, or if more than a few faults break rules that their rows do not name.
 #[derive(Args, Debug)]
 pub struct MutantsArguments {
     /// Scenario files and folders [default: the built-in suite]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     on_wire: WireOptions,
-    /// Inject only this fault (repeatable); `ahp-harness list faults` names all
+    /// Inject only this fault (repeatable); `ahp-harness list faults` lists all names
     #[arg(long)]
     fault: Vec<String>,
     /// Speak this protocol version [default: the newest]
     #[arg(long, value_name = "VERSION", value_parser = options::version, conflicts_with = "acp")]
     spec: Option<Version>,
-    /// Inject faults into the reference agent, and play the scenarios about agents, or with `--fuzz` drawn conversations
+    /// Inject faults into the reference agent, and play the scenarios about agents, or with `--fuzz` generated
+    /// conversations
     #[arg(long)]
     acp: bool,
-    /// Stop playing a fault when everything in its row has failed; do not judge other failures
+    /// Stop playing a fault as soon as everything in its row has failed, and ignore other failures
     #[arg(long, conflicts_with_all = ["fuzz", "full", "write", "out"])]
     quick: bool,
-    /// Print each fault with everything that failed
+    /// Print each fault with all checks and scenarios that failed
     #[arg(long)]
     full: bool,
     /// Print a draft of the rows as source code, made from what failed
     #[arg(long, conflicts_with = "full")]
     write: bool,
-    /// Let the fuzzer find the faults instead, and show how many steps it takes and how small the reproducer becomes
+    /// Let the fuzzer find the faults instead, and print the number of steps until each fault is found and the size of
+    /// the smallest reproducer
     #[arg(long, conflicts_with_all = ["full", "write", "paths"])]
     fuzz: bool,
     /// With `--fuzz`: the number of steps of each seed
@@ -147,7 +149,7 @@ impl MutantsArguments {
         Ok(if broken.is_empty() { CommandExit::Ok } else { CommandExit::Failed })
     }
 
-    /// Measures how soon the fuzzer finds each fault.
+    /// Measures how quickly the fuzzer finds each fault.
     fn fuzzed<F: SoughtFault>(
         &self,
         context: &CliContext,

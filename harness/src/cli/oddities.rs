@@ -1,5 +1,5 @@
-//! Puts special files on the disk of an external host, for the duration of a run: links that lead out of the
-//! clients' folder, a pipe without a writer, a sparse file of one gibibyte.
+//! Puts special files on the disk of an external host, for the duration of a run: links that lead out of the clients'
+//! folder, a pipe without a writer, and a sparse file of one gibibyte.
 //!
 //! The special files are in a separate folder, which is removed after the run.
 //!

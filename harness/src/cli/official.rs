@@ -1,7 +1,7 @@
 //! Runs the official Rust crates as subjects: `reducers --subject official`.
 //!
-//! The crate of a version runs in a separate process of this program. The harness therefore limits and reports
-//! a crate that panics or hangs, like any other subject.
+//! The crate of a version runs in a separate process of this program. If a crate panics or hangs, the harness therefore
+//! reports it like any other subject.
 //!
 //! Start at [`command`]; [`OfficialArguments`] is the process.
 
@@ -35,7 +35,7 @@ const ALONE: &str = "beside 0.5.2 no other crate of 0.5.x can be linked (hint: -
                      'cargo run -q --release --manifest-path harness/official/{spec}/Cargo.toml', \
                      after one `cargo build` of the same)";
 
-/// The published versions without a crate in this build, each with the advice what to do instead.
+/// The published versions without a crate in this build, each with advice on what to do instead.
 const WITHOUT: &[(Version, &str)] = &[
     (Version::V0_1, "the crate 0.1.0 speaks the integer version before it (hint: --spec 1)"),
     (Version::V0_5, ALONE),

@@ -30,7 +30,7 @@ pub enum ReportOption {
 /// A report of a run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RunReport {
-    /// A report that other commands can also write.
+    /// A report that other commands can write as well.
     Shared(ReportOption),
     /// The conversations as connection logs in this folder.
     AhpLog(PathBuf),
@@ -68,7 +68,7 @@ pub fn report(text: &str) -> Result<ReportOption, String> {
 /// The party of a conversation that is judged.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SubjectOption {
-    /// The party to judge: host, or clients
+    /// The party to judge: host or clients
     #[arg(
         long = "of",
         value_name = "PARTY",
@@ -97,7 +97,7 @@ impl SubjectOption {
     /// Returns the party.
     ///
     /// # Errors
-    /// Returns a message if a client is named, but the host is judged.
+    /// Returns an error message if a client is named, but the host is judged.
     pub fn subject(&self) -> Result<JudgedSubject, String> {
         match (self.party, &self.client) {
             (PartyName::Host, Some(_)) => Err("`--client` needs `--of clients`".to_owned()),
@@ -107,11 +107,11 @@ impl SubjectOption {
     }
 }
 
-/// The weight from which on a broken rule makes a run fail.
+/// The minimum weight at which a broken rule makes a run fail.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FailureThreshold {
-    /// Fail the run for broken rules of this weight and above: note, should or must; `must` includes what the
-    /// protocol cannot work without [default: must]
+    /// Fail the run for broken rules of this weight or a greater weight: note, should or must; `must` includes
+    /// essential rules [default: must]
     #[arg(long, value_name = "WEIGHT", value_parser = fail_on, help_heading = "Judging")]
     fail_on: Option<FailOn>,
     /// Same as `--fail-on should`

@@ -1,4 +1,4 @@
-//! Plays one scenario over sockets, against the user's host or against a separate reference host.
+//! Plays one scenario over sockets, against the user's host or against a reference host for this scenario alone.
 
 use std::sync::Arc;
 

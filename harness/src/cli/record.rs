@@ -37,23 +37,24 @@ use super::log_folder;
 use super::options::{self, FailureThreshold, SubjectOption};
 use super::target::shown;
 
-/// Records between clients and their host: forwards everything, writes it to a capture and judges the host, or with `--of clients` the clients.
+/// Records the messages between clients and their host: forwards them, writes them to a capture, and judges the host,
+/// or with `--of clients` the clients.
 ///
-/// Point your clients at the address that it prints. Bytes are forwarded unchanged, pings included. Findings
-/// are shown at once. Ctrl-C ends the recording, with a summary and a complete file.
+/// Connect your clients to the address that the command prints. All bytes are forwarded unchanged, including pings.
+/// Findings are printed at once. Ctrl-C ends the recording; the command then prints a summary and completes the file.
 #[derive(Args, Debug)]
 #[command(after_help = help())]
 pub struct RecordArguments {
-    /// Where clients connect; loopback addresses only, port 0 for a free one
+    /// The address to which clients connect; a loopback address, with port 0 for a free port
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// The host (ws:// or wss://); its path and query are used where the client gives none
+    /// The URL of the host (ws:// or wss://); its path and query are used if the client sends none
     #[arg(long)]
     url: String,
-    /// Send this header to the host instead of the client's, `Name: value` (repeatable)
+    /// Send this header to the host in place of the client's header of that name, `Name: value` (repeatable)
     #[arg(long, value_parser = options::header)]
     header: Vec<(String, String)>,
-    /// Send `Authorization: Bearer TOKEN` to the host instead of the client's header
+    /// Send `Authorization: Bearer TOKEN` to the host in place of the client's `Authorization` header
     #[arg(long)]
     token: Option<String>,
     /// The file for the capture; with `--format ahp-log` a folder
@@ -62,21 +63,21 @@ pub struct RecordArguments {
     /// The format of the capture: one file, or one log per connection as VS Code's agent host writes them
     #[arg(long, value_enum, default_value_t, requires = "out")]
     format: CaptureFormat,
-    /// Inject this transport fault when a message comes (repeatable), see below
+    /// Inject this transport fault when a matching message comes (repeatable), see below
     #[arg(long, value_name = "RULE")]
     fault_on: Vec<TransportFault>,
-    /// Replace what this regular expression matches in all output (repeatable)
+    /// Replace all text that this regular expression matches in the output (repeatable)
     #[arg(long, value_name = "REGEX")]
     redact: Vec<Regex>,
-    /// Report a finding if this text, for example the content of a file that clients may not read, occurs in a
-    /// frame of the host, and replace it in all output (repeatable)
+    /// Report a finding if this text occurs in a frame of the host, and replace the text in all output; for example the
+    /// content of a file that clients may not read (repeatable)
     #[arg(long, value_name = "TEXT")]
     secret: Vec<String>,
     #[command(flatten)]
     subject: SubjectOption,
     #[command(flatten)]
     threshold: FailureThreshold,
-    /// Print nothing about connections
+    /// Do not print when connections open and close
     #[arg(long, short)]
     quiet: bool,
 }

@@ -9,13 +9,13 @@ use crate::wire::version::{PUBLISHED, Version};
 
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
-/// Applies actions to states: one JSON object per line in, one per line out.
+/// Applies actions to states. Input and output have one JSON object per line.
 ///
-/// Reads {"id":1,"reducer":"chat","state":{..},"actions":[..],"now":9999} and answers
-/// {"id":1,"state":{..},"outcomes":[..]} or {"id":1,"error":".."}, until its input ends.
+/// Reads questions such as {"id":1,"reducer":"chat","state":{..},"actions":[..],"now":9999}, and prints
+/// {"id":1,"state":{..},"outcomes":[..]} or {"id":1,"error":".."} for each, until the input ends.
 #[derive(Args, Debug)]
 pub struct ReduceArguments {
-    /// The protocol version: a published one, or 1 for the integer that preceded 0.1.0
+    /// The protocol version: a published version, or 1 for the version before 0.1.0, which was the integer 1
     #[arg(long, value_name = "VERSION", value_parser = published)]
     spec: Version,
 }

@@ -31,11 +31,11 @@ use super::options::{self, ReportOption};
 use super::reduce::published;
 use super::subject::SubjectProcess;
 
-/// Compares a reducer with ours: first by vectors, then by generated sequences of actions.
+/// Compares a reducer with the harness's reducer: first by vectors, then by generated sequences of actions.
 ///
-/// The subject is a command that reads one JSON object per line and answers one per line, as described in
-/// REDUCERS.md; harness/examples has wrappers to copy. Each difference is reported once, with the smallest case
-/// that shows it. Where the specification leaves the result open, nothing is reported.
+/// The subject (the reducer under test) is a command that reads one JSON object per line and answers each with one
+/// line, as REDUCERS.md describes. harness/examples has wrappers to copy. Each difference is reported once, with the
+/// smallest case that shows it. If the specification leaves a result open, a difference is not reported.
 #[derive(Args, Debug)]
 pub struct ReducersArguments {
     /// Vector files and folders [default: the built-in vectors]
@@ -44,16 +44,16 @@ pub struct ReducersArguments {
     /// of the version, in builds with the feature `official`
     #[arg(long, value_name = "COMMAND")]
     subject: String,
-    /// The protocol version: a published one, or 1 for the integer that preceded 0.1.0
+    /// The protocol version: a published version, or 1 for the version before 0.1.0, which was the integer 1
     #[arg(long, value_name = "VERSION", value_parser = published)]
     spec: Version,
-    /// The number of sequences to generate; 0 for the vectors alone
+    /// The number of sequences to generate; 0 to compare only the vectors
     #[arg(long, value_name = "N", default_value_t = 1000)]
     cases: u64,
     /// The seed of the sequences, as an earlier run printed it
     #[arg(long)]
     seed: Option<u64>,
-    /// The limit for each answer of the subject
+    /// The time limit for each answer of the subject
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = options::duration)]
     timeout: Duration,
     /// End the comparison after this time
@@ -62,17 +62,17 @@ pub struct ReducersArguments {
     /// Compare only these reducers, for example `chat,session` [default: all]
     #[arg(long, value_name = "REDUCERS", value_delimiter = ',', value_parser = reducer)]
     only: Vec<ChannelKind>,
-    /// The subject reads its own clock (up to 0.8.0 reducers write it into states)
+    /// The subject reads its own clock (up to 0.8.0, reducers write the time into states)
     #[arg(long)]
     mask_clock: bool,
-    /// Skip the vectors
+    /// Do not play the vectors
     #[arg(long, conflicts_with = "paths")]
     no_vectors: bool,
-    /// Skip the round trips
+    /// Do not test round trips (reading values and writing them again)
     #[arg(long)]
     no_round_trips: bool,
-    /// Test only round trips, of the messages, actions and states in this transcript of the version
-    /// (repeatable)
+    /// Test only round trips, with the messages, actions and states in this transcript, which must have the same
+    /// version (repeatable)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "no_round_trips"])]
     transcript: Vec<PathBuf>,
     /// Write the smallest case of each difference into this folder, as a vector file

@@ -34,7 +34,7 @@ use super::files::replace;
 use super::log_folder::{self, prepared};
 use super::options::{ReportOption, RunReport};
 
-/// The folder for the transcript if no report names a file. The harness uses this folder only if it exists.
+/// The folder for the transcript if no report has a file name. The harness uses this folder only if it exists.
 const FOLDER: &str = "reports";
 
 /// The maximum number of drawings of failed scenarios that brief output keeps.
@@ -56,8 +56,8 @@ pub(super) struct RunReports<'a> {
     log_writers: Vec<LogWriter>,
     /// The failures, grouped by cause.
     causes: CauseFold,
-    /// The text about each failed scenario, by number. In brief output, only the first scenario of each cause
-    /// has a text.
+    /// The description of each failed scenario, by number. In brief output, only the first scenario of each cause has a
+    /// description.
     drawings: LiteMap<u32, String>,
     /// The number of scenarios, and the number of scenarios that have ended.
     scenarios: usize,
@@ -80,7 +80,7 @@ pub(super) struct RunReports<'a> {
 }
 
 impl<'a> RunReports<'a> {
-    /// Includes messages of the user's own scenarios that do not conform to the tables.
+    /// Also includes the messages in the user's own scenarios that do not conform to the tables.
     pub(super) fn shows_own_frames(&mut self) {
         self.console.shows_own_frames();
     }
@@ -301,7 +301,7 @@ impl<'a> RunReports<'a> {
         &self.causes
     }
 
-    /// Records a play whose result is not used.
+    /// Records that a scenario was played and its result is not used.
     pub(super) fn void(&mut self, void: &VoidCase) {
         for writer in &self.writers {
             writer.about("void", void);

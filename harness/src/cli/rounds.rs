@@ -1,10 +1,10 @@
 //! Schedules the scenarios of a run, and handles outages of the host.
 //!
-//! The results of the scenarios that were in progress when the host ended are not used. The host is restarted,
-//! and these scenarios are played again, one at a time, as [`lone_trial`](super::lone_trial) describes. If no
-//! scenario alone ends the host, the scenarios are played together again, and then in pairs.
+//! The results of the scenarios that were in progress when the host stopped are not used. The host is restarted,
+//! and these scenarios are played again, one at a time, as [`lone_trial`](super::lone_trial) describes. If no single
+//! scenario stops the host, the scenarios are played together again, and then in pairs.
 //!
-//! A host may end a moment after the scenario that ends it. The result of a scenario is therefore reported once
+//! A host may stop a moment after the scenario that causes this. The result of a scenario is therefore reported once
 //! the host has run for a while after the scenario, and no scenario has two results.
 //!
 //! Knows: the target, the reports. Never knows: rules.
@@ -38,13 +38,13 @@ use super::reports::RunReports;
 use super::run::RunArguments;
 use super::target::{embedded, plays_alone};
 
-/// The maximum number of recently ended scenarios that are suspected when the host ends.
+/// The maximum number of recently ended scenarios that are suspected when the host stops.
 const MAX_RECENT: usize = 16;
 
 /// A scenario in the queue.
 #[derive(Clone)]
 pub(super) struct QueuedCase {
-    /// The id of the scenario. From the second round on, `#` and the number of the round follow the id.
+    /// The id of the scenario, followed by `#` and the number of the round from the second round on.
     name: String,
     planned: PlannedScenario,
     /// The number of earlier attempts at which the scenario did not pass.
@@ -448,7 +448,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.reports.void(&VoidCase { case, reason: reason.to_owned() });
     }
 
-    /// Plays scenarios together to determine whether they end the host, and then plays them in pairs. Returns
+    /// Plays scenarios together to determine whether they stop the host, and then plays them in pairs. Returns
     /// the outage and the names of the scenarios.
     async fn together(&mut self, queued: &[QueuedCase]) -> Option<(String, Vec<String>)> {
         // Earlier trials may cause the end of a host, for example through the number of connections.

@@ -43,7 +43,7 @@ use super::target::{AGENT_BUDGET, HOST_BUDGET, scheme};
 
 /// Plays scenarios against a host and judges the conversation.
 ///
-/// Without a target the embedded reference host is played, in memory and in virtual time.
+/// Without a target, the scenarios are played on the embedded reference host, in memory and in virtual time.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RunArguments {
     /// Scenario files and folders [default: the built-in suite]
@@ -61,16 +61,16 @@ pub struct RunArguments {
     )]
     pub(super) acp: Option<Option<PathBuf>>,
 
-    /// Speak this protocol version only; `all` plays each version that the host speaks [default: the newest
-    /// version for which the scenarios hold]
+    /// Speak only this protocol version; `all` repeats the run for each version that the host supports [default: the
+    /// newest version that the host and the scenarios support]
     #[arg(long, value_name = "VERSION", value_parser = options::spec, help_heading = "Selection")]
     pub(super) spec: Option<SpecOption>,
-    /// Play scenarios of this profile: core, agent or all (repeatable) [default: core with a target of yours,
-    /// all with the embedded host]; first-steps: about twenty scenarios in the order in which one builds a
-    /// host, up to the first failure
+    /// Play the scenarios of this profile: core, agent or all (repeatable) [default: core for your own target, all for
+    /// the embedded host]. `first-steps` plays about twenty scenarios, in the order in which one develops a host, until
+    /// the first failure
     #[arg(long, value_parser = ["core", "agent", "all", "first-steps"], help_heading = "Selection")]
     profile: Vec<String>,
-    /// Play the scenario with this id; `area/` and `*` work as well (repeatable)
+    /// Play the scenario with this id; `area/` selects all scenarios of an area, and `*` matches any text (repeatable)
     #[arg(long, help_heading = "Selection")]
     id: Vec<String>,
     /// Play scenarios with this tag (repeatable)
@@ -79,7 +79,7 @@ pub struct RunArguments {
     /// Play scenarios that test this requirement (repeatable)
     #[arg(long, help_heading = "Selection")]
     requirement: Vec<String>,
-    /// Play the scenarios that failed in the run of this run.jsonl, with its seed
+    /// Play the scenarios that failed in this run.jsonl, with the same seed
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "shard"], help_heading = "Selection")]
     failed_of: Option<PathBuf>,
     /// Play one part of the selection, such as 1/4: every fourth scenario, beginning with the first; `merge` joins the parts
@@ -96,18 +96,18 @@ pub struct RunArguments {
     /// The client to test, instead of a host; set by `client run`.
     #[arg(skip)]
     pub(super) client: Option<ClientChoice>,
-    /// Whether nothing is played if the host answers `initialize` with an error, because the host does not
-    /// support the version. If this flag is not set, the scenarios report the error.
+    /// Whether the run stops if the host answers `initialize` with an error, because the host does not support the
+    /// version. If this flag is not set, the scenarios report the error.
     #[arg(skip)]
     pub(super) only_if_spoken: bool,
     /// How many scenarios are played at once over sockets [default: 4]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Playing")]
     pub(super) jobs: Option<u16>,
-    /// The limit of each wait [default: 2s; 10s for an agent and for a host that starts one (`--agent-model`,
-    /// `--agent-acp`)]
+    /// The time limit of each wait [default: 2s; 10s for an agent, and for a host with `--agent-model` or
+    /// `--agent-acp`]
     #[arg(long, value_parser = options::duration, help_heading = "Playing")]
     timeout: Option<Duration>,
-    /// End the run after this time [default: 9m30s for an agent, 30m for a host outside]
+    /// End the run after this time [default: 9m30s for an agent, 30m for a host outside of this process]
     #[arg(long, value_name = "DURATION", value_parser = options::duration, help_heading = "Playing")]
     pub(super) budget: Option<Duration>,
     /// Play every scenario this many times
@@ -116,18 +116,18 @@ pub struct RunArguments {
     /// The seed from which all ids are generated, as printed by an earlier run
     #[arg(long, help_heading = "Playing")]
     pub(super) seed: Option<u64>,
-    /// Let further clients join at random points, subscribe to everything and leave: their snapshots must agree
+    /// Let additional clients join at random points, subscribe to all channels and leave; their snapshots must agree
     /// with the state
     #[arg(long, help_heading = "Playing")]
     pub(super) observe: bool,
-    /// Play failed scenarios again, at most this many times; one that passes then is reported as flaky
+    /// Play failed scenarios again, at most this many times; a scenario that then passes is reported as flaky
     #[arg(long, value_name = "TIMES", default_value_t = 0, help_heading = "Playing")]
     pub(super) retries: u16,
-    /// Keep running: when this file or folder changes, restart the host of `--command` and play what failed
-    /// last, or everything (repeatable)
+    /// Keep running: when this file or folder changes, restart the host of `--command`, and play the scenarios that
+    /// failed last, or all scenarios if none failed (repeatable)
     #[arg(long, value_name = "PATH", requires = "command", help_heading = "Playing")]
     watch: Vec<PathBuf>,
-    /// Begin no further scenario after the first failure; the rest is reported as not judged
+    /// Begin no further scenario after the first failure; the remaining scenarios are reported as not judged
     #[arg(long, help_heading = "Playing")]
     pub(super) fail_fast: bool,
     /// Print what would be played and sent, and send nothing
@@ -139,18 +139,18 @@ pub struct RunArguments {
     /// A file of known failures, each with its reason; an entry that no longer fails is itself a failure
     #[arg(long, value_name = "FILE", help_heading = "Judging")]
     baseline: Option<PathBuf>,
-    /// Write the baseline from this run, and exit with 0: fixed entries go, new failures get a reason to fill
-    /// in; comments in the file are lost
+    /// Write the failures of this run to the `--baseline`, and exit with 0: fixed failures are removed, new failures
+    /// get an empty reason for you to fill in, and comments in the file are lost
     #[arg(long, requires = "baseline", conflicts_with = "fail_fast", help_heading = "Judging")]
     update_baseline: bool,
     /// Write a report, KIND=FILE with the kinds junit, jsonl and sarif, or ahp-log=FOLDER (repeatable)
     #[arg(long, value_name = "KIND=FILE", value_parser = options::run_report, help_heading = "Judging")]
     pub(super) report: Vec<RunReport>,
-    /// Replace what this regular expression matches in all output (repeatable)
+    /// Replace all text that this regular expression matches in the output (repeatable)
     #[arg(long, value_name = "REGEX", help_heading = "Judging")]
     redact: Vec<regex_lite::Regex>,
-    /// Report a finding if this text, for example the content of a file that clients may not read, occurs in a
-    /// frame of the host, and replace it in all output (repeatable)
+    /// Report a finding if this text occurs in a frame of the host, and replace the text in all output; for example the
+    /// content of a file that clients may not read (repeatable)
     #[arg(long, value_name = "TEXT", help_heading = "Judging")]
     secret: Vec<String>,
     /// How much to print: brief (failures by cause), full (everything), json (one JSON object at the end)
@@ -162,7 +162,7 @@ pub struct RunArguments {
     /// Whether the scenarios are played in the order of first-steps.
     #[arg(skip)]
     in_order: bool,
-    /// The scenarios of the last play in which something needs a fix.
+    /// The scenarios of the last round that show a defect to fix.
     #[arg(skip)]
     failed: Arc<Mutex<Vec<String>>>,
     /// Whether scenarios of the profile `agent` are played only if a first turn shows that the agent plays
@@ -171,9 +171,9 @@ pub struct RunArguments {
     pub(super) looks_for_scripts: bool,
 }
 
-/// Returns which of these versions to offer if the user has named none. These are the versions for which some
-/// scenario holds. If no scenario holds for any of them, the result is the newest older version for which a
-/// scenario holds, or else all versions.
+/// Returns which of these versions to offer if the user has named none. These are the versions for which at least one
+/// scenario is written. If no scenario is written for any of them, the result is the newest older version with a
+/// scenario, or else all versions.
 fn spoken_of(entries: &[&SuiteEntry], known: &[Version]) -> Vec<Version> {
     let holds = |version: &&Version| entries.iter().any(|it| it.scenario.spec.includes(**version));
     let offered: Vec<Version> = known.iter().filter(holds).copied().collect();
@@ -185,7 +185,7 @@ fn spoken_of(entries: &[&SuiteEntry], known: &[Version]) -> Vec<Version> {
 }
 
 impl RunArguments {
-    /// Returns a run of everything against a target, with these options; all other options have their defaults.
+    /// Returns a run of all scenarios against a target, with these options; all other options have their defaults.
     pub(super) fn of(
         aim: RunAim,
         spec: Option<Version>,

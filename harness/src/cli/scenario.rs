@@ -22,23 +22,23 @@ pub struct ScenarioArguments {
 
 #[derive(Debug, Subcommand)]
 enum CaptureSource {
-    /// Make a scenario of a recorded conversation
+    /// Make a scenario from a recorded conversation
     From(FromCapture),
 }
 
-/// Makes a scenario of a recorded conversation.
+/// Makes a scenario from a recorded conversation.
 ///
-/// Messages of clients become steps, messages of the host become expectations. Ids of clients, sessions, chats,
+/// Messages of clients become steps, and messages of the host become expectations. Ids of clients, sessions, chats,
 /// turns and tool calls become names, so that the scenario can be played again.
 #[derive(Args, Debug)]
 struct FromCapture {
-    /// The capture; several files or a folder if they are connection logs
+    /// The run.jsonl or capture; for connection logs, the files or their folder
     #[arg(required = true, value_name = "CAPTURE")]
     captures: Vec<PathBuf>,
     /// The file for the scenario [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Of a run.jsonl, the scenario of this number
+    /// Use the scenario with this number in a run.jsonl
     #[arg(long, value_name = "NUMBER")]
     case: Option<u32>,
 }
@@ -122,7 +122,7 @@ impl FromCapture {
         Ok(lines)
     }
 
-    /// Returns the id, which is the end of the path, as `check` requires: the last two parts, or the only part.
+    /// Returns the id, which must be the end of the path (`check` requires it): the last two parts, or the only part.
     fn id(&self) -> String {
         let first = self.captures.first().map_or(Path::new(""), PathBuf::as_path);
         let path = self.out.as_deref().unwrap_or(first);

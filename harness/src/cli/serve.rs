@@ -41,30 +41,31 @@ pub struct ServeArguments {
     /// Inject this fault (repeatable); `ahp-harness list faults` names them
     #[arg(long, conflicts_with_all = ["null", "liar"])]
     fault: Vec<String>,
-    /// Serve a host that does nothing: mute, closing, refusing, empty, echo or aborting
+    /// Run a host without any function instead: mute, closing, refusing, empty, echo or aborting
     #[arg(long, conflicts_with = "liar")]
     null: Option<String>,
-    /// Serve a host that completes the handshake and gives false answers from then on
+    /// Run a host that completes the handshake and then gives false answers
     #[arg(long)]
     liar: Option<String>,
-    /// Start this command as the agent of every chat and speak ACP to it, in place of the host's own agent
+    /// Start this command as the agent of every chat, and speak ACP to it, instead of using the built-in agent
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["null", "liar"])]
     agent_command: Option<String>,
-    /// Start this command as the shell of every terminal, for example `bash --norc`. Clients can then run any
-    /// command, so that they need a token
+    /// Start this command as the shell of every terminal, for example `bash --norc`. Clients can then run any command,
+    /// so a token is required
     #[arg(long, value_name = "COMMAND", requires = "token", conflicts_with_all = ["null", "liar"])]
     shell: Option<String>,
     /// Support this protocol version (repeatable) [default: all known versions]
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Vec<Version>,
-    /// Admit clients with this token only (repeatable; the first is the owner's)
+    /// Admit only clients with this token (repeatable; the first token belongs to the owner)
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["null", "liar"])]
     token: Vec<String>,
-    /// How many envelopes are kept for clients that reconnect; a snapshot replaces older ones
+    /// How many envelopes the host keeps for clients that reconnect; if older ones are missed, the client gets a
+    /// snapshot
     #[arg(long, default_value_t = 2_000)]
     replay: usize,
-    /// Keep the state in this folder: a host that is started again with the same options goes on where it was, also
-    /// after a kill. The folder has what clients have sent, including tokens
+    /// Keep the state in this folder. A host that is started again with the same options continues with this state,
+    /// even after it was killed. The folder contains everything that clients have sent, including tokens
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["null", "liar", "shell"])]
     state: Option<PathBuf>,
 }

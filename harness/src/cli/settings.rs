@@ -17,7 +17,7 @@ use crate::scenario::source::closest;
 /// The name of the file, in the working folder.
 const FILE: &str = "ahp-harness.toml";
 
-/// The options that each name a target. Two of these options on one command line are a mistake.
+/// The options that name a target. Two of these options on one command line are a mistake.
 const TARGET: [&str; 4] = ["url", "command", "loopback", "acp"];
 
 /// Returns the arguments, preceded by the arguments from the file.

@@ -19,11 +19,11 @@ use super::files;
 const WHOLE: usize = 300_000;
 const SHORT: usize = 3_000;
 
-/// Shows the conversation of a scenario of a run: the messages, and those that prove the findings.
+/// Shows the messages of a scenario of a run, and marks those that prove the findings.
 ///
-/// Each row has the line number in the file, the time, and the message in the column of its client. `!` marks
-/// the proof of a finding, `>` what led to it. Long stretches of other messages are folded unless `--all` is
-/// given.
+/// Each row has the line number in the file, the time, and the message in the column of its client. `!` marks a message
+/// that proves a finding, and `>` marks a message that led to it. Long sequences of other messages are left out, unless
+/// `--all` is given.
 #[derive(Args, Debug)]
 pub struct ShowArguments {
     /// The run.jsonl of a run

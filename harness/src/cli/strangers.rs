@@ -1,8 +1,8 @@
 //! Makes endpoints for clients whose credentials differ from the credentials of the run.
 //!
 //! Credentials are the headers and query members that [`redact`] treats as secret. Requests of a client without
-//! credentials are sent without any credentials. Requests of a client with another token have that token in
-//! place of the credentials.
+//! credentials are sent without any credentials. Requests of a client with another token have this other token in place
+//! of the credentials.
 //!
 //! [`redact`]: crate::report::redact
 

@@ -1,4 +1,4 @@
-//! `ahp-harness stress`: many clients at one host, while all frames are judged.
+//! `ahp-harness stress`: connects many clients to one host and judges all frames.
 //!
 //! Start at [`StressArguments`].
 
@@ -38,32 +38,33 @@ use super::interrupt::{TimeBudget, ended_by, in_time, interrupts};
 use super::options::{self, FailureThreshold};
 use super::run::RunArguments;
 
-/// The default limit of an answer. A host under load may be slow.
+/// The default time limit for an answer. A host under load may be slow.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The least and the most time for the first look, and for reducing the captures of findings.
+/// The minimum and maximum time for the first look, and for reducing the captures of findings.
 const LEAST_REST: Duration = Duration::from_secs(15);
 const MOST_REST: Duration = Duration::from_secs(90);
-/// The interval of the progress line.
+/// The interval at which the progress line is updated.
 const SAID: Duration = Duration::from_secs(10);
 /// The number of open files besides the connections.
 const OTHER_FILES: u64 = 100;
-/// The most clients, which need as many open files.
+/// The maximum number of clients; each client needs an open file.
 const MAX_CLIENTS: i64 = 50_000;
 
-/// Plays many clients at one host: they act, decide, stop reading, leave and come back, and all frames are judged.
+/// Connects many clients to one host. The clients act, decide, stop reading, leave and come back, and all frames are
+/// judged.
 ///
-/// Without a target the reference host is started as a process of its own. The load is gentle unless `--clients` and `--rate`
-/// say otherwise, and its bounds are printed first. It uses sessions of its own, which it disposes of at the end.
-/// The folder of the report gets a page with plots, the figures as JSON, and a capture of each finding, reduced to the frames
-/// that matter.
+/// Without a target, the reference host is started as a separate process. The default load is small; `--clients` and
+/// `--rate` increase it. The command first prints the limits of the load. It creates its own sessions and disposes of
+/// them at the end. The output folder gets a page with plots, the figures as JSON, and a capture of each finding,
+/// reduced to the frames that matter.
 #[derive(Args, Debug)]
 pub struct StressArguments {
     #[command(flatten)]
     aim: RunAim,
-    /// Plant this fault in the reference host (repeatable)
+    /// Inject this fault into the reference host (repeatable)
     #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "command"], help_heading = "Target")]
     fault: Vec<String>,
-    /// Speak this protocol version only
+    /// Speak only this protocol version
     #[arg(long, value_name = "VERSION", value_parser = options::version, help_heading = "Target")]
     spec: Option<Version>,
 
@@ -76,23 +77,24 @@ pub struct StressArguments {
     /// The duration
     #[arg(long, default_value = "30s", value_parser = options::duration, help_heading = "Load")]
     time: Duration,
-    /// How many times per second a client does something, in all; `max` lets each client act as soon as its last act is answered
+    /// The number of actions per second, of all clients together; with `max`, each client acts as soon as its last
+    /// action is answered
     #[arg(long, default_value = "20", value_name = "NUMBER", value_parser = pace, help_heading = "Load")]
     rate: LoadPace,
     /// How many clients connect per second
     #[arg(long, default_value_t = 50.0, value_name = "NUMBER", help_heading = "Load")]
     arrivals: f64,
-    /// Kill the host about this often, at random moments, and start it again: one that `--command` starts, or with
-    /// `--crash-command`
+    /// Kill the host at random moments, with about this time in between, and start it again; the host must be started
+    /// with `--command`, or `--crash-command` must be given
     #[arg(long, value_name = "DURATION", value_parser = options::duration, help_heading = "Load")]
     crash_every: Option<Duration>,
-    /// Start no turns, even if the agent plays scripts
+    /// Do not start turns, even if the agent plays scripts
     #[arg(long, help_heading = "Load")]
     no_turns: bool,
     /// The seed of all choices
     #[arg(long, help_heading = "Load")]
     seed: Option<u64>,
-    /// How long an answer may take [default: 10s]
+    /// The time limit for each answer [default: 10s]
     #[arg(long, value_parser = options::duration, help_heading = "Load")]
     timeout: Option<Duration>,
 
@@ -146,7 +148,7 @@ impl StressArguments {
         !self.aim.is_outside() || self.aim.starts_processes()
     }
 
-    /// Returns the time besides the load and the last answers: for the first look, and for reducing captures.
+    /// Returns the additional time for the first look and for reducing captures.
     fn rest(&self) -> Duration {
         self.time.clamp(LEAST_REST, MOST_REST)
     }

@@ -3,8 +3,7 @@
 //! The harness treats the subject as hostile. The subject runs in its own process group, which is killed when
 //! the subject breaks the protocol. The time and size of every answer are limited, and only the end of its
 //! standard error is kept. A failed subject is restarted, a limited number of times. Many questions are sent at
-//! once. After a failure, questions are sent one by one, so the failure is charged to the question that caused
-//! it.
+//! once. After a failure, questions are sent one by one, to find the question that causes the failure.
 
 use std::collections::VecDeque;
 use std::process::Stdio;

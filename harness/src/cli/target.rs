@@ -55,7 +55,7 @@ const PRINTED_LINE: usize = 4_096;
 const PRINTED_LINES: usize = 1_000;
 /// The time limit for a host to apply all settings.
 const SETTING: Duration = Duration::from_secs(10);
-/// The pause between two attempts to connect.
+/// The pause between two connection attempts.
 const POLL: Duration = Duration::from_millis(50);
 
 /// The wait limit for hosts, and the wait limit for agents. An agent may have to be started first, by the
@@ -199,7 +199,7 @@ impl RemoteHost {
     /// Starts a host and waits until it accepts connections.
     ///
     /// # Errors
-    /// Returns an error if the command could not be started, ended, or did not accept connections in time.
+    /// Returns an error if the command could not be started, exited, or did not accept connections in time.
     pub async fn start(
         command: &str,
         headers: Vec<(String, String)>,
@@ -257,7 +257,7 @@ impl RemoteHost {
         }
     }
 
-    /// Returns why the host counts as ended or hung, as a predicate of "the host"; `None` if the host answers.
+    /// Returns why the host counts as stopped or hung, as a predicate of "the host"; `None` if the host answers.
     pub(super) async fn trouble(
         &self,
         offers: &[Version],
@@ -422,8 +422,8 @@ fn with_port(command: &str) -> Result<(String, Option<String>), CommandStop> {
     Ok((command, Some(format!("ws://127.0.0.1:{port}"))))
 }
 
-/// Runs the user's command that restarts a host. The process that the command leaves running is the host
-/// itself, so the harness does not end it, and the command is not a [`ChildProcess`].
+/// Runs the user's command that restarts a host. The process that the command leaves running is the host itself. The
+/// harness must not end this process, so the command is not a [`ChildProcess`].
 async fn restarting(command: &str) -> std::io::Result<std::process::ExitStatus> {
     let mut line = shell(command);
     line.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

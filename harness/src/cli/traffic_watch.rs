@@ -1,4 +1,4 @@
-//! Watches whether a play has traffic or only waits for a time limit.
+//! Watches whether a conversation has traffic or only waits for a time limit.
 //!
 //! Knows: the counter of a play's frames, the clock. Never knows: what is played, and why.
 //!
@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use crate::arb::gauge::AnswerGauge;
 
-/// A play without traffic for this time only waits, so it does not disturb an examination. It would take too long to
-/// wait for the end of plays that wait for their time limits.
+/// A conversation without traffic for this time only waits, so it does not disturb an examination. It would take too
+/// long to wait for the end of conversations that wait for their time limits.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
 
-/// Watches whether a play has traffic or only waits.
+/// Watches whether a conversation has traffic or only waits.
 pub(super) struct TrafficWatch {
     gauge: AnswerGauge,
     events: u64,
-    /// When the play last sent or received a frame.
+    /// The time at which the conversation last sent or received a frame.
     active: Instant,
 }
 
@@ -25,7 +25,7 @@ impl TrafficWatch {
         TrafficWatch { gauge, events: 0, active: Instant::now() }
     }
 
-    /// Returns whether there was traffic within this time, or none yet.
+    /// Returns whether there was traffic within this time, or no traffic yet.
     pub(super) fn talks(&mut self, within: Duration) -> bool {
         let events = self.gauge.events();
         if events > self.events {

@@ -50,7 +50,7 @@ const SHOWN: usize = 3;
 pub struct VariantsArguments {
     /// Scenario files and folders [default: the built-in suite]
     paths: Vec<PathBuf>,
-    /// Play this variant only (repeatable; several are combined in one host)
+    /// Play only this variant (repeatable; several variants are combined in one host)
     #[arg(long)]
     variant: Vec<String>,
     /// Speak this protocol version (repeatable) [default: the newest]
@@ -65,17 +65,17 @@ pub struct VariantsArguments {
     /// Play only every N-th scenario with each combination; each combination gets different scenarios
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = parts)]
     random_part: usize,
-    /// Also play this many generated conversations with each variant and combination, as `fuzz` plays a host
-    /// outside
+    /// Also play this many generated conversations with each variant and combination, in the same way as `fuzz` plays
+    /// them against an external host
     #[arg(long, value_name = "N", default_value_t = 0)]
     fuzz: u64,
     /// Write each generated conversation with a false finding to this folder, as a scenario file
     #[arg(long, value_name = "FOLDER", requires = "fuzz")]
     keep: Option<PathBuf>,
-    /// Play over sockets, each scenario on a loopback port of its own
+    /// Play over sockets, each scenario on a separate loopback port
     #[arg(long)]
     loopback: bool,
-    /// Play the suite for agents against legal variants of the reference agent instead
+    /// Test legal variants of the reference agent instead, with the scenarios for agents
     #[arg(long, conflicts_with_all = ["spec", "fuzz", "loopback"])]
     acp: bool,
 }
@@ -89,11 +89,11 @@ fn parts(text: &str) -> Result<usize, String> {
 struct VariantSet {
     version: Version,
     rows: Vec<&'static VariantRow>,
-    /// The share of the scenarios that is played: one of this many.
+    /// The number N: every N-th scenario is played.
     part: usize,
 }
 
-/// The number of plays for each core that wait for sockets at the same time.
+/// The number of scenarios per core that wait for sockets at the same time.
 const WAITING: usize = 6;
 /// The time limit of a wait over a socket.
 const SOCKET_LIMIT: Duration = Duration::from_secs(5);

@@ -19,11 +19,11 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 /// The maximum number of messages that a page shows.
 const MAX_ROWS: usize = 20_000;
 
-/// Makes a page of a run.jsonl, a capture or connection logs: a lane for each client, the host and the agent,
-/// filters, and the findings.
+/// Makes an HTML page from a run.jsonl, a capture or connection logs. The page has a lane for each client, the host and
+/// the agent, and shows the findings; filters select messages.
 #[derive(Args, Debug)]
 pub struct ViewArguments {
-    /// The file; several files or a folder if they are connection logs
+    /// The run.jsonl or capture; for connection logs, the files or their folder
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Show only this scenario of a run

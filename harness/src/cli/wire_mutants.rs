@@ -26,8 +26,9 @@ use super::mutants::{on_all_cores, written};
 /// The options of `--wire`.
 #[derive(Args, Debug)]
 pub struct WireOptions {
-    /// Inject faults of a host, or with `--acp` of an agent, into captures, and show which of them the always-on checks find;
-    /// the paths are the captures, and without paths captures are made from the suite and from generated conversations
+    /// Inject faults of a host, or with `--acp` of an agent, into captures, and show which of them the always-on checks
+    /// find. The paths name the captures; without paths, captures are made from the suite and from generated
+    /// conversations
     #[arg(long, conflicts_with_all = ["fault", "quick", "full", "write", "fuzz"])]
     wire: bool,
     /// With `--wire`: inject faults of clients, and show which of them the checks of clients find
@@ -42,22 +43,23 @@ pub struct WireOptions {
     /// With `--wire`: the seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1, requires = "wire")]
     seed: u64,
-    /// With `--wire`: the number of mutants of each operator that are neither legal nor undecidable, or of rewrites of each kind
+    /// With `--wire`: the number of mutants of each operator, without legal and undecidable mutants; or the number of
+    /// rewrites of each kind
     #[arg(long, value_name = "N", default_value_t = 40, requires = "wire")]
     count: usize,
     /// With `--wire`: use every N-th scenario of the suite
     #[arg(long, value_name = "N", default_value_t = 1, requires = "wire")]
     part: usize,
-    /// With `--wire`: the number of generated conversations; with `--acp`, of legal variants of the agent
+    /// With `--wire`: the number of generated conversations; with `--acp`, the number of legal variants of the agent
     #[arg(long, value_name = "N", default_value_t = 60, requires = "wire")]
     drawn: u64,
     /// With `--wire`: write each counted mutant, or each rewritten capture with a false finding, to this folder
     #[arg(long, value_name = "FOLDER", requires = "wire")]
     keep: Option<PathBuf>,
-    /// With `--wire`: fail if less than this percentage of all mutants is killed
+    /// With `--wire`: fail if the checks find less than this percentage of all mutants
     #[arg(long, value_name = "PERCENT", requires = "wire")]
     at_least: Option<usize>,
-    /// With `--wire`: fail if less than this percentage of the mutants of any class is killed
+    /// With `--wire`: fail if the checks find less than this percentage of the mutants of any class
     #[arg(long, value_name = "PERCENT", requires = "wire")]
     class_at_least: Option<usize>,
 }

@@ -104,7 +104,7 @@ pub const FAULTS: &[FaultWord<MakeFault>] = &[
         name: "drop",
         argument: ArgumentKind::None,
         means: |_| ProxyFault::Drop,
-        doc: "cut both sides off right after the message",
+        doc: "close both connections, without a close frame, right after the message",
     },
     FaultWord {
         name: "close",
@@ -120,37 +120,37 @@ pub const FAULTS: &[FaultWord<MakeFault>] = &[
                 given.is_given.then(|| usize::try_from(given.number).unwrap_or(usize::MAX)),
             )
         },
-        doc: "pass only this many bytes of the frame, by default half of it, and cut both sides off",
+        doc: "forward only this many bytes of the frame (by default half of them), and close both connections",
     },
     FaultWord {
         name: "lose",
         argument: ArgumentKind::None,
         means: |_| ProxyFault::Lose,
-        doc: "lose the message",
+        doc: "do not forward the message",
     },
     FaultWord {
         name: "delay",
         argument: ArgumentKind::Duration,
         means: |given| ProxyFault::Delay(given.duration),
-        doc: "delay the message, and everything after it in its direction, by this time",
+        doc: "delay the message, and all later messages of the same direction, by this time",
     },
     FaultWord {
         name: "duplicate",
         argument: ArgumentKind::None,
         means: |_| ProxyFault::Duplicate,
-        doc: "let the message arrive twice",
+        doc: "forward the message twice",
     },
     FaultWord {
         name: "swap",
         argument: ArgumentKind::None,
         means: |_| ProxyFault::Swap,
-        doc: "let the next message of the same direction overtake it",
+        doc: "forward the message after the next message of the same direction",
     },
     FaultWord {
         name: "behind",
         argument: ArgumentKind::Client,
         means: |given| ProxyFault::Behind(given.name.clone()),
-        doc: "hold the message back until the next one of that client has passed in its direction",
+        doc: "hold the message back until the next message of that client in the same direction was forwarded",
     },
 ];
 
@@ -439,8 +439,9 @@ pub fn help() -> String {
             let _ = writeln!(out, "  {form:<18} {}", word.doc);
         }
     }
-    let mut out = "Faults, FAULT on [every] [CLIENT] EVENT, such as `drop on B serverSeq 42`. CLIENT is the name that
-a connection has here (A, B, .. as they come) or the client's own clientId; a rule acts once unless `every`.\n\n"
+    let mut out = "A transport fault has the form `FAULT on [every] [CLIENT] EVENT`, such as `drop on B serverSeq 42`. CLIENT is
+the name of a connection (A for the first, B for the second, ..) or a clientId. Without `every`, the
+fault is injected once.\n\n"
         .to_owned();
     section(&mut out, "FAULT", FAULTS);
     section(&mut out, "EVENT", EVENTS);
