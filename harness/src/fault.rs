@@ -3,7 +3,7 @@
 //! A component with injected faults has a table made by the macro `faults!`, with one row per fault. The code
 //! that implements a rule asks the component's [`FaultSet`] whether to break that rule.
 //!
-//! Knows: nothing. Never knows: which components have faults, what detects them.
+//! Knows: no other module. Never knows: components with faults, checks.
 //!
 //! Start at [`FaultKind`].
 

@@ -6,7 +6,7 @@
 //! a check names the identifier, and the row gives the weight of a breach. If a rule without a keyword weighs
 //! more than a note, its row has an argument for the weight.
 //!
-//! Knows: `wire::version`, `verdict::Weight`. Never knows: which check or scenario uses a row.
+//! Knows: `wire::version`, `verdict::Weight`. Never knows: the checks and scenarios that use a row.
 //!
 //! Start at [`RequirementLedger::of`].
 

@@ -1,6 +1,6 @@
 //! A seeded random generator: the same seed gives the same choices on every machine.
 //!
-//! Knows: arithmetic. Never knows: what is chosen.
+//! Knows: arithmetic. Never knows: the purpose of a choice.
 
 /// A pseudo-random generator (splitmix64).
 #[derive(Clone, Debug)]

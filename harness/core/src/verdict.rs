@@ -1,6 +1,6 @@
 //! The results of checks: weights, findings, statuses. The types are plain data.
 //!
-//! Knows: nothing above it. Never knows: how a finding came about or how it is shown.
+//! Knows: no other module. Never knows: the cause of a finding, reports.
 
 use serde::{Deserialize, Serialize};
 

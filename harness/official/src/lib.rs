@@ -4,7 +4,7 @@
 //! build settings of the harness are for code that runs often. Crates that cannot be linked beside another
 //! crate have packages in the folders here, which share the wrapper.
 //!
-//! Knows: which crate speaks a version. Never knows: the harness, its reducers and values.
+//! Knows: the crate of each version. Never knows: the harness, its reducers and values.
 //!
 //! Start at [`serve`]; the wrapper passes a question to a crate.
 

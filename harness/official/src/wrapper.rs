@@ -4,8 +4,8 @@
 //! version. A further macro holds the additions of a newer version. The packages in the folders beside also
 //! compile this file, each with a crate that cannot be linked beside the others.
 //!
-//! Knows: the names in the crates `ahp`, and the line protocol. Never knows: which versions are linked, the
-//! harness's reducers and values.
+//! Knows: the names in the crates `ahp`, and the line protocol. Never knows: the linked versions, the harness's
+//! reducers and values.
 //!
 //! Start at [`serve`], which uses the code that [`crate_of`] generates.
 

@@ -1,8 +1,8 @@
 //! Generates actions of clients from the protocol tables, aimed at the channel's state. Most actions are legal;
 //! the others have a named deviation.
 //!
-//! Knows: the tables, typical values of action members. Never knows: which actions are legal; the stage decides
-//! this.
+//! Knows: the tables, typical values of action members. Never knows: the legality of actions (the stage decides
+//! it).
 //!
 //! Start at [`dispatch`].
 

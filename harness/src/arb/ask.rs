@@ -1,8 +1,8 @@
 //! Generates requests. The params of a request come from the protocol tables, with existing channels, files and
 //! identifiers; some requests have a named deviation.
 //!
-//! Knows: the tables, typical values of params members. Never knows: which requests are legal; the stage
-//! decides this.
+//! Knows: the tables, typical values of params members. Never knows: the legality of requests (the stage
+//! decides it).
 //!
 //! Start at [`ask`].
 

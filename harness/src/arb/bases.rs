@@ -1,6 +1,6 @@
 //! The scenarios of the suite as bases of generated conversations, with their steps in the form of a draft.
 //!
-//! Knows: the embedded scenarios, the members of a scenario file. Never knows: what becomes of a base.
+//! Knows: the embedded scenarios, the members of a scenario file. Never knows: the use of a base.
 //!
 //! Start at [`bases`].
 

@@ -1,6 +1,6 @@
 //! Interprets a fuzzer's bytes as a sequence of choices.
 //!
-//! Knows: bytes. Never knows: what the choices are for.
+//! Knows: bytes. Never knows: the purpose of the choices.
 
 use arbitrary::Unstructured;
 

@@ -1,6 +1,6 @@
 //! Deviations that make legal actions illegal, each with a name.
 //!
-//! Knows: typical values of action members. Never knows: how a host responds.
+//! Knows: typical values of action members. Never knows: the responses of hosts.
 //!
 //! Start at [`DEVIATIONS`].
 

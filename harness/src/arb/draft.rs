@@ -1,7 +1,7 @@
 //! A draft of a scenario: its steps are JSON values that can be generated, removed and shrunk before they
 //! become a scenario or a scenario file.
 //!
-//! Knows: the members of a scenario file. Never knows: how the steps are generated.
+//! Knows: the members of a scenario file. Never knows: the generation of steps.
 //!
 //! Start at [`ScenarioDraft`].
 

@@ -1,6 +1,6 @@
 //! Plays generated conversations against the reference host, or the reference agent, in memory.
 //!
-//! Knows: the simulation, faults. Never knows: how tables are shown.
+//! Knows: the simulation, faults. Never knows: the presentation of tables.
 //!
 //! Start at [`EmbeddedGround`].
 

@@ -1,6 +1,6 @@
 //! Chooses files for requests: usually existing files, in a folder that no other conversation uses.
 //!
-//! Knows: the files and folders created so far. Never knows: how a request uses a file.
+//! Knows: the files and folders created so far. Never knows: the requests.
 //!
 //! Start at [`file()`].
 

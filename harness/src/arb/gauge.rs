@@ -4,7 +4,7 @@
 //! needs no model of any channel and still distinguishes the relevant states: a ready tool call, an open
 //! question, a completed turn.
 //!
-//! Knows: frames. Never knows: why a client sends a message.
+//! Knows: frames. Never knows: the purpose of messages.
 //!
 //! Start at [`AnswerGauge`].
 

@@ -5,7 +5,7 @@
 //! The stage determines which moves are possible, and their outcomes; new versions and actions need only their
 //! tables.
 //!
-//! Knows: moves and their weights. Never knows: how the scenario is played.
+//! Knows: moves and their weights. Never knows: the execution of scenarios.
 //!
 //! Start at [`ConversationGenerator::sequence`].
 

@@ -6,7 +6,7 @@
 //! finding. If a host does not meet an expectation, later conversations omit this expectation, together with
 //! the expectations about the same channels and identifiers.
 //!
-//! Knows: drafts, ids of the ledger. Never knows: the host and the player.
+//! Knows: drafts, ids of the ledger. Never knows: hosts, the execution of scenarios.
 //!
 //! Start at [`fit`].
 

@@ -4,7 +4,7 @@
 //! Property tests and fuzz targets check the same laws. Each law itself excludes the actions to which it does
 //! not apply.
 //!
-//! Knows: states, the table of tool-call transitions. Never knows: how states are reached.
+//! Knows: states, the table of tool-call transitions. Never knows: the actions that lead to a state.
 //!
 //! Start at [`LAWS`].
 

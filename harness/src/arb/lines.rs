@@ -1,6 +1,6 @@
 //! Moves about connections (connecting, dropping, reconnecting), and malformed frames.
 //!
-//! Knows: the handshake, JSON-RPC. Never knows: how a host has to respond; the stage decides this.
+//! Knows: the handshake, JSON-RPC. Never knows: the expected responses (the stage decides them).
 //!
 //! Start at [`come_and_go`] and [`raw`].
 

@@ -1,7 +1,7 @@
 //! Maps texts of the stage to names in the scenario. Identifiers are symbolic in the scenario, so that the
 //! scenario has the same meaning on every host.
 //!
-//! Knows: the bindings of the stage. Never knows: which step is generated.
+//! Knows: the bindings of the stage. Never knows: the generated step.
 //!
 //! Start at [`BoundNames::symbolic`] and [`BoundNames::binding`].
 

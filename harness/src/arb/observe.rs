@@ -1,8 +1,7 @@
 //! Moves that observe channels: by a new client, through a limited view, or by reading the resources that a
 //! state refers to.
 //!
-//! Knows: which members of a state clients decide (`rules`). Never knows: when a conversation observes a
-//! channel.
+//! Knows: the members of a state that clients set (`rules`). Never knows: the time of an observation.
 //!
 //! Start at [`look`].
 

@@ -2,7 +2,7 @@
 //! its `needs`. If the first look did not find a capability, no step that needs it is generated or played;
 //! `run` would skip such a step, too.
 //!
-//! Knows: the members of steps, the names of capabilities. Never knows: how a capability is detected.
+//! Knows: the members of steps, the names of capabilities. Never knows: the detection of capabilities.
 //!
 //! Start at [`needs`].
 

@@ -5,7 +5,7 @@
 //! the table is the same on every machine; time is only a limit. Rows that are already known are not played
 //! again.
 //!
-//! Knows: faults, the embedded suite. Never knows: how a table is shown, real clocks.
+//! Knows: faults, the embedded suite. Never knows: the presentation of tables, real clocks.
 //!
 //! Start at [`PlantedTable::play`].
 

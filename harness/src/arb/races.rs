@@ -5,7 +5,7 @@
 //! The specification orders only the frames of one client. Therefore no outcome of the two steps is expected,
 //! and nothing that depends on their channels afterwards; the always-on checks judge the conversation.
 //!
-//! Knows: the members of steps. Never knows: hosts, which rules apply.
+//! Knows: the members of steps. Never knows: hosts, rules.
 //!
 //! Start at [`raced`].
 

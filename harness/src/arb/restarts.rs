@@ -5,7 +5,7 @@
 //! host lets return ends with the state that the host shows to others, a turn that a crash interrupted is not
 //! active any more, a run that a `requestId` has started is not started again, and numbers go on.
 //!
-//! Knows: channels, what was acknowledged. Never knows: how a host is restarted.
+//! Knows: channels, acknowledged actions. Never knows: the restart of hosts.
 //!
 //! Start at [`restart`].
 

@@ -1,7 +1,7 @@
 //! The requirement that covers each outcome of a step: tables by the name of the action, the method or the
 //! deviation. An outcome without a row is no expectation.
 //!
-//! Knows: ids of the ledger. Never knows: how steps are generated.
+//! Knows: ids of the ledger. Never knows: the generation of steps.
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};

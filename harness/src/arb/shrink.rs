@@ -1,7 +1,7 @@
 //! Shrinks a conversation that shows a finding: removes steps, alone and in groups, then members and values,
 //! then clients. Each candidate has to show the same finding.
 //!
-//! Knows: drafts. Never knows: which property is preserved, and how it is tested.
+//! Knows: drafts. Never knows: the property to preserve, its test.
 //!
 //! Start at [`shrink`].
 

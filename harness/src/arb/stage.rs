@@ -1,7 +1,7 @@
 //! A stage: the reference host with clients that play steps one by one as they are generated. The stage shows
 //! which channels exist and which steps are legal, so the generators need no separate model.
 //!
-//! Knows: the simulation. Never knows: which step comes next, and why.
+//! Knows: the simulation. Never knows: the selection of steps.
 //!
 //! Start at [`FuzzStage::play`].
 

@@ -3,7 +3,7 @@
 //! Every decision is a call of `choose(n)`, as in [`wire::sample`](crate::wire::sample), so that a property
 //! test, a fuzzer's bytes or a random generator can generate stories.
 //!
-//! Knows: tables, reducers. Never knows: where choices come from.
+//! Knows: tables, reducers. Never knows: the source of choices.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Moves about turns: the message to the agent, and the script that the agent follows.
 //!
-//! Knows: the lines of the agent script. Never knows: how a host plays a script.
+//! Knows: the lines of the agent script. Never knows: hosts.
 //!
 //! Start at [`turn`].
 

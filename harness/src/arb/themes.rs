@@ -1,6 +1,6 @@
 //! The themes of generated conversations: the table of openings, subjects and preferred moves.
 //!
-//! Knows: the names of moves. Never knows: how a move is made.
+//! Knows: the names of moves. Never knows: the implementation of moves.
 //!
 //! Start at [`THEMES`].
 

@@ -1,6 +1,6 @@
 //! The folder of a campaign: its state, its coverage, and the scenarios of its findings.
 //!
-//! Knows: files. Never knows: how conversations are played.
+//! Knows: files. Never knows: the execution of conversations.
 //!
 //! Start at [`CampaignFolder`].
 

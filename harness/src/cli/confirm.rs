@@ -4,7 +4,7 @@
 //! Some findings occur in no replay on its own. They may need other conversations at the same time: copies of their own
 //! conversation, or the conversations that were played at the same time in the campaign.
 //!
-//! Knows: the target. Never knows: how a case is minimised.
+//! Knows: the target. Never knows: the minimisation of cases.
 //!
 //! Start at [`confirm`].
 

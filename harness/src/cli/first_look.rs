@@ -1,7 +1,7 @@
 //! Takes the first look at a target, which `run` and `fuzz` share: what the host declares, what it offers without a
 //! declaration, and what clients may do with its files.
 //!
-//! Knows: probes, where they are played. Never knows: what a probe proves.
+//! Knows: probes, the places in which they are played. Never knows: the meaning of a probe.
 //!
 //! Start at [`RunArguments::first_look`].
 

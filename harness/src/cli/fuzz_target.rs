@@ -1,7 +1,7 @@
 //! Plays generated conversations: on the embedded host or agent, or on an external target in the same way as
 //! `run`.
 //!
-//! Knows: the target, the first look at it. Never knows: what is generated, and what is kept.
+//! Knows: the target, the first look at it. Never knows: generators, the stored results.
 //!
 //! Start at [`FuzzTarget`].
 

@@ -1,7 +1,7 @@
 //! Runs a campaign: chooses the next conversation, examines findings, and keeps the results.
 //!
-//! Knows: the generator, the target, the folder of the campaign. Never knows: how a conversation is generated
-//! or minimised.
+//! Knows: the generator, the target, the folder of the campaign. Never knows: the generation and minimisation
+//! of conversations.
 //!
 //! Start at [`FuzzHunt::go`].
 

@@ -1,6 +1,6 @@
 //! Chooses the next conversation of a campaign, and adapts it to the target.
 //!
-//! Knows: the generator, the coverage so far. Never knows: how a conversation is played.
+//! Knows: the generator, the coverage so far. Never knows: the execution of conversations.
 //!
 //! Start at [`FuzzHunt::draw`].
 

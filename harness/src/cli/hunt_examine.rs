@@ -3,7 +3,7 @@
 //! The findings of a conversation are confirmed together. Each confirmed finding is then minimised on its own. If the
 //! campaign ends before that, the whole conversation becomes the scenario of the finding.
 //!
-//! Knows: the findings that wait. Never knows: how a finding is confirmed and minimised.
+//! Knows: the findings that wait. Never knows: confirmation, minimisation.
 //!
 //! Start at [`FuzzHunt::examine_next`].
 

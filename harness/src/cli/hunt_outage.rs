@@ -1,7 +1,7 @@
 //! Handles the outages of a host during a campaign, and attributes each to the conversation that causes it again when
 //! it is played alone.
 //!
-//! Knows: the conversations that were being played. Never knows: how a host is probed and restarted.
+//! Knows: the conversations in progress. Never knows: the probes and restarts of a host.
 //!
 //! Start at [`FuzzHunt::outage`].
 

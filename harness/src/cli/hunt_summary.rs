@@ -1,6 +1,6 @@
 //! Formats the progress line and the summary of a campaign.
 //!
-//! Knows: a campaign and its findings. Never knows: how conversations are generated and played.
+//! Knows: a campaign and its findings. Never knows: the generation and execution of conversations.
 //!
 //! Start at [`FuzzHunt::summary`].
 

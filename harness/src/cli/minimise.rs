@@ -1,6 +1,6 @@
 //! Minimises a confirmed finding, and determines which order of the clients' frames the finding needs.
 //!
-//! Knows: the target. Never knows: other findings, and how a finding is confirmed.
+//! Knows: the target. Never knows: other findings, confirmation.
 //!
 //! Start at [`minimise`].
 

@@ -1,6 +1,6 @@
 //! Watches whether a conversation has traffic or only waits for a time limit.
 //!
-//! Knows: the counter of a play's frames, the clock. Never knows: what is played, and why.
+//! Knows: the counter of a conversation's frames, the clock. Never knows: the content of conversations.
 //!
 //! Start at [`TrafficWatch`].
 

@@ -2,7 +2,7 @@
 //!
 //! A row applies to versions before its `since`. Members that a version only adds have no row, see [`super`].
 //!
-//! Knows: versions, places. Never knows: how a reshaping is done.
+//! Knows: versions, places. Never knows: the implementation of reshapings.
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Map;

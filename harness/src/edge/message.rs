@@ -1,6 +1,6 @@
 //! Translation of whole messages: lowers a client's messages and lifts a host's messages.
 //!
-//! Knows: methods, envelopes, snapshots. Never knows: what an action does.
+//! Knows: methods, envelopes, snapshots. Never knows: the effect of actions.
 //!
 //! Start at [`VersionEdge::lower_message`] and [`VersionEdge::lift_message`].
 

@@ -4,7 +4,7 @@
 //! A function leaves an object unchanged if the change does not apply to it, or if it already has the other
 //! form.
 //!
-//! Knows: the members that each change is about. Never knows: versions.
+//! Knows: the members of each change. Never knows: versions.
 
 use crate::wire::json::{Map, Value, json};
 use crate::wire::timestamp;

@@ -1,7 +1,7 @@
 //! Texts for people with the names of the version on the wire: actions and notifications have the names under
 //! which they are sent.
 //!
-//! Knows: names of actions and methods. Never knows: what a text is about.
+//! Knows: names of actions and methods. Never knows: the meaning of strings.
 //!
 //! Start at [`VersionEdge::in_words_of_the_wire`].
 

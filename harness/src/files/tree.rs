@@ -3,7 +3,7 @@
 //! Each change returns the changed paths, for watches. A tree can also contain links, a pipe without a writer, and a
 //! file that is too large to be read at once.
 //!
-//! Knows: paths, bytes. Never knows: URIs, requests, who may reach a path.
+//! Knows: paths, bytes. Never knows: URIs, requests, permissions.
 //!
 //! Start at [`FileTree`].
 

@@ -4,7 +4,7 @@
 //! A turn is one [`HostAgentRun`] with a main track, and one more track for each call of a parallel group. A
 //! track is a queue of small operations. Each operation takes [`STEP`] of virtual time.
 //!
-//! Knows: scripts. Never knows: connections, states; [`play`](super::play) executes the operations.
+//! Knows: scripts. Never knows: connections, states ([`play`](super::play) executes the operations).
 //!
 //! Start at [`HostAgentRun`].
 

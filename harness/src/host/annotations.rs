@@ -9,7 +9,7 @@
 //!   has to remove the annotation explicitly.
 //! - The host rejects a new annotation that is already resolved.
 //!
-//! Knows: what an annotations channel holds. Never knows: files, the authors of annotations.
+//! Knows: the content of annotations channels. Never knows: files, the authors of annotations.
 //!
 //! Start at [`RefHost::add_annotations`].
 

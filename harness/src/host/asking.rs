@@ -6,7 +6,7 @@
 //! another client for a file of a published plugin is passed on to the publishing client, and the response is
 //! passed back. The host numbers its requests independently of the request ids of the client.
 //!
-//! Knows: connections, published plugins. Never knows: what is in a plugin.
+//! Knows: connections, published plugins. Never knows: the content of plugins.
 //!
 //! Start at [`RefHost::ask_for_plugin`].
 

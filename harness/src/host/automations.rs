@@ -11,7 +11,7 @@
 //!
 //! [`errands`]: super::errands
 //!
-//! Knows: definitions. Never knows: what a run does.
+//! Knows: definitions. Never knows: the effect of a run.
 //!
 //! Start at [`RefHost::create_automation`].
 

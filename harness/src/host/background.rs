@@ -1,7 +1,7 @@
 //! Background commands: a command that an agent leaves running in its own terminal. The chat of the agent lists
 //! the command until the command ends.
 //!
-//! Knows: chats, terminals. Never knows: what a command does.
+//! Knows: chats, terminals. Never knows: the effect of commands.
 //!
 //! Start at [`RefHost::leave_running`].
 

@@ -4,7 +4,7 @@
 //! A canvas has an address only while its extension displays it. After a crash the host no longer has the
 //! address.
 //!
-//! Knows: chats. Never knows: what is on a page.
+//! Knows: chats. Never knows: the content of pages.
 //!
 //! Start at [`RefHost::show_canvas`].
 

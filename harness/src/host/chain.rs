@@ -5,7 +5,7 @@
 //! or delay a message, answer a client itself, send a message to another connection, or close connections.
 //! [`SeenTraffic`] records earlier traffic.
 //!
-//! Knows: messages, versions, subscriptions as they pass. Never knows: states, faults, variants, rules.
+//! Knows: messages, versions, subscriptions. Never knows: states, faults, variants, rules.
 //!
 //! Start at [`MessageRewriter`] and [`MessageChain`].
 

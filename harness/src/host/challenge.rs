@@ -3,7 +3,7 @@
 //! Every waiting call names the resource of its token. A client that delivers the token resolves all calls that
 //! wait for this resource. If a server stops in the meantime, the calls to this server fail.
 //!
-//! Knows: calls, servers, what waits. Never knows: scripts.
+//! Knows: calls, servers, waiting calls. Never knows: scripts.
 //!
 //! Start at [`RefHost::challenge`].
 

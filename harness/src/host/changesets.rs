@@ -12,7 +12,7 @@
 //! - Reverting changes does not alter a turn's changeset.
 //! - A reviewed file stays reviewed as long as its content does not change.
 //!
-//! Knows: the former and the current content of files. Never knows: who edits files.
+//! Knows: the former and the current content of files. Never knows: the authors of edits.
 //!
 //! Start at [`RefHost::record_edit`].
 

@@ -1,6 +1,6 @@
 //! Chats: creation, forks, disposal, completions.
 //!
-//! Knows: what a chat holds and which sources a chat may have. Never knows: what the agent of a chat does.
+//! Knows: the content and the sources of chats. Never knows: agents.
 //!
 //! Start at [`RefHost::create_chat`].
 

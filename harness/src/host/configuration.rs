@@ -1,6 +1,6 @@
 //! The offer of the reference host: its agents, and the configuration of the host and of sessions.
 //!
-//! Knows: the shape of configuration schemas. Never knows: who changes a value, or when.
+//! Knows: the shape of configuration schemas. Never knows: the time and the sender of a change.
 //!
 //! Start at [`root_state`].
 

@@ -1,6 +1,6 @@
 //! Connections: decoding of frames, and the table of methods with their handlers.
 //!
-//! Knows: the tables of `wire`. Never knows: what a request does.
+//! Knows: the tables of `wire`. Never knows: the effect of requests.
 //!
 //! Start at [`REQUESTS`].
 

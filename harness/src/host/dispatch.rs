@@ -5,7 +5,7 @@
 //! the action must not be a no-op for the reducers. If a check after the first check fails, the host sends the
 //! action back to its dispatcher with a reason, and no state changes.
 //!
-//! Knows: states, rules of the protocol. Never knows: how an action reaches its subscribers.
+//! Knows: states, rules of the protocol. Never knows: the delivery of actions.
 //!
 //! Start at [`RefHost::dispatch`].
 

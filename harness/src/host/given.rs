@@ -10,7 +10,7 @@
 //! - The agent of a chat knows its turns with the results of their tools and the answers to their questions, but
 //!   not the attachments of earlier turns. It knows no turn that a truncation has removed.
 //!
-//! Knows: the states of chats, files. Never knows: how an agent reads the context.
+//! Knows: the states of chats, files. Never knows: agents.
 //!
 //! Start at [`RefHost::given`].
 

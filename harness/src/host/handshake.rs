@@ -1,6 +1,6 @@
 //! The handshake: `initialize`, `reconnect`, and the removal of clients that have left.
 //!
-//! Knows: versions, the log, subscriptions. Never knows: what the channels hold.
+//! Knows: versions, the log, subscriptions. Never knows: the content of channels.
 //!
 //! Start at [`RefHost::initialize`].
 

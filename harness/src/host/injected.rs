@@ -6,7 +6,7 @@
 //! rejections and notifications, values that the host makes, steps of the agent, events that no message
 //! reports. At these places the host names no fault and no variant.
 //!
-//! Knows: where the hooks are. Never knows: which fault or variant does what; that is in `fault` and `variant`.
+//! Knows: the hooks. Never knows: the single faults and variants.
 //!
 //! Start at [`HostHooks`].
 

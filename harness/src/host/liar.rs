@@ -1,7 +1,7 @@
 //! Hosts that complete a correct handshake and violate the protocol afterwards. Only the handshake of such a
 //! host may pass the checks.
 //!
-//! Knows: the reference host, which performs the correct part. Never knows: rules.
+//! Knows: the reference host. Never knows: rules.
 //!
 //! Start at [`LiarBehaviour`].
 

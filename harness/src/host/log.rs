@@ -2,7 +2,7 @@
 //!
 //! The host has one strictly increasing counter. The log keeps a bounded number of recent envelopes for replay.
 //!
-//! Knows: envelopes. Never knows: who is subscribed to what.
+//! Knows: envelopes. Never knows: subscriptions.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

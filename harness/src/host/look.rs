@@ -1,7 +1,7 @@
 //! Read access to the reference host without the wire. A generator of conversations uses this access to learn
 //! which channels exist and which actions the host would accept.
 //!
-//! Knows: states, rules of the protocol. Never knows: who looks.
+//! Knows: states, rules of the protocol. Never knows: recipients.
 
 use std::borrow::Cow;
 

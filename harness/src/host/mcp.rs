@@ -8,8 +8,8 @@
 //! response names the channel next to `id`. One page of the specification says "at top level", and all other
 //! pages say `params`.
 //!
-//! Knows: the states of servers, the requests that a side channel permits. Never knows: who decides whether a
-//! server may run.
+//! Knows: the states of servers, the requests that a side channel permits. Never knows: the decisions about
+//! servers.
 //!
 //! Start at [`RefHost::start_server`], then [`RefHost::relay`].
 

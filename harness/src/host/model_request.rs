@@ -4,7 +4,7 @@
 //! records each request in the form of the log of the model stand-in, so that the rules about what an agent gives to
 //! its model can be tested without a real agent.
 //!
-//! Knows: turns, tools. Never knows: who records a request.
+//! Knows: turns, tools. Never knows: the recorder of a request.
 //!
 //! Start at [`RefHost::ask_model`].
 

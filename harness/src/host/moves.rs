@@ -4,7 +4,7 @@
 //! movable, and worker chats move with the chat that they work for. The host checks a move completely before it
 //! changes any state, and assigns the chat to its destination before it notifies subscribers.
 //!
-//! Knows: catalogues. Never knows: who is subscribed to what.
+//! Knows: catalogues. Never knows: subscriptions.
 //!
 //! Start at [`RefHost::move_chat`].
 

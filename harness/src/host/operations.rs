@@ -4,7 +4,7 @@
 //! but disabled, since there is nothing to publish to. The host answers a request after the operation has
 //! finished.
 //!
-//! Knows: changesets. Never knows: how a changeset is computed.
+//! Knows: changesets. Never knows: the computation of changesets.
 //!
 //! Start at [`RefHost::invoke_changeset_operation`].
 

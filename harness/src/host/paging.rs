@@ -3,7 +3,7 @@
 //! A cursor names the last entry of its page. A session that is created or changed between two pages therefore
 //! neither repeats nor hides another session.
 //!
-//! Knows: summaries. Never knows: how a summary is computed.
+//! Knows: summaries. Never knows: the computation of summaries.
 
 use crate::wire::json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The only place that changes a state and sends the change to subscribers; also snapshots and subscriptions.
 //!
-//! Knows: reducers, the log, subscriptions. Never knows: whether an action was allowed.
+//! Knows: reducers, the log, subscriptions. Never knows: the rules for actions.
 //!
 //! Start at [`RefHost::publish`].
 

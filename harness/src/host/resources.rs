@@ -7,7 +7,7 @@
 //!   invalid requests.
 //! - A copy or move never replaces a folder.
 //!
-//! Knows: URIs, the requests. Never knows: who watches.
+//! Knows: URIs, the requests. Never knows: the watchers.
 //!
 //! Start at [`RefHost::resource_read`].
 

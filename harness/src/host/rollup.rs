@@ -7,7 +7,7 @@
 //! No client action sets the activity of a session; the activity follows the session's status. If one chat
 //! waits for input and another has failed, the session's status is that of the waiting chat.
 //!
-//! Knows: states. Never knows: who changed a state.
+//! Knows: states. Never knows: the cause of a change.
 //!
 //! Start at [`RefHost::chat_changed`].
 

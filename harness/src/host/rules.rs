@@ -2,7 +2,7 @@
 //!
 //! Actions that the reducers reject need no row.
 //!
-//! Knows: states, rules of the protocol. Never knows: how an action reaches its subscribers.
+//! Knows: states, rules of the protocol. Never knows: the delivery of actions.
 //!
 //! Start at [`RULES`].
 

@@ -3,7 +3,7 @@
 //! A session begins with the lifecycle `creating`. After a moment the session gets its default chat and becomes
 //! ready.
 //!
-//! Knows: what a session holds. Never knows: what the agent of a session does.
+//! Knows: the content of a session. Never knows: agents.
 //!
 //! Start at [`RefHost::create_session`].
 

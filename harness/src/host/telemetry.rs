@@ -4,7 +4,7 @@
 //! names a session, a chat and a turn, but holds no message content. The template of the log channel lets a
 //! client subscribe to log records from a minimum level.
 //!
-//! Knows: published actions. Never knows: why an action was published.
+//! Knows: published actions. Never knows: the cause of an action.
 //!
 //! Start at [`RefHost::telemeter`].
 

@@ -6,7 +6,7 @@
 //! changes the folder. Output is bounded: the host clears a terminal with too much output by an action, so that
 //! all clients agree.
 //!
-//! Knows: what a terminal holds. Never knows: processes.
+//! Knows: the content of a terminal. Never knows: processes.
 //!
 //! Start at [`RefHost::create_terminal`].
 

@@ -6,7 +6,7 @@
 //! the state always results from the actions that the clients of the view received. Actions that only the older
 //! version has change the view alone.
 //!
-//! Knows: edges, reducers. Never knows: whether an action was allowed.
+//! Knows: edges, reducers. Never knows: the rules for actions.
 //!
 //! Start at [`VersionView`].
 

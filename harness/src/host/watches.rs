@@ -9,7 +9,7 @@
 //!   does.
 //! - The root of a watch has to exist.
 //!
-//! Knows: paths, the filters of a watch. Never knows: what is in a file.
+//! Knows: paths, the filters of a watch. Never knows: the content of files.
 //!
 //! Start at [`RefHost::create_resource_watch`].
 

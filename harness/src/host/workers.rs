@@ -4,7 +4,7 @@
 //! accepts no messages of users. A worker's turn ends with the turn of the calling chat, and a worker's chat
 //! moves with the calling chat. A worker may start workers of its own, up to a maximum depth.
 //!
-//! Knows: chats, tool calls. Never knows: what an agent does in its turn.
+//! Knows: chats, tool calls. Never knows: agents.
 //!
 //! Start at [`RefHost::put_to_work`].
 

@@ -1,6 +1,6 @@
 //! The table of what the clients of a load do.
 //!
-//! Knows: the engine's verbs. Never knows: when a client acts.
+//! Knows: the engine's verbs. Never knows: the time of actions.
 //!
 //! Start at [`ACTS`].
 

@@ -4,7 +4,7 @@
 //! connections. All events arrive in one queue; if the harness is slower than the host, the queue fills up and
 //! backpressure reaches the host.
 //!
-//! Knows: sockets, the clock. Never knows: what the clients do.
+//! Knows: sockets, the clock. Never knows: the actions of clients.
 //!
 //! Start at [`play`].
 

@@ -1,6 +1,6 @@
 //! How the clients of a load connect, join their session, and come back after they left.
 //!
-//! Knows: the engine. Never knows: what clients do once they are in.
+//! Knows: the engine. Never knows: the actions of clients after they have joined.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The plan of a load: how many clients and sessions, for how long, at which pace.
 //!
-//! Knows: numbers. Never knows: how a load is played.
+//! Knows: numbers. Never knows: the execution of a load.
 
 use std::fmt::Write as _;
 use std::time::Duration;

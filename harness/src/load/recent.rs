@@ -4,7 +4,7 @@
 //! Memory is bounded: the recent frames by [`MAX_RECENT`] bytes, the first frames of a connection by
 //! [`MAX_HEAD`] and those of all connections by [`MAX_HEADS`].
 //!
-//! Knows: frames as text. Never knows: what a frame means.
+//! Knows: frames as text. Never knows: the meaning of frames.
 //!
 //! Start at [`RecentFrames`].
 

@@ -1,6 +1,6 @@
 //! The outcome of a load.
 //!
-//! Knows: figures, findings. Never knows: how they are shown.
+//! Knows: figures, findings. Never knows: presentation.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The acts of the clients of a load, as methods of the engine.
 //!
-//! Knows: the engine. Never knows: when a client acts.
+//! Knows: the engine. Never knows: the time of actions.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Creates correct conversations: the suite and generated conversations, played against the reference host in
 //! memory.
 //!
-//! Knows: the simulation, generated conversations. Never knows: how the captures are used.
+//! Knows: the simulation, generated conversations. Never knows: the use of the captures.
 //!
 //! Start at [`clean`].
 

@@ -1,6 +1,6 @@
 //! A conversation as lines, and the judgement of the always-on checks.
 //!
-//! Knows: the capture format, how `judge` runs the checks. Never knows: how captures are changed.
+//! Knows: the capture format, the checks of `judge`. Never knows: the changes of captures.
 //!
 //! Start at [`MutableCapture`].
 

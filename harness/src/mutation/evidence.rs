@@ -1,7 +1,7 @@
 //! Decides whether a capture contains evidence that a mutant's host is at fault. If a capture contains no
 //! evidence, a check that reports nothing is right.
 //!
-//! Knows: the meaning of frames, reducers. Never knows: what the always-on checks report.
+//! Knows: the meaning of frames, reducers. Never knows: the findings of the always-on checks.
 //!
 //! Start at [`FaultEvidence`].
 

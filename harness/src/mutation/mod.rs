@@ -7,7 +7,8 @@
 //! captures, [`trial`] runs the checks on the changed captures, [`table`] shows the results. [`acp`] contains
 //! the additions for conversations with agents.
 //!
-//! Knows: captures, reducers, the judgement of files. Never knows: how a check works; files, the terminal.
+//! Knows: captures, reducers, the judgement of files. Never knows: the implementation of checks, files, the
+//! terminal.
 //!
 //! Start at [`trial`].
 

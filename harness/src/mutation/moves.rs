@@ -1,6 +1,6 @@
 //! Changes that involve two or more frames of a conversation.
 //!
-//! Knows: the meaning of frames. Never knows: which rules the changes break.
+//! Knows: the meaning of frames. Never knows: rules.
 
 use crate::dice::Dice;
 use crate::transcript::line::TranscriptLine;

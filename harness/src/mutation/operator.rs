@@ -1,7 +1,7 @@
 //! Operators: rows that state the place and the kind of a change in a conversation, and the evidence that the
 //! host is at fault.
 //!
-//! Knows: the meaning of frames. Never knows: what the always-on checks report.
+//! Knows: the meaning of frames. Never knows: the findings of the always-on checks.
 //!
 //! Start at [`WireOperator`].
 

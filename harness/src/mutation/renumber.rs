@@ -1,6 +1,6 @@
 //! Changes the `serverSeq` numbers of a host in every place that contains such a number.
 //!
-//! Knows: captures. Never knows: which numbers are right.
+//! Knows: captures. Never knows: the correct numbers.
 
 use crate::transcript::line::TranscriptLine;
 use crate::wire::json::{Value, json};

@@ -1,6 +1,6 @@
 //! Runs the checks on mutants and legal rewrites: a given number per operator, selected with a seed.
 //!
-//! Knows: operators, rewrites, captures. Never knows: where captures come from, how a table is shown.
+//! Knows: operators, rewrites, captures. Never knows: the source of captures, the presentation of tables.
 //!
 //! Start at [`WireTrial`].
 

@@ -2,7 +2,7 @@
 //!
 //! A scenario names credentials by their relation to the client; the caller that connects chooses the token.
 //!
-//! Knows: nothing. Never knows: tokens, headers.
+//! Knows: no other module. Never knows: tokens, headers.
 
 /// The kind of credentials that a client presents.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]

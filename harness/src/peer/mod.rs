@@ -10,7 +10,7 @@
 //! [`serving`] answers the requests of an agent to a client of ACP; the caller performs the necessary
 //! [`errand`]s. [`reports`] collects an agent's reports of tool calls, [`texts`] the chunks of messages.
 //!
-//! Knows: `wire`, `model`. Never knows: sockets, clocks, what a scenario requires.
+//! Knows: `wire`, `model`. Never knows: sockets, clocks, the expectations of scenarios.
 //!
 //! Start at [`client`].
 

@@ -3,7 +3,7 @@
 //! A member that a report omits or sets to null keeps its value. Any other member replaces the earlier value; a
 //! list is replaced as a whole.
 //!
-//! Knows: reports. Never knows: sockets, what a scenario requires.
+//! Knows: reports. Never knows: sockets, the expectations of scenarios.
 //!
 //! Start at [`ToolCallReports::take`]. Source: agentclientprotocol.com, protocol v1, tool calls, updating.
 

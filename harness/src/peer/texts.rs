@@ -1,6 +1,6 @@
 //! The texts that result from the chunks of a session's messages. The division into chunks has no meaning.
 //!
-//! Knows: chunks of messages. Never knows: sockets, what a scenario requires.
+//! Knows: chunks of messages. Never knows: sockets, the expectations of scenarios.
 //!
 //! Start at [`ConversationTexts::take`]. Source: agentclientprotocol.com, schema v1 › ContentChunk.
 

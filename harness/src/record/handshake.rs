@@ -6,7 +6,7 @@
 //! because compressed frames cannot be recorded. Headers of the command line replace the client's headers of
 //! the same name.
 //!
-//! Knows: HTTP heads, URLs. Never knows: sockets, which headers are secret.
+//! Knows: HTTP heads, URLs. Never knows: sockets, secret headers.
 //!
 //! Start at [`UpstreamHost::request`].
 

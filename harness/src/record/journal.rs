@@ -1,6 +1,6 @@
 //! Writes down and judges the messages of a recording as they arrive.
 //!
-//! Knows: the capture format, the oracle. Never knows: sockets, how a message was forwarded.
+//! Knows: the capture format, the oracle. Never knows: sockets, forwarding.
 
 use std::sync::Arc;
 use std::time::Duration;

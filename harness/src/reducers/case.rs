@@ -1,7 +1,7 @@
 //! A case for a comparison: a state, actions, the result of the harness's reducer, and how a subject's result differs
 //! from it.
 //!
-//! Knows: the harness's reducers, the protocol tables. Never knows: where a case comes from.
+//! Knows: the harness's reducers, the protocol tables. Never knows: the source of a case.
 //!
 //! Start at [`judge`].
 

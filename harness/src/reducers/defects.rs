@@ -13,7 +13,7 @@
 //! A disagreement belongs to the defect whose identifier is the prefix of its reason in the baseline (`reason:
 //! "queue-order: .."`), or else to the first defect that lists its key in `keys`.
 //!
-//! Knows: findings. Never knows: files, how defects are shown.
+//! Knows: findings. Never knows: files, the presentation of defects.
 //!
 //! Start at [`SubjectDefects::behind`].
 

@@ -3,7 +3,7 @@
 //! A [`ReducerSubject`] is any reducer: a process that speaks the line protocol (see the command line), or a
 //! reducer in this process, from a test or a feature.
 //!
-//! Knows: the line protocol of `REDUCERS.md`. Never knows: processes, clocks, which answer is correct.
+//! Knows: the line protocol of `REDUCERS.md`. Never knows: processes, clocks, correct answers.
 //!
 //! Start at [`ReducerSubject`]; [`read`] checks a line.
 

@@ -7,8 +7,8 @@
 //! comparison; a [`baseline`] lists the known differences, [`defects`] describes their causes. The values in a
 //! transcript ([`said`]) can replace the generated ones.
 //!
-//! Knows: the model, the protocol tables, and the line protocol of `REDUCERS.md`. Never knows: where the lines
-//! come from, processes, clocks.
+//! Knows: the model, the protocol tables, and the line protocol of `REDUCERS.md`. Never knows: the source of
+//! lines, processes, clocks.
 //!
 //! Start at [`serve`] for the service, at [`hold`] for the comparison.
 

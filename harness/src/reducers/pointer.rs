@@ -1,6 +1,6 @@
 //! Changes one place of a JSON value, given by a JSON Pointer (RFC 6901).
 //!
-//! Knows: JSON. Never knows: what a state means.
+//! Knows: JSON. Never knows: the meaning of states.
 //!
 //! Start at [`set`].
 

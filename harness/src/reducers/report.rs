@@ -1,7 +1,7 @@
 //! The result of comparing a subject with the harness's reducers: plain data, its JSON lines, and vector files
 //! for the findings.
 //!
-//! Knows: cases, verdicts. Never knows: files, terminals, how a case was found.
+//! Knows: cases, verdicts. Never knows: files, terminals, the source of a case.
 //!
 //! Start at [`SubjectReport`].
 

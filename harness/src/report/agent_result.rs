@@ -2,7 +2,7 @@
 //! whole run, and is based on the scenarios played with that agent and the scenarios played once for all
 //! agents.
 //!
-//! Knows: the cases of a run. Never knows: how a rule is judged.
+//! Knows: the cases of a run. Never knows: checks.
 //!
 //! Start at [`AgentResult::of`].
 

@@ -9,7 +9,7 @@
 //!
 //! All reports of failures (console, page, JUnit, annotations, baseline) count causes and breaches.
 //!
-//! Knows: reports of scenarios, the ledger. Never knows: how anything is shown.
+//! Knows: reports of scenarios, the ledger. Never knows: presentation.
 //!
 //! Start at [`CauseFold::add`] and [`CauseFold::by_cause`].
 

@@ -3,7 +3,7 @@
 //!
 //! Messages between the host and its agent are not written, because no client's connection carries them.
 //!
-//! Knows: lines of logs, redaction. Never knows: where the files are.
+//! Knows: lines of logs, redaction. Never knows: the place of the files.
 //!
 //! Start at [`LogWriter`].
 

@@ -1,7 +1,7 @@
 //! The conversation of a scenario for a reader: who sent which message to whom, which answer belongs to which
 //! request, which echo to which dispatch, and which lines prove a finding.
 //!
-//! Knows: lines of a transcript. Never knows: files, how the picture is drawn.
+//! Knows: lines of a transcript. Never knows: files, drawings.
 //!
 //! Start at [`DrawnConversation::of`] and [`DrawnConversation::chosen`].
 

@@ -1,7 +1,7 @@
 //! The report on a subject for its maintainers, in Markdown: each defect with its smallest case, then the open
 //! points, then the figures.
 //!
-//! Knows: the report of `reducers` and the known defects. Never knows: files, how the report was made.
+//! Knows: the report of `reducers` and the known defects. Never knows: files, the source of the report.
 //!
 //! Start at [`markdown`].
 

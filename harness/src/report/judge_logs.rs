@@ -1,7 +1,7 @@
 //! Judges logs of AHP software. Timestamps may leave the order of messages open. The logs are therefore judged
 //! in every possible order, and only findings that occur in all orders are reported.
 //!
-//! Knows: logs, the oracle. Never knows: where the logs come from.
+//! Knows: logs, the oracle. Never knows: the source of the logs.
 //!
 //! Start at [`judge_logs`].
 

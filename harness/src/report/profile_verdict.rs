@@ -3,7 +3,7 @@
 //! A profile is conformant if each applicable MUST and essential requirement of the profile was tested and
 //! held.
 //!
-//! Knows: the results of requirements and checks. Never knows: where they come from.
+//! Knows: the results of requirements and checks. Never knows: their source.
 //!
 //! Start at [`ProfileVerdict`].
 

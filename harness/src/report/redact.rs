@@ -7,7 +7,7 @@
 //! redacted file as for the original. A pattern is applied to each string of a JSON line separately, so the
 //! line stays valid JSON.
 //!
-//! Knows: texts, JSON. Never knows: what is secret, where things are written.
+//! Knows: texts, JSON. Never knows: the secrets, the destination of output.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! Shows how a subject's reducers compare with the harness's reducers: on the console, and as JUnit.
 //!
-//! Knows: the report of `reducers`. Never knows: how the report was made, files.
+//! Knows: the report of `reducers`. Never knows: the source of the report, files.
 //!
 //! Start at [`console`].
 

@@ -1,7 +1,7 @@
 //! Writes SARIF output, version 2.1.0: a result for each place of each breach, for code scanning services and
 //! editors.
 //!
-//! Knows: causes of failures, the header of a run. Never knows: where the file is written.
+//! Knows: causes of failures, the header of a run. Never knows: the place of the file.
 //!
 //! Start at [`SarifReport`].
 

@@ -1,7 +1,7 @@
 //! The conversations of a file, one per scenario of a run, for the page of `ahp-harness view`. A capture is a
 //! single conversation.
 //!
-//! Knows: lines of a file. Never knows: how the conversations are shown.
+//! Knows: lines of a file. Never knows: the presentation of conversations.
 //!
 //! Start at [`ViewReading::line`].
 

@@ -3,7 +3,7 @@
 //! The harness offers the agent nothing here: it cancels requests for permission and refuses all other
 //! requests.
 //!
-//! Knows: connections, JSON-RPC. Never knows: which requests are made, and what the answers mean.
+//! Knows: connections, JSON-RPC. Never knows: the content of requests and answers.
 //!
 //! Start at [`AgentLink::open`].
 

@@ -4,7 +4,7 @@
 //! Every scenario is played, including those whose needs a variant does not meet; their claims are then
 //! untested. [`variants`](super::variants) defines what a false finding is.
 //!
-//! Knows: the reference agent, the simulation. Never knows: how results are shown.
+//! Knows: the reference agent, the simulation. Never knows: the presentation of results.
 //!
 //! Start at [`play`].
 

@@ -3,7 +3,7 @@
 //!
 //! [`kills`](super::kills) defines what counts as a kill.
 //!
-//! Knows: the reference agent, the simulation. Never knows: how a matrix is shown.
+//! Knows: the reference agent, the simulation. Never knows: the presentation of a matrix.
 //!
 //! Start at [`play_all`].
 

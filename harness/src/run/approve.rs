@@ -3,7 +3,7 @@
 //! Whether a tool runs without confirmation is the host's own policy. A scenario that does not test this policy
 //! names a client that approves every call. The transcript contains this client's dispatches like all others.
 //!
-//! Knows: actions. Never knows: what the scenario expects.
+//! Knows: actions. Never knows: the expectations of the scenario.
 
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;

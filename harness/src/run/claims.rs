@@ -4,7 +4,7 @@
 //! its own requirements only. A failed premise is evidence against no requirement: the claims after it are
 //! untested.
 //!
-//! Knows: which steps held or failed, and why the scenario ended early. Never knows: weights, reports.
+//! Knows: the results of steps, the reason for an early end. Never knows: weights, reports.
 //!
 //! Start at [`ScenarioCase::goes_on_after`] and [`ScenarioCase::claims`].
 

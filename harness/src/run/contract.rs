@@ -5,7 +5,7 @@
 //! client observes the actions that introduce a name, such as the start of a tool call, and then one client per
 //! lane observes the rest.
 //!
-//! Knows: the vectors, the scenario language. Never knows: hosts, how results are shown.
+//! Knows: the vectors, the scenario language. Never knows: hosts, the presentation of results.
 //!
 //! Start at [`vectors`].
 

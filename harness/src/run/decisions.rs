@@ -4,7 +4,7 @@
 //! An agent may choose whether to ask a user. If a scenario expects the agent to continue but does not answer an open
 //! question, the scenario has not tested the host.
 //!
-//! Knows: actions of chats and sessions. Never knows: what the scenario expects.
+//! Knows: actions of chats and sessions. Never knows: the expectations of the scenario.
 
 use litemap::LiteMap;
 

@@ -6,7 +6,7 @@
 //! no timeout of its own: the caller ends it when the time limit is reached, and capabilities without an answer
 //! count as offered.
 //!
-//! Knows: what shows a capability. Never knows: sockets, clocks, scenarios.
+//! Knows: the evidence of capabilities. Never knows: sockets, clocks, scenarios.
 //!
 //! Start at [`FeatureDetection`].
 

@@ -6,7 +6,7 @@
 //! `defaultDirectory`. Each probe is a small scenario that is played before all others. A folder is used if its
 //! probe passes. No probe judges the host.
 //!
-//! Knows: scenarios. Never knows: disks, sockets, who made a folder.
+//! Knows: scenarios. Never knows: disks, sockets, the origin of a folder.
 //!
 //! Start at [`FolderProbe`].
 

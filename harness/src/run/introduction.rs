@@ -1,7 +1,7 @@
 //! Holds a conversation that shows what an agent offers: a handshake, a session, and a turn whose prompt is a
 //! script.
 //!
-//! Knows: the methods of ACP that a client calls. Never knows: how a profile uses the answers.
+//! Knows: the methods of ACP that a client calls. Never knows: the use of the answers.
 //!
 //! Start at [`introduce`].
 

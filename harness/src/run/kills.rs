@@ -21,7 +21,7 @@
 //! A name is an id, or ends with `*`, which allows an area without proving any scenario in it. A scenario that
 //! could not be tested proves little, so it trips only names that begin with [`UNTESTED`].
 //!
-//! Knows: verdicts. Never knows: which target is played against, how a matrix is shown.
+//! Knows: verdicts. Never knows: the target, the presentation of a matrix.
 //!
 //! Start at [`KillMatrix::play`].
 

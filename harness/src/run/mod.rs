@@ -9,8 +9,8 @@
 //! can fail; [`agents`] does so for faults of agents. [`kills`] judges the results of [`mutants`] and
 //! [`agents`].
 //!
-//! Knows: `scenario`, `peer`, `oracle`, `host` (only [`sim`] and [`mutants`]). Never knows: how results are
-//! shown.
+//! Knows: `scenario`, `peer`, `oracle`, `host` (only [`sim`] and [`mutants`]). Never knows: the presentation of
+//! results.
 //!
 //! Start at [`play`].
 

@@ -2,7 +2,7 @@
 //! fault at a time. The checks and scenarios that [`rows`] names in advance have to detect each fault.
 //! [`kills`] defines the rules.
 //!
-//! Knows: `host`, the simulation. Never knows: how a matrix is shown.
+//! Knows: `host`, the simulation. Never knows: the presentation of a matrix.
 //!
 //! Start at [`play_all`].
 

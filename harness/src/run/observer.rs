@@ -6,7 +6,7 @@
 //! with the steps, which neither wait for observers nor see their messages. Observers only use what this
 //! scenario created, because the host may serve other users, too.
 //!
-//! Knows: the peer engine, what the case created. Never knows: steps, rules.
+//! Knows: the peer engine, the channels of the case. Never knows: steps, rules.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Determines with a short conversation whether an agent asks for permission. Some agents ask only if the
 //! client offers files and terminals, others only in one of their modes or with one of their options.
 //!
-//! Knows: the methods of ACP that a client calls. Never knows: how the agent is started, which ways are tried.
+//! Knows: the methods of ACP that a client calls. Never knows: the start of the agent, the settings that are
+//! tried.
 //!
 //! Start at [`asks_for_permission`].
 

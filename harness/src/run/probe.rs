@@ -1,7 +1,7 @@
 //! The first look at a target over its socket: whether it answers, which version it chooses, what it offers.
 //!
-//! Knows: sockets, [`detect`](super::detect), [`settings`](super::settings). Never knows: how the result is
-//! used.
+//! Knows: sockets, [`detect`](super::detect), [`settings`](super::settings). Never knows: the use of the
+//! result.
 
 use std::time::Duration;
 

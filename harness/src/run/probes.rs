@@ -4,7 +4,7 @@
 //! Each probe is a small scenario that is played before the other scenarios. The capability is offered if the
 //! probe passes. No probe judges the host: the scenarios report its problems.
 //!
-//! Knows: scenarios, capabilities. Never knows: sockets, how results are shown.
+//! Knows: scenarios, capabilities. Never knows: sockets, the presentation of results.
 //!
 //! Start at [`PROBES`].
 

@@ -1,7 +1,7 @@
 //! The client's side of a case for an agent: it answers requests for permission as the steps say, and serves
 //! files and commands by errands.
 //!
-//! Knows: requests of agents. Never knows: what a scenario expects of them.
+//! Knows: requests of agents. Never knows: the expectations of scenarios.
 //!
 //! Start at [`ScenarioCase::serve`].
 

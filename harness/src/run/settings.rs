@@ -5,7 +5,7 @@
 //! each after the echo of the previous one. The dialogue never sends two actions together, because a host may
 //! accept only one at a time.
 //!
-//! Knows: how a setting is made. Never knows: sockets, clocks, which settings a host has.
+//! Knows: the form of a setting. Never knows: sockets, clocks, the settings of a host.
 //!
 //! Start at [`SettingsDialogue`].
 

@@ -1,6 +1,6 @@
 //! The parameters of one play of a scenario.
 //!
-//! Knows: scenarios, versions, who plays the agent. Never knows: connections, time, the result of the play.
+//! Knows: scenarios, versions, the player of the agent. Never knows: connections, time, results.
 //!
 //! Start at [`CaseSetup`].
 

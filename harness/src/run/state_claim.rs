@@ -1,6 +1,6 @@
 //! The claims of a scenario about the state of a channel: in a snapshot, and in a client's own copy.
 //!
-//! Knows: states, patterns, and the decisions that are pending. Never knows: how a state was received.
+//! Knows: states, patterns, and the decisions that are pending. Never knows: the source of a state.
 
 use crate::reducers::compare;
 use crate::scenario::bind::NameBindings;

@@ -4,7 +4,7 @@
 //! that need more are not played. A false finding is a failed claim, or a finding of an always-on check, with
 //! the weight of a SHOULD or more.
 //!
-//! Knows: `host`, the simulation. Never knows: how results are shown.
+//! Knows: `host`, the simulation. Never knows: the presentation of results.
 //!
 //! Start at [`VariantTrial`].
 

@@ -1,6 +1,6 @@
 //! Forbidden messages: the patterns of `never` steps, checked against each message.
 //!
-//! Knows: messages, patterns. Never knows: what else a step waits for.
+//! Knows: messages, patterns. Never knows: the other conditions of a step.
 //!
 //! Start at [`ScenarioCase::hold_against_watches`].
 

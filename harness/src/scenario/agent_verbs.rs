@@ -1,6 +1,6 @@
 //! Defines the verbs of scenarios about agents: prompts, permissions, tools, files and the text of a session.
 //!
-//! Knows: the forms of members. Never knows: what a step does.
+//! Knows: the forms of members. Never knows: the effect of steps.
 //!
 //! Start at [`PROMPT`].
 

@@ -4,7 +4,8 @@
 //! capability that the host does not offer is no failure. A capability that the host declares and then refuses
 //! is a failure, because the harness plays the scenarios that need the capability.
 //!
-//! Knows: the shapes of the answers that show a capability. Never knows: connections, the code that asks.
+//! Knows: the shapes of the answers that prove a capability. Never knows: connections, the code that sends
+//! requests.
 //!
 //! Start at [`CAPABILITIES`].
 

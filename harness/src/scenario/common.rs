@@ -1,6 +1,6 @@
 //! Defines the members that many steps have in common.
 //!
-//! Knows: forms. Never knows: which steps there are.
+//! Knows: forms. Never knows: the set of steps.
 
 use super::forms::{FormField, MemberForm, field, needed, wanted};
 

@@ -1,7 +1,7 @@
 //! Defines the forms of members of a scenario file and of its steps: each row has a name, a form and a
 //! description.
 //!
-//! Knows: nothing. Never knows: which members there are.
+//! Knows: no other module. Never knows: the set of members.
 
 /// The form that the value of a member must have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

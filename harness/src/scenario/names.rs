@@ -1,6 +1,6 @@
 //! Checks the names of a scenario: which step binds each name, and whether every use comes after the binding.
 //!
-//! Knows: steps. Never knows: what a name stands for.
+//! Knows: steps. Never knows: the meaning of names.
 //!
 //! Start at [`check`] and [`occurrences`].
 

@@ -6,7 +6,7 @@
 //! says nothing about the requirement under test. Scenarios therefore name further chats in the form that the
 //! host used for the first chat.
 //!
-//! Knows: how the URI of a session may appear in the URI of a chat. Never knows: where the two URIs come from.
+//! Knows: the forms of chat URIs that contain a session URI. Never knows: the source of the URIs.
 //!
 //! Start at [`chat_uri`].
 

@@ -1,6 +1,6 @@
 //! Parses version ranges of scenarios, steps and vectors, such as `>=0.9.0 <1.0.0` or `acp-1`.
 //!
-//! Knows: versions. Never knows: what applies to them.
+//! Knows: versions. Never knows: the differences between versions.
 
 use serde::{Deserialize, Deserializer, de};
 

@@ -1,6 +1,6 @@
 //! A step of a scenario as the parser reads it: the verb and the members, with their places.
 //!
-//! Knows: the forms that members have. Never knows: how a step is played.
+//! Knows: the forms that members have. Never knows: the execution of steps.
 //!
 //! Start at [`ScenarioStep`].
 

@@ -5,7 +5,7 @@
 //! again handles all of them once more. So nothing that a client was told is lost, even if the process is killed.
 //! The time to start grows with the number of events.
 //!
-//! Knows: events, the embedded store. Never knows: what an event does.
+//! Knows: events, the embedded store. Never knows: the effect of events.
 //!
 //! Start at [`HostJournal::open`].
 

@@ -11,8 +11,8 @@
 //! of terminals. [`below`] delivers the messages between a host and its agents to the scenarios. [`child`] is a
 //! subprocess that ends together with its descendants. [`host_journal`] keeps the state of a served host on disk.
 //!
-//! Knows: `wire`, `transcript`, `peer`, `agent`, the `SansIoHost` trait. Never knows: scenarios, rules, what a
-//! frame means.
+//! Knows: `wire`, `transcript`, `peer`, `agent`, the `SansIoHost` trait. Never knows: scenarios, rules, the
+//! meaning of frames.
 
 pub mod acp;
 pub mod agent;

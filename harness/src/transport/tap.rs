@@ -4,7 +4,7 @@
 //! unchanged, frame by frame, and states what each frame ends: a message, the connection, or nothing. Masks,
 //! fragments and control frames stay as the sender wrote them. The tap uses no clock and no socket.
 //!
-//! Knows: RFC 6455. Never knows: what a message means, where the bytes go.
+//! Knows: RFC 6455. Never knows: the meaning of messages, the destination of the bytes.
 
 use std::io::Cursor;
 

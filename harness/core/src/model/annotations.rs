@@ -3,7 +3,7 @@
 //! The protocol forbids annotations without entries, but no reducer prevents them: the sender has to remove the
 //! annotation instead of its last entry.
 //!
-//! Knows: the members of an annotations state. Never knows: files, who wrote an entry.
+//! Knows: the members of an annotations state. Never knows: files, authors of entries.
 
 use crate::wire::json::Value;
 

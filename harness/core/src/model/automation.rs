@@ -1,7 +1,7 @@
 //! The channel of an automation run: the sessions of the run. The run's other actions and the catalogue of
 //! automations are plain rows of the table.
 //!
-//! Knows: the members of a run's state. Never knows: schedules, whether a lifecycle may follow another.
+//! Knows: the members of a run's state. Never knows: schedules, the rules for lifecycles.
 
 use crate::wire::json::Value;
 

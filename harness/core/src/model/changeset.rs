@@ -1,7 +1,6 @@
 //! The changeset channel: changed files, and the operations that can be run on them.
 //!
-//! Knows: the members of a changeset's state. Never knows: edits, repositories, what an operation
-//! does.
+//! Knows: the members of a changeset's state. Never knows: edits, repositories, the effect of operations.
 //!
 //! Start at [`ChangesetTransition`].
 

@@ -1,6 +1,6 @@
 //! A session's customizations: containers at the top level, entries among their `children`.
 //!
-//! Knows: the list `customizations`. Never knows: what a customization does.
+//! Knows: the list `customizations`. Never knows: the effect of a customization.
 //!
 //! Start at [`entry_mut`], which finds an entry on either level.
 

@@ -4,7 +4,7 @@
 //! whole channel, such as the place of its status, are members of [`ChannelDialect`]. A version that changes a
 //! convention has a row in [`DIALECTS`].
 //!
-//! Knows: versions. Never knows: an action.
+//! Knows: versions. Never knows: actions.
 //!
 //! Start at [`ChannelDialect`].
 

@@ -1,6 +1,6 @@
 //! Input requests to a person, which are parts of the active turn from 0.6.0 on.
 //!
-//! Knows: parts of kind `inputRequest`. Never knows: the content of a question, or which answers fit.
+//! Knows: parts of kind `inputRequest`. Never knows: questions, valid answers.
 //!
 //! Start at [`open_request`].
 

@@ -3,7 +3,7 @@
 //! The list is independent of turns. A request is removed when it is answered, when a turn ends, and when turns
 //! are truncated. From 0.5.2 on an answered request becomes a part of the active turn.
 //!
-//! Knows: the list. Never knows: the content of a question, or which answers fit.
+//! Knows: the list. Never knows: questions, valid answers.
 //!
 //! Start at [`requested`].
 

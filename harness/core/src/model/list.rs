@@ -1,6 +1,6 @@
 //! Arrays of objects in a state, whose entries are identified by a string member.
 //!
-//! Knows: JSON. Never knows: what the entries are.
+//! Knows: JSON. Never knows: the meaning of the entries.
 
 use crate::wire::json::Value;
 

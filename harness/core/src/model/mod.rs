@@ -14,8 +14,8 @@
 //! Every published version has its reducers: actions that a version adds, removes or changes are rows of the
 //! [`table`]; conventions that several actions share are members of a [`dialect::ChannelDialect`].
 //!
-//! Knows: `wire` (versions and channel kinds). Never knows: envelopes, sequence numbers, who sent an action and
-//! whether it was allowed, clocks.
+//! Knows: `wire` (versions and channel kinds). Never knows: envelopes, sequence numbers, senders, permissions,
+//! clocks.
 //!
 //! Start at [`table`], which lists every action; [`tool_call`] contains the only state machine.
 

@@ -1,6 +1,6 @@
 //! Reads members of untrusted actions and states.
 //!
-//! Knows: JSON. Never knows: what a member means.
+//! Knows: JSON. Never knows: the meaning of members.
 //!
 //! Start at [`PayloadShape`].
 

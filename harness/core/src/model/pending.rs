@@ -1,6 +1,6 @@
 //! Pending messages of a chat: the queue, and the steering message for the active turn.
 //!
-//! Knows: `queuedMessages` and `steeringMessage`. Never knows: when a message is delivered.
+//! Knows: `queuedMessages` and `steeringMessage`. Never knows: the time of delivery.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! The configuration action, which the root channel and sessions share. The other root actions are plain rows
 //! of the table.
 //!
-//! Knows: the state's `config`. Never knows: what the values mean.
+//! Knows: the state's `config`. Never knows: the meaning of the values.
 
 use crate::wire::json::Value;
 

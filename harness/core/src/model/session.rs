@@ -1,7 +1,7 @@
 //! The session channel: life cycle, the catalogue of chats, and entries that wait for a person.
 //!
-//! Knows: the members of a session's state. Never knows: the states of its chats; the catalogue contains only
-//! the host's copies.
+//! Knows: the members of a session's state. Never knows: the states of chats, except their copies in the
+//! catalogue.
 //!
 //! Start at [`chat_updated`].
 

@@ -2,7 +2,7 @@
 //!
 //! Bits without a constant are kept. Source: the type `SessionStatus`.
 //!
-//! Knows: the statuses of tool calls. Never knows: why a status changed.
+//! Knows: the statuses of tool calls. Never knows: the cause of a change.
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;

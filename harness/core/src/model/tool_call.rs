@@ -1,6 +1,6 @@
 //! The life cycle of a tool call: one table of transitions, and the members of each status.
 //!
-//! Knows: parts of kind `toolCall`. Never knows: what a tool does, or who may decide about it.
+//! Knows: parts of kind `toolCall`. Never knows: the effect of tools, the rules for decisions.
 //!
 //! Start at [`TRANSITIONS`]. The effect of a step on the call is in `tool_step`. Source: chat-channel.md,
 //! tool-call life cycle.

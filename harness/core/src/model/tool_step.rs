@@ -1,6 +1,6 @@
 //! The effects of each transition on a tool call's members.
 //!
-//! Knows: the table of [`super::tool_call`]. Never knows: what a tool does, or who may decide.
+//! Knows: the table of [`super::tool_call`]. Never knows: the effect of tools, the rules for decisions.
 //!
 //! Start at [`reduce`], then [`advance`]. Source: requirements reducer.chat.tool.*.
 

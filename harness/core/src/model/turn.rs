@@ -3,8 +3,7 @@
 //! From 0.9.0 on, a chat's `modifiedAt` is the start time of its latest turn; when the turn has ended,
 //! `modifiedAt` is that time plus the turn's duration. No other event changes `modifiedAt`.
 //!
-//! Knows: `activeTurn`, `turns`, `modifiedAt`. Never knows: the content that streams into a turn (see
-//! [`super::chat`]).
+//! Knows: `activeTurn`, `turns`, `modifiedAt`. Never knows: the content of a turn (see [`super::chat`]).
 //!
 //! Start at [`end`].
 

@@ -1,7 +1,6 @@
 //! The ordered set of working directories of a session or chat.
 //!
-//! Knows: the list `workingDirectories`. Never knows: whether a directory exists, or which of a session's
-//! directories a chat may use.
+//! Knows: the list `workingDirectories`. Never knows: file systems, the rules for directories of chats.
 
 use crate::wire::json::Value;
 

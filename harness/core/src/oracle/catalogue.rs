@@ -3,7 +3,7 @@
 //! Each check has an injected fault that breaks it (`run::mutant_rows`) and a capture that breaks it
 //! (`corpus/captures`, tested by `tests/captures.rs`).
 //!
-//! Knows: weights. Never knows: how a check works.
+//! Knows: weights. Never knows: the implementation of checks.
 //!
 //! Start at [`CHECKS`].
 

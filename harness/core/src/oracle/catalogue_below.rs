@@ -1,7 +1,7 @@
 //! The rows of the catalogue of checks about the traffic below a host: ACP to its agent, or the agent's requests to
 //! a model.
 //!
-//! Knows: weights. Never knows: how a check works.
+//! Knows: weights. Never knows: the implementation of checks.
 
 /// Adds the rows about the traffic below a host to the rows of a catalogue.
 macro_rules! with_rows_below_hosts {

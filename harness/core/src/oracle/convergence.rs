@@ -1,6 +1,6 @@
 //! Checks states: every snapshot agrees with all earlier snapshots and the actions after them.
 //!
-//! Knows: comparisons, the masks. Never knows: how states are folded.
+//! Knows: comparisons, the masks. Never knows: the folding of states.
 
 use crate::wire::json::Value;
 

@@ -1,6 +1,6 @@
 //! Checks the customizations of a session: their ids are unique, and their enablement decisions are in order.
 //!
-//! Knows: folded sessions. Never knows: what a customization does.
+//! Knows: folded sessions. Never knows: the effect of a customization.
 //!
 //! Start at [`CustomizationChecks`].
 

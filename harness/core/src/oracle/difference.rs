@@ -1,6 +1,6 @@
 //! Renders the difference of two states as lines for a reader.
 //!
-//! Knows: values. Never knows: what the states belong to.
+//! Knows: values. Never knows: the owners of the states.
 //!
 //! Start at [`difference`].
 

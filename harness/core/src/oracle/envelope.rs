@@ -1,6 +1,6 @@
 //! Reads one action envelope, as far as it is readable.
 //!
-//! Knows: JSON. Never knows: whether the members are valid.
+//! Knows: JSON. Never knows: the validity of members.
 
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};

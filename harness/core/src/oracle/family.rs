@@ -4,7 +4,7 @@
 //! channels, without a guaranteed order. Such rules therefore wait until the host is at rest, and then judge
 //! only the sessions that have changed since.
 //!
-//! Knows: catalogues of chats, folds. Never knows: what is compared.
+//! Knows: catalogues of chats, folds. Never knows: the comparisons.
 //!
 //! Start at [`SessionFamilies`].
 

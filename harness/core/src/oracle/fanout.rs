@@ -1,6 +1,6 @@
 //! Checks the audience of messages: every subscriber receives every action, and no other connection does.
 //!
-//! Knows: subscriptions and the log. Never knows: what actions do.
+//! Knows: subscriptions and the log. Never knows: the effect of actions.
 
 use std::collections::HashMap;
 

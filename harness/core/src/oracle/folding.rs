@@ -5,7 +5,7 @@
 //! not folded. A snapshot is compared when the fold has the number of the snapshot. A snapshot with a lower
 //! number than the fold is first folded up to the fold's number.
 //!
-//! Knows: the context, the reducers. Never knows: rules, and which members are compared.
+//! Knows: the context, the reducers. Never knows: rules, the comparison of members.
 
 use std::sync::Arc;
 

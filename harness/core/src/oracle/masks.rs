@@ -4,7 +4,7 @@
 //! the version can change, unknown members, `_meta`, and the difference between null, an empty list and an
 //! absent member.
 //!
-//! Knows: the members of states. Never knows: how a state was folded.
+//! Knows: the members of states. Never knows: the folding of states.
 //!
 //! Start at [`MEMBERS`]. Source: the reducers' tables; invariant D1, exceptions 1 to 6.
 

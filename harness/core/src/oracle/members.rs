@@ -1,7 +1,7 @@
 //! Reads members of untrusted states and actions: a member that is absent, null or of a wrong type counts as
 //! absent.
 //!
-//! Knows: JSON. Never knows: which members exist.
+//! Knows: JSON. Never knows: the existing members.
 
 use crate::wire::json::Value;
 

@@ -3,7 +3,7 @@
 //! A gap in a channel's actions makes earlier knowledge useless. When the fold of a channel restarts, the
 //! memory of this channel is cleared.
 //!
-//! Knows: numbers of channels, folds. Never knows: what is remembered.
+//! Knows: numbers of channels, folds. Never knows: the meaning of the stored values.
 
 use litemap::LiteMap;
 

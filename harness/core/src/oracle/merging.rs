@@ -7,7 +7,7 @@
 //! few values, and a comparison takes place only when its cost is paid. At rest and at the end of the
 //! subscription the comparison always takes place.
 //!
-//! Knows: folded channels, deliveries. Never knows: what the host may merge.
+//! Knows: folded channels, deliveries. Never knows: the rules for merging.
 //!
 //! Start at [`MergeChecks`].
 

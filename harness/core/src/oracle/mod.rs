@@ -13,8 +13,8 @@
 //! A false finding is the worst failure. Behaviour that depends on unseen traffic, on an evicted part of the
 //! log or on an open point of the specification is not judged, or is reported as a note.
 //!
-//! Knows: `wire`, `transcript`, `model`, `verdict`. Never knows: scenarios, expected results, where the
-//! transcript comes from.
+//! Knows: `wire`, `transcript`, `model`, `verdict`. Never knows: scenarios, expected results, the source of the
+//! transcript.
 //!
 //! Start at [`catalogue`] for the rules and at [`judge`] for the fold.
 

@@ -1,6 +1,6 @@
 //! Checks which client acts on a tool call: only the client that contributed the tool, while it is active.
 //!
-//! Knows: folded chats and sessions. Never knows: what a tool does.
+//! Knows: folded chats and sessions. Never knows: the effect of tools.
 //!
 //! Start at [`OwnerChecks`].
 

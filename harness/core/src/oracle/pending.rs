@@ -1,7 +1,7 @@
 //! Checks pending messages: the queue keeps its order and delivers each message once, and a steering message
 //! starts no turn.
 //!
-//! Knows: folded chats. Never knows: what an agent does with a message.
+//! Knows: folded chats. Never knows: agents.
 //!
 //! Start at [`PendingChecks`].
 

@@ -8,7 +8,7 @@
 //! The two sides of the host use different sockets, which have no common order. Therefore a request is judged
 //! when its turn ends.
 //!
-//! Knows: folded chats, the stand-in's log, prompts of ACP. Never knows: how an agent uses what it receives.
+//! Knows: folded chats, the stand-in's log, prompts of ACP. Never knows: agents.
 //!
 //! Start at [`PromptChecks`].
 

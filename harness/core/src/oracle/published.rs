@@ -1,6 +1,6 @@
 //! Checks that the host requests a client's own URIs from the client that published them.
 //!
-//! Knows: URIs that clients named, requests of the host. Never knows: the content behind a URI.
+//! Knows: URIs of clients, requests of the host. Never knows: the content behind a URI.
 //!
 //! Start at [`PublishedChecks`].
 

@@ -4,7 +4,7 @@
 //! do. A session is at rest if no request about it is open and, for a longer time, no frame has concerned the
 //! session or could have concerned it.
 //!
-//! Knows: which session a frame concerns. Never knows: rules.
+//! Knows: the session of a frame. Never knows: rules.
 //!
 //! Start at [`SessionRests`].
 

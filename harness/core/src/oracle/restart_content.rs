@@ -3,7 +3,7 @@
 //!
 //! Each difference has a class: lost, changed, or previous value. A previous value is one that the channel had earlier.
 //!
-//! Knows: states. Never knows: connections, when a host was restarted.
+//! Knows: states. Never knows: connections, the time of a restart.
 //!
 //! Start at [`KeptContent::of`].
 

@@ -1,8 +1,7 @@
 //! Checks what a restarted host has kept: that the sessions that it lists can be opened, that no decision is
 //! undone, that no message is shown twice, and that lists, titles and histories are as they were.
 //!
-//! Knows: folded channels before a restart, lists and snapshots after it. Never knows: how a host
-//! stores its state.
+//! Knows: folded channels before a restart, lists and snapshots after it. Never knows: the storage of a host.
 //!
 //! Start at [`RestartChecks`].
 

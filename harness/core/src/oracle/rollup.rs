@@ -3,7 +3,7 @@
 //! A host updates `inputNeeded` with other actions than the chats. The checks therefore compare the two when
 //! the session is at rest.
 //!
-//! Knows: folded sessions and chats. Never knows: who answers.
+//! Knows: folded sessions and chats. Never knows: senders.
 //!
 //! Start at [`RollupChecks`].
 

@@ -3,7 +3,7 @@
 //! The shape checks judge JSON types, including times that older versions write as numbers. Only the host's own
 //! values are judged: an action with an origin carries a client's values.
 //!
-//! Knows: the form of each member. Never knows: what the values mean.
+//! Knows: the form of each member. Never knows: the meaning of the values.
 //!
 //! Start at [`members_of`].
 

@@ -1,7 +1,7 @@
 //! Checks `serverSeq` numbers: the numbers grow, each number belongs to one action, and the counter never goes
 //! back.
 //!
-//! Knows: the log and the connections' last numbers. Never knows: what actions do.
+//! Knows: the log and the connections' last numbers. Never knows: the effect of actions.
 
 use crate::wire::json::Value;
 

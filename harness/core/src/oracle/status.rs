@@ -4,7 +4,7 @@
 //! The reducers derive a chat's activity themselves. The checks judge the statuses in snapshots, catalogues and
 //! lists, which hosts write. A snapshot is judged by its own content, because it shows a single moment.
 //!
-//! Knows: the bits, snapshots, folded states. Never knows: who changed them.
+//! Knows: the bits, snapshots, folded states. Never knows: senders.
 //!
 //! Start at [`StatusChecks`].
 

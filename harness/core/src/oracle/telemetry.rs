@@ -4,7 +4,7 @@
 //! states of canvases show the addresses of canvases. No log record may contain such an address, whichever of
 //! the two arrives first.
 //!
-//! Knows: templates, severities. Never knows: the content of logs, or who receives them.
+//! Knows: templates, severities. Never knows: the content of logs, the recipients.
 //!
 //! Start at [`TelemetryChecks`].
 

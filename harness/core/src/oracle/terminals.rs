@@ -5,7 +5,7 @@
 //! not grow with the earlier output. The comparison of snapshots judges whether all observers have the same
 //! output; either state may lack output that scrolled away.
 //!
-//! Knows: folded terminals and the root. Never knows: what a program prints.
+//! Knows: folded terminals and the root. Never knows: the meaning of output.
 //!
 //! Start at [`TerminalChecks`].
 

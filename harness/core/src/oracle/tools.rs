@@ -2,7 +2,7 @@
 //!
 //! The checks read a status from the folded state, just before an action is folded.
 //!
-//! Knows: folded chats, the table. Never knows: who decided.
+//! Knows: folded chats, the table. Never knows: senders.
 
 use crate::wire::json::Value;
 

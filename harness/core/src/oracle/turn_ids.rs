@@ -4,7 +4,7 @@
 //! The ids of a chat are kept beside its fold, and are read again only if the fold restarts. The cost of an
 //! action therefore does not depend on the history.
 //!
-//! Knows: folded chats, snapshots. Never knows: who sent an action.
+//! Knows: folded chats, snapshots. Never knows: senders.
 
 use crate::wire::json::{Text, Value};
 

@@ -3,7 +3,7 @@
 //!
 //! The checks read the active turn from the folded state, just before an action is folded.
 //!
-//! Knows: folded chats. Never knows: who sent an action.
+//! Knows: folded chats. Never knows: senders.
 
 use crate::wire::json::Value;
 

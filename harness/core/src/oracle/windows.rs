@@ -4,7 +4,7 @@
 //! A page goes to all subscribers, whatever their windows, so a page may repeat turns that some subscribers
 //! already have; reducers skip these turns. A finding is reported only if no window can explain the history.
 //!
-//! Knows: folded chats, snapshots. Never knows: how many turns a client requested.
+//! Knows: folded chats, snapshots. Never knows: the requested number of turns.
 //!
 //! Start at [`WindowChecks`].
 

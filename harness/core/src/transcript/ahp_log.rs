@@ -9,7 +9,7 @@
 //! only partly known. This harness adds more members (`recording`, `order`, `t`, `capture`), so its logs have
 //! the same information as a capture, see `CAPTURE_FORMAT.md`.
 //!
-//! Knows: the lines of captures. Never knows: files, how logs are combined.
+//! Knows: the lines of captures. Never knows: files, the combination of logs.
 //!
 //! Start at [`read`] and [`write`].
 

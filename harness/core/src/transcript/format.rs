@@ -3,7 +3,7 @@
 //! [`schema`] is generated from the table. [`super::line`] uses the table to write and read lines. A test
 //! compares the table, the code and the page `CAPTURE_FORMAT.md`.
 //!
-//! Knows: names and forms. Never knows: how a line is written or read.
+//! Knows: names and forms. Never knows: readers and writers of lines.
 
 use crate::wire::json::{Map, Value, json};
 

@@ -5,7 +5,7 @@
 //! writes and reads the connection logs of AHP software, and [`logs`] combines several logs into one
 //! transcript.
 //!
-//! Knows: `wire`. Never knows: scenarios, rules, where the entries come from or are kept.
+//! Knows: `wire`. Never knows: scenarios, rules, the source and the storage of entries.
 
 pub mod ahp_log;
 mod entry;

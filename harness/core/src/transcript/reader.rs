@@ -3,7 +3,7 @@
 //! Reading stops at an unreadable line, because the host would be blamed for a missing part in the middle of a
 //! conversation.
 //!
-//! Knows: lines. Never knows: files, what a line means.
+//! Knows: lines. Never knows: files, the meaning of lines.
 //!
 //! Start at [`TranscriptReader::next_line`].
 

@@ -3,7 +3,7 @@
 //! A time has many spellings (`.06Z`, `.060000Z`, `+00:00`), and a value may have unknown members at any depth,
 //! which clients ignore. If two values differ only in this way, their normalised forms are equal.
 //!
-//! Knows: the tables. Never knows: what the value is compared with.
+//! Knows: the tables. Never knows: comparisons.
 //!
 //! Start at [`Protocol::canonical`].
 

@@ -1,7 +1,7 @@
 //! The features of the protocol, with the versions that have them. Each feature is one row, and no other code
 //! compares version numbers.
 //!
-//! Knows: versions. Never knows: the tables, or which capabilities a host declares.
+//! Knows: versions. Never knows: the tables, the capabilities of hosts.
 //!
 //! Start at [`ProtocolFeature`].
 

@@ -1,6 +1,6 @@
 //! Lists the members of actions, params and results as the tables of the protocol define them.
 //!
-//! Knows: the tables. Never knows: a message.
+//! Knows: the tables. Never knows: messages.
 
 use super::protocol::Protocol;
 use super::shape::{MemberPresence, TypeId, ValueShape};

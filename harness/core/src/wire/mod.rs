@@ -3,7 +3,7 @@
 //! The conversion is lossless: frames that are not JSON, malformed messages, unknown members and ids of unusual
 //! types are kept unchanged. The content of a message is evidence, and never an error of the harness.
 //!
-//! Knows: nothing above it. Never knows: who sent a frame, when, or whether it was allowed.
+//! Knows: no other module. Never knows: senders, times, rules.
 //!
 //! Start at [`frame`], then [`message`]; [`protocol`] defines what is valid in each version.
 

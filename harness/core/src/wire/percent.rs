@@ -1,6 +1,6 @@
 //! Percent-encoding of URIs: the characters that stay unescaped in each part of a URI.
 //!
-//! Knows: RFC 3986. Never knows: what a URI names.
+//! Knows: RFC 3986. Never knows: the meaning of URIs.
 
 use std::borrow::Cow;
 

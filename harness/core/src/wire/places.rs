@@ -4,8 +4,7 @@
 //! Only items that a message can contain are counted; unreachable types have no items. A type has one set of
 //! items, wherever in a message its values stand.
 //!
-//! Knows: the tables. Never knows: who sent a value, or whether it was allowed; every value passed to
-//! [`TablePlaces`] counts as sent.
+//! Knows: the tables. Never knows: senders, rules (every value that [`TablePlaces`] gets counts as sent).
 //!
 //! Start at [`TablePlaces::of`].
 

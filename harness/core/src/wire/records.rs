@@ -3,7 +3,7 @@
 //! An object of an unnamed type is visited with an empty name, an unnamed variant with the name of its union.
 //! The visit skips unknown members, and actions that a client sent, because a host has to echo these unchanged.
 //!
-//! Knows: the tables. Never knows: what is changed, and whether the result is valid.
+//! Knows: the tables. Never knows: the changes, the validity of results.
 //!
 //! Start at [`Protocol::visit_records`].
 

@@ -5,7 +5,7 @@
 //! choice (an optional member is absent, a list is empty, a union has its first variant). An exhausted source
 //! of choices therefore leads to the smallest value, and a shrinker that lowers choices shrinks values.
 //!
-//! Knows: the tables. Never knows: the source of the choices, or the purpose of a value.
+//! Knows: the tables. Never knows: the source of the choices, the purpose of a value.
 //!
 //! Start at [`Protocol::sampler`].
 

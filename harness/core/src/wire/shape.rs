@@ -3,7 +3,7 @@
 //! A type expression of the tables is `string`, `ChatState`, `Turn[]` (a list), `{Turn}` (an object with any
 //! keys), `'error'` (this text), or `null|object` (one of these).
 //!
-//! Knows: the table format. Never knows: a message, or which version a table is for.
+//! Knows: the table format. Never knows: messages, the version of a table.
 //!
 //! Start at [`ValueShape`]; [`VersionShapes`] is the arena that contains the types.
 

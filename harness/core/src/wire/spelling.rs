@@ -1,6 +1,6 @@
 //! Other spellings of the same JSON: numbers, escapes, white space, the order of members.
 //!
-//! Knows: JSON. Never knows: methods, or who writes which spelling and why.
+//! Knows: JSON. Never knows: methods, the writers of each spelling.
 //!
 //! Start at [`written`]. Source: RFC 8259.
 

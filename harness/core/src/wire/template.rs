@@ -4,7 +4,7 @@
 //! variable without a value expands to nothing. Modifiers (`:3`, `*`) are not supported: an expression with a
 //! modifier stays unexpanded.
 //!
-//! Knows: nothing. Never knows: what a variable means.
+//! Knows: no other module. Never knows: the meaning of variables.
 //!
 //! Start at [`expand`].
 

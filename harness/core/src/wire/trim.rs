@@ -4,7 +4,7 @@
 //! an older version need not list these members, because the tables of both versions do. Members that neither
 //! table names are extensions and stay.
 //!
-//! Knows: the tables. Never knows: what was renamed or moved between two versions.
+//! Knows: the tables. Never knows: renamings between versions.
 //!
 //! Start at [`Protocol::trim`].
 

@@ -4,7 +4,7 @@
 //! lenient: unknown members and unknown variants of open types are legal, as are unknown methods and actions.
 //! If the sources contradict each other, an error is at most soft.
 //!
-//! Knows: messages and the tables. Never knows: a state, a connection, or earlier messages.
+//! Knows: messages and the tables. Never knows: states, connections, earlier messages.
 //!
 //! Start at [`Protocol::check_message`].
 

@@ -1,7 +1,7 @@
 //! Checks a value against a compiled type, member by member, and collects each path that differs.
 //!
-//! Knows: shapes, and the two types that depend on their surroundings (states and actions). Never knows:
-//! messages and who sent them.
+//! Knows: shapes, the two types that depend on their surroundings (states and actions). Never knows: messages,
+//! senders.
 //!
 //! Start at [`ValueWalk::value`].
 

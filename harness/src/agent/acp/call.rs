@@ -2,7 +2,7 @@
 //!
 //! A call is `pending` before it runs, `in_progress` while it runs, and `completed` or `failed` at its end.
 //!
-//! Knows: updates of the protocol. Never knows: scripts beyond one call, files.
+//! Knows: updates of the protocol. Never knows: the steps of a script after the call, files.
 //!
 //! Start at [`AcpAgent::tell`].
 

@@ -2,7 +2,7 @@
 //!
 //! A file has to be below the session's folder, whatever path a script names.
 //!
-//! Knows: paths as texts. Never knows: files.
+//! Knows: paths as strings. Never knows: files.
 //!
 //! Start at [`AgentEffect`].
 

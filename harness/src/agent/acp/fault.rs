@@ -4,7 +4,7 @@
 //! [`spoil`] implements the faults that only change outgoing messages. A fault that changes the agent's
 //! behaviour is one `if` at the rule that it breaks. The kill matrix says which checks must detect a fault.
 //!
-//! Knows: messages. Never knows: which check finds which fault.
+//! Knows: messages. Never knows: the checks that find a fault.
 //!
 //! Start at [`FAULTS`].
 

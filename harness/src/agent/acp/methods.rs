@@ -1,6 +1,6 @@
 //! The methods that a client can call on the agent: a table with a row for each.
 //!
-//! Knows: sessions. Never knows: what a prompt makes the agent do.
+//! Knows: sessions. Never knows: the effect of prompts.
 //!
 //! Start at [`REQUESTS`].
 

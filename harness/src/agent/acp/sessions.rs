@@ -3,7 +3,7 @@
 //! An agent that stores sessions replays the conversation of a session when a client loads the session, but not
 //! when a client resumes it. A closed session stays stored; a deleted session does not.
 //!
-//! Knows: sessions. Never knows: what a prompt makes the agent do, where sessions are stored.
+//! Knows: sessions. Never knows: the effect of prompts, the storage of sessions.
 //!
 //! Start at [`AcpAgent::new_session`].
 

@@ -6,7 +6,7 @@
 //! A cancelled turn stops at once and ends its calls. The agent answers the prompt when the client has answered
 //! all open requests, or after [`GRACE`].
 //!
-//! Knows: scripts. Never knows: what a tool call looks like, what the client can do.
+//! Knows: scripts. Never knows: the form of tool calls, the capabilities of clients.
 //!
 //! Start at [`AcpAgent::play`].
 

@@ -1,6 +1,6 @@
 //! The failures of each family: HTTP statuses, names and JSON forms.
 //!
-//! Knows: the families. Never knows: when to fail.
+//! Knows: the families. Never knows: the time of a failure.
 //!
 //! Start at [`ModelFailure::of`].
 

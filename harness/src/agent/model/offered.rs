@@ -2,7 +2,7 @@
 //!
 //! Tools that the endpoint itself runs, such as a web search, are left out: a response cannot call them.
 //!
-//! Knows: the shapes of the families. Never knows: scripts, which tool is for what.
+//! Knows: the shapes of the families. Never knows: scripts, the purpose of tools.
 //!
 //! Start at [`offered`].
 

@@ -1,6 +1,6 @@
 //! The next part of the script: from the current place in the conversation up to the next tool calls.
 //!
-//! Knows: scripts, requests. Never knows: how a family writes the response.
+//! Knows: scripts, requests. Never knows: the form of a response.
 //!
 //! Start at [`AnswerPlan::of`].
 

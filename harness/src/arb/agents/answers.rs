@@ -1,6 +1,6 @@
 //! Answers to requests for permission: legal answers, and late, repeated, malformed or unsolicited answers.
 //!
-//! Knows: the answers of ACP. Never knows: how an agent reacts to an answer.
+//! Knows: the answers of ACP. Never knows: the reactions of agents.
 //!
 //! Start at [`decide`].
 

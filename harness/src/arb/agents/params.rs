@@ -1,6 +1,6 @@
 //! Generates requests and notifications with invalid params, unknown methods, and long, odd or empty content.
 //!
-//! Knows: the tables of ACP, which define validity. Never knows: how an agent reacts.
+//! Knows: the tables of ACP. Never knows: the reactions of agents.
 //!
 //! Start at [`malformed`].
 

@@ -1,6 +1,6 @@
 //! Generates the begin of a conversation, further sessions, and requests about existing and unknown sessions.
 //!
-//! Knows: the methods of ACP. Never knows: which sessions an agent stores.
+//! Knows: the methods of ACP. Never knows: the storage of sessions.
 //!
 //! Start at [`open`].
 

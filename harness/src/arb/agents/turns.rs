@@ -1,6 +1,6 @@
 //! Generates turns: the scripts of prompts, and what a client does during a turn.
 //!
-//! Knows: the lines of the agent script. Never knows: how an agent plays a script.
+//! Knows: the lines of the agent script. Never knows: agents.
 //!
 //! Start at [`prompt`].
 

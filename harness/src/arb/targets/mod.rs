@@ -5,7 +5,7 @@
 //! the coverage of all linked functions after each run. `cargo test` runs every file of `corpus/` through
 //! [`TARGETS`].
 //!
-//! Knows: everything that reads input from others. Never knows: the fuzzing engine.
+//! Knows: the readers of external input. Never knows: the fuzzing engine.
 
 mod conversation;
 #[cfg(feature = "official-newest")]

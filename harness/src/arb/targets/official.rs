@@ -4,7 +4,7 @@
 //! Actions that trigger a known defect of the crate (`reports/reducers`) are left out of the pool, because
 //! every campaign would otherwise end with a known defect.
 //!
-//! Knows: the crate. Never knows: how disagreements are reported.
+//! Knows: the crate. Never knows: reports.
 
 use std::sync::OnceLock;
 

@@ -1,6 +1,6 @@
 //! Injected faults in accepting and rejecting the actions of clients.
 //!
-//! Knows: rules by their requirements. Never knows: which check finds which fault.
+//! Knows: rules by their requirements. Never knows: the checks that find a fault.
 
 use super::FaultPart::Host;
 use crate::host::dispatch::{DispatchRefusal, SERVER_ONLY};

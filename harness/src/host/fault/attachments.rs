@@ -1,6 +1,6 @@
 //! Injected faults in the context that an agent receives with a message.
 //!
-//! Knows: the attachments of a message, what an agent knows. Never knows: which check finds which fault.
+//! Knows: the attachments of a message, the knowledge of an agent. Never knows: the checks that find a fault.
 
 use data_encoding::BASE64;
 

@@ -1,6 +1,6 @@
 //! Faults in automations and their runs.
 //!
-//! Knows: the catalogue of automations. Never knows: which check finds which fault.
+//! Knows: the catalogue of automations. Never knows: the checks that find a fault.
 
 use super::FaultPart::{Host, Message};
 use super::parts::{ResultFault, remove};

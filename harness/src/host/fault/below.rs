@@ -1,6 +1,6 @@
 //! Injected faults in the traffic between the host and its agent subprocess, which speaks ACP.
 //!
-//! Knows: the actions of a turn, open requests for permission. Never knows: which check finds which fault.
+//! Knows: the actions of a turn, open requests for permission. Never knows: the checks that find a fault.
 
 use super::FaultPart::Host;
 use super::attachments::messages_of_other_chats;

@@ -1,6 +1,6 @@
 //! Faults in changesets, their operations, and customizations with their MCP servers.
 //!
-//! Knows: the actions of changesets and customizations. Never knows: which check finds which fault.
+//! Knows: the actions of changesets and customizations. Never knows: the checks that find a fault.
 
 use super::FaultPart::{Host, State};
 use crate::host::customizations::{decide, entries};

@@ -1,6 +1,6 @@
 //! Faults in creating chats and in the catalogue of a session.
 //!
-//! Knows: the life of a chat. Never knows: which check finds which fault.
+//! Knows: the life of a chat. Never knows: the checks that find a fault.
 
 use super::FaultPart::{Host, Message};
 use super::parts::{RequestChange, remove};

@@ -1,6 +1,6 @@
 //! Injected faults in admission, client identity, subscriptions and restarts.
 //!
-//! Knows: connections, clients, rules by their requirements. Never knows: which check finds which fault.
+//! Knows: connections, clients, rules by their requirements. Never knows: the checks that find a fault.
 
 use super::FaultPart::Host;
 use crate::host::connection::{CallReply, ErrorResponse, HostCall};

@@ -1,6 +1,6 @@
 //! The memory of injected faults, in addition to the host's own state.
 //!
-//! Knows: nothing. Never knows: which fault remembers what.
+//! Knows: no other module. Never knows: faults.
 
 use std::collections::BTreeSet;
 

@@ -7,8 +7,7 @@
 //! of an action or a snapshot. A fault may combine several of these. The kill matrix, not this module, says
 //! which checks must detect a fault.
 //!
-//! Knows: messages, what passed on connections, the hooks of the host. Never knows: which check finds which
-//! fault.
+//! Knows: messages, earlier messages, the hooks of the host. Never knows: the checks that find a fault.
 //!
 //! Start at the macro `fault_table` and [`FaultPart`].
 

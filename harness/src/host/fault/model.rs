@@ -1,6 +1,6 @@
 //! Injected faults in the requests of the host's agent to a model.
 //!
-//! Knows: the form of chat completions. Never knows: which check finds which fault.
+//! Knows: the form of chat completions. Never knows: the checks that find a fault.
 
 use super::FaultPart::Host;
 use super::attachments::messages_of_other_chats;

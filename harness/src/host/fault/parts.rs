@@ -1,6 +1,6 @@
 //! Rewriters made of one function each, and accessors for the parts of messages that these rewriters change.
 //!
-//! Knows: the shape of messages. Never knows: which fault is which.
+//! Knows: the shape of messages. Never knows: single faults.
 
 use crate::edge::VersionEdge;
 use crate::host::PROVIDER;

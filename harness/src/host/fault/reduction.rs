@@ -1,6 +1,6 @@
 //! Injected faults in states: a reducer or a snapshot produces a wrong state.
 //!
-//! Knows: actions, and the state that an action is reduced into. Never knows: connections, other states.
+//! Knows: actions, the state that an action changes. Never knows: connections, other states.
 
 use super::FaultPart::State;
 use crate::host::generic::{ChangesState, LeavesState};

@@ -1,6 +1,6 @@
 //! Faults in resources: access checks and overwriting.
 //!
-//! Knows: the requests for files. Never knows: which check finds which fault.
+//! Knows: the requests for files. Never knows: the checks that find a fault.
 
 use super::FaultPart::{Host, Message};
 use crate::files::tree::FileNode;

@@ -1,6 +1,6 @@
 //! Injected faults in sessions: creation, announcement, summary, disposal, and the state derived from chats.
 //!
-//! Knows: the life of a session. Never knows: which check finds which fault.
+//! Knows: the life of a session. Never knows: the checks that find a fault.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Injected faults in terminals: output, commands and exits.
 //!
-//! Knows: the actions of a terminal. Never knows: which check finds which fault.
+//! Knows: the actions of a terminal. Never knows: the checks that find a fault.
 
 use super::FaultPart::{Host, Message};
 use super::parts::RequestChange;

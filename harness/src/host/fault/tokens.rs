@@ -1,6 +1,6 @@
 //! Injected faults in authentication: accepted and retained tokens, and the errors for missing ones.
 //!
-//! Knows: `authenticate` and its errors. Never knows: which check finds which fault.
+//! Knows: `authenticate` and its errors. Never knows: the checks that find a fault.
 
 use super::FaultPart::Host;
 use crate::host::connection::{CallReply, ErrorResponse};

@@ -1,6 +1,6 @@
 //! Injected faults in tool calls: execution, confirmation, and the workers of a call.
 //!
-//! Knows: the agent's steps of a call. Never knows: which check finds which fault.
+//! Knows: the agent's steps of a call. Never knows: the checks that find a fault.
 
 use super::FaultPart::Host;
 use crate::agent::script::ToolClass;

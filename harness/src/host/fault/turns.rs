@@ -1,6 +1,6 @@
 //! Injected faults in turns: response parts, ends, the queue and steering messages.
 //!
-//! Knows: the actions of a turn. Never knows: which check finds which fault.
+//! Knows: the actions of a turn. Never knows: the checks that find a fault.
 
 use std::collections::VecDeque;
 

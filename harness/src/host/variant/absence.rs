@@ -1,7 +1,7 @@
 //! Variants of hosts that lack an optional feature: the host rejects the methods of the feature, and does not
 //! send its members and actions.
 //!
-//! Knows: methods, types and their optional members. Never knows: how the host implements a feature.
+//! Knows: methods, types and their optional members. Never knows: the implementation of features.
 
 use crate::wire::json::{Map, Value, json};
 use crate::wire::version::Version;

@@ -1,6 +1,6 @@
 //! Variants of the names that a host chooses: URIs, ids, models, agents.
 //!
-//! Knows: the places of names in messages. Never knows: what a name refers to.
+//! Knows: the places of names in messages. Never knows: the meaning of names.
 
 use std::collections::{HashMap, HashSet};
 

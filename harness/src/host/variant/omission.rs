@@ -1,6 +1,6 @@
 //! Variants of hosts that never send certain optional members, but offer every feature.
 //!
-//! Knows: types and their optional members. Never knows: how the host implements a type.
+//! Knows: types and their optional members. Never knows: the implementation of types.
 
 use super::absence::{AbsentFeature, MEMBER, NOTHING, absent};
 use super::catalogue::VariantRow;

@@ -1,6 +1,6 @@
 //! Variants of list pages and snapshot views, of errors and extension notifications, and of the number of subscriptions.
 //!
-//! Knows: requests, errors, notifications. Never knows: what the host does with a request.
+//! Knows: requests, errors, notifications. Never knows: the implementation of requests.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! Variants of the values of members that a host chooses.
 //!
-//! Knows: types and their members. Never knows: what the host does with a request.
+//! Knows: types and their members. Never knows: the implementation of requests.
 
 use crate::wire::json::{Map, Value, json};
 use crate::wire::version::Version;

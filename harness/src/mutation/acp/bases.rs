@@ -1,7 +1,7 @@
 //! Creates correct conversations with the reference agent: the suite, played against the agent and its legal
 //! variants.
 //!
-//! Knows: the simulation, variants. Never knows: how the captures are used.
+//! Knows: the simulation, variants. Never knows: the use of the captures.
 //!
 //! Start at [`clean`].
 

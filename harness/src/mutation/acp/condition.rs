@@ -1,6 +1,6 @@
 //! Conditions on places in a conversation with an agent.
 //!
-//! Knows: the meaning of frames. Never knows: how an operator changes the place.
+//! Knows: the meaning of frames. Never knows: the changes of operators.
 
 use crate::transcript::{BelowEvent, ConnectionEvent};
 use crate::wire::json::Value;

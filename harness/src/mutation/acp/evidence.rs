@@ -1,6 +1,6 @@
 //! Decides whether a capture contains evidence that a mutant's agent is at fault.
 //!
-//! Knows: the meaning of frames. Never knows: what the always-on checks report.
+//! Knows: the meaning of frames. Never knows: the findings of the always-on checks.
 
 use super::super::reading::{CaptureReading, EnvelopeSpot};
 use super::prompts::{prompt_at, reports};

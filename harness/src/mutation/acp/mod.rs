@@ -5,7 +5,7 @@
 //! conditions, evidence, changes and rewrites that only rows about agents use. [`bases`] creates the captures.
 //! The rows are in `operators::agents` and `rewrites::agents`.
 //!
-//! Knows: captures, the vocabulary of the protocol. Never knows: how a check works.
+//! Knows: captures, the vocabulary of the protocol. Never knows: the implementation of checks.
 //!
 //! Start at [`condition`].
 

@@ -1,7 +1,7 @@
 //! All operators, by class. To add an operator, add a row with a name (what the host does wrong), a target (in
 //! which frames), a change (how the frame is changed) and the evidence that proves the fault.
 //!
-//! Knows: the vocabulary of the protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the protocol. Never knows: the implementation of changes.
 //!
 //! Start at [`all`].
 

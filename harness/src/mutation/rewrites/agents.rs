@@ -1,6 +1,6 @@
 //! The table of the legal rewrites that apply only to conversations with agents. To add a rewrite, add a row.
 //!
-//! Knows: the vocabulary of the Agent Client Protocol. Never knows: how a rewrite changes a capture.
+//! Knows: the vocabulary of the Agent Client Protocol. Never knows: the implementation of rewrites.
 //!
 //! Start at [`OF_AGENTS`].
 

@@ -1,6 +1,6 @@
 //! The table of legal rewrites. To add a rewrite, add a row.
 //!
-//! Knows: the vocabulary of the protocol. Never knows: how a rewrite changes a capture.
+//! Knows: the vocabulary of the protocol. Never knows: the implementation of rewrites.
 //!
 //! Start at [`of`].
 

@@ -3,7 +3,7 @@
 //! A client of a scenario answers each request with `MethodNotFound` by itself. Every other answer needs two steps: one
 //! that waits for the request, and one that sends the answer.
 //!
-//! Knows: requests of the host and their answers. Never knows: what is asked for.
+//! Knows: requests of the host and their answers. Never knows: the meaning of requests.
 //!
 //! Start at [`HostRequests::answered`].
 

@@ -1,7 +1,7 @@
 //! The HTML report: one self-contained file, made from a finished run.
 //!
-//! Knows: the run and its certificate. Never knows: files. No text from a host becomes markup: everything goes
-//! through [`page`], and the page's content security policy forbids all scripts except the report's own.
+//! Knows: the run and its certificate. Never knows: files. Strings from a host never become markup: everything
+//! goes through [`page`], and the page's content security policy forbids all scripts except the report's own.
 //!
 //! Start at [`html`].
 

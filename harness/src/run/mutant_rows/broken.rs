@@ -3,7 +3,7 @@
 //! A fault breaks some rules directly and others as a consequence. Any other MUST or essential rule that is
 //! reported broken under the fault is a false finding.
 //!
-//! Knows: the file. Never knows: faults by type, how they are played.
+//! Knows: the file. Never knows: the types of faults, the execution of faults.
 //!
 //! Start at [`BrokenRules::of`].
 

@@ -4,7 +4,7 @@
 //! trip, a check or a scenario is missing or not strict enough, and the row stays unchanged. Rows of faults
 //! that break almost everything name only what such a fault breaks directly.
 //!
-//! Knows: faults, the ids of checks and scenarios. Never knows: how they are played.
+//! Knows: faults, the ids of checks and scenarios. Never knows: the execution of faults.
 //!
 //! Start at [`rows`]; `ahp-harness mutants --write` prints rows to begin with.
 

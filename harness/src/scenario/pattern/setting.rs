@@ -4,7 +4,7 @@
 //! property that matches. The values also come from the schema: a permitted value other than the current value,
 //! and a value that the schema does not permit.
 //!
-//! Knows: the schemas of configurations. Never knows: who changes a value.
+//! Knows: the schemas of configurations. Never knows: the sender of a change.
 //!
 //! Start at [`values`].
 

@@ -5,7 +5,7 @@
 //! of the first published crate with the action. The registry of the specification names an earlier version for
 //! some of the 1.0.0 rows, but no 0.9.0 peer can read these actions.
 //!
-//! Knows: the reducers of each channel. Never knows: who may send an action.
+//! Knows: the reducers of each channel. Never knows: senders, permissions.
 //!
 //! Start at [`rows`]; each channel has a file with its rows.
 

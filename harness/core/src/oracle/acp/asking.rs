@@ -1,7 +1,7 @@
 //! Checks requests for permission: their options, their answers, and the behaviour of the agent before and
 //! after the answer.
 //!
-//! Knows: calls and decisions. Never knows: how a client decides.
+//! Knows: calls and decisions. Never knows: the decisions of clients.
 
 use crate::oracle::below::longest;
 use crate::oracle::members::{list, repeated, text};

@@ -1,6 +1,6 @@
 //! Checks the agent's reports of tool calls: calls, their stages, content, locations and terminals.
 //!
-//! Knows: calls. Never knows: prompts, except which turn a call belongs to.
+//! Knows: calls. Never knows: prompts, except the turn of a call.
 
 use std::time::Duration;
 

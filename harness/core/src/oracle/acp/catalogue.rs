@@ -6,7 +6,7 @@
 //! that the specification does not state. For each check the reference agent has an injected fault that breaks
 //! it (`run::agents`).
 //!
-//! Knows: weights. Never knows: how a check works.
+//! Knows: weights. Never knows: the implementation of checks.
 //!
 //! Start at [`CHECKS`]. Source: agentclientprotocol.com, protocol version 1, and its schema of November 2026.
 

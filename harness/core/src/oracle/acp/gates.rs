@@ -2,7 +2,7 @@
 //!
 //! A check counts as exercised whenever the agent had an opportunity to break it.
 //!
-//! Knows: what the client offers. Never knows: calls.
+//! Knows: the capabilities of the client. Never knows: calls.
 
 use crate::oracle::members::{list, text};
 use crate::wire::json::Value;

@@ -1,6 +1,6 @@
 //! Checks session ids: which sessions exist, and which messages name them.
 //!
-//! Knows: ids of sessions. Never knows: what happens in a session.
+//! Knows: ids of sessions. Never knows: the content of sessions.
 
 use crate::oracle::members::text;
 use crate::wire::json::Value;

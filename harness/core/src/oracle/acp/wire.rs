@@ -1,6 +1,6 @@
 //! Checks the form of messages: lines, envelopes, ids, method names, shapes.
 //!
-//! Knows: the errors that the tables report. Never knows: what a message means.
+//! Knows: the errors that the tables report. Never knows: the meaning of messages.
 
 use crate::oracle::members::list;
 use crate::transcript::{ClosingSide, SeenFrame};

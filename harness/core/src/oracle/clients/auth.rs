@@ -1,6 +1,6 @@
 //! Checks the tokens that clients deliver.
 //!
-//! Knows: `authenticate`, `auth/required`. Never knows: what a token permits.
+//! Knows: `authenticate`, `auth/required`. Never knows: the permissions of a token.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! Each weight is the weight of the requirement in the ledger. A check judges only frames of clients; what a
 //! client shows to people, and what it keeps in its memory, no frame shows.
 //!
-//! Knows: weights. Never knows: how a check works.
+//! Knows: weights. Never knows: the implementation of checks.
 //!
 //! Start at [`CHECKS`].
 

@@ -1,6 +1,6 @@
 //! Checks the drafts of messages that clients keep in chats.
 //!
-//! Knows: dispatches, the states that clients have received. Never knows: what a person types.
+//! Knows: dispatches, the states that clients have received. Never knows: a person's input.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;

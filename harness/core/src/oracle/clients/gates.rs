@@ -1,7 +1,7 @@
 //! Checks that clients use only what the host has declared: capabilities of agents and of the host, methods of
 //! MCP servers.
 //!
-//! Knows: capabilities, the states that clients have received. Never knows: what a command does.
+//! Knows: capabilities, the states that clients have received. Never knows: the effect of commands.
 
 use std::collections::HashMap;
 use std::sync::Arc;

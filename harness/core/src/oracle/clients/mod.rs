@@ -11,7 +11,7 @@
 //! [`inputs`] for answers to questions, [`gates`] for capabilities, [`entries`] for chats, comments and
 //! automations, [`names`] for names that the host chose, [`auth`] for tokens.
 //!
-//! Knows: the context of the oracle. Never knows: scenarios, which program a client is.
+//! Knows: the context of the oracle. Never knows: scenarios, the client's program.
 //!
 //! Start at [`ClientFold::observe`].
 

@@ -1,6 +1,6 @@
 //! Checks the names that clients send: URIs and cursors of the host, tokens of their own, places in texts.
 //!
-//! Knows: the members that hold names. Never knows: states.
+//! Knows: the members with names. Never knows: states.
 
 use std::collections::{HashMap, HashSet};
 

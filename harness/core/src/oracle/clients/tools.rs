@@ -1,6 +1,6 @@
 //! Checks which tool calls a client completes, and how often.
 //!
-//! Knows: dispatches, the states that clients have received. Never knows: what a tool does.
+//! Knows: dispatches, the states that clients have received. Never knows: the effect of tools.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Variants of permission requests.
 //!
-//! Knows: requests for permission and their options. Never knows: what a tool does.
+//! Knows: requests for permission and their options. Never knows: the effect of tools.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,6 +1,6 @@
 //! The catalogue of the legal variants of agents. Each row is next to the struct that implements it.
 //!
-//! Knows: names, sources. Never knows: how a variant works.
+//! Knows: names, sources. Never knows: the implementation of variants.
 //!
 //! Start at [`AGENT_VARIANTS`].
 

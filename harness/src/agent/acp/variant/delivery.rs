@@ -1,6 +1,6 @@
 //! Variants of message timing, and of the use of terminals.
 //!
-//! Knows: times, terminals. Never knows: what a call does.
+//! Knows: times, terminals. Never knows: the effect of calls.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

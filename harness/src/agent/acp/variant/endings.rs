@@ -1,6 +1,6 @@
 //! Variants of the ends of turns and calls: stop reasons, cancellations, rejections, errors.
 //!
-//! Knows: answers to prompts, cancels. Never knows: what a tool does.
+//! Knows: answers to prompts, cancels. Never knows: the effect of tools.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Variants of the ids of sessions, calls and the agent's own requests.
 //!
-//! Knows: the places of ids in messages. Never knows: what an id names.
+//! Knows: the places of ids in messages. Never knows: the meaning of ids.
 
 use std::collections::HashMap;
 

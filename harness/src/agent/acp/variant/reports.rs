@@ -1,6 +1,6 @@
 //! Variants of the number and the time of a call's reports.
 //!
-//! Knows: statuses of calls. Never knows: what a call does, who allowed it.
+//! Knows: statuses of calls. Never knows: the effect of calls, permissions.
 
 use std::collections::HashMap;
 

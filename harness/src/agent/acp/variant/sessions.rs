@@ -1,6 +1,6 @@
 //! Variants of stored sessions: how the agent replays a conversation, and how it lists sessions.
 //!
-//! Knows: `session/load`, `session/list`. Never knows: where sessions are stored.
+//! Knows: `session/load`, `session/list`. Never knows: the storage of sessions.
 
 use crate::agent::acp::AgentConfig;
 use crate::wire::json::Value;

@@ -1,6 +1,6 @@
 //! Variants of JSON formatting, of `_meta`, and of members that are null.
 //!
-//! Knows: JSON, and which members a type allows to be null. Never knows: methods, sessions.
+//! Knows: JSON, the members that may be null. Never knows: methods, sessions.
 
 use crate::wire::json::{Map, Value, json};
 use crate::wire::protocol::Protocol;

@@ -1,6 +1,6 @@
 //! Variants of unsolicited messages of an agent: texts, plans, commands, usage, notices, extension methods.
 //!
-//! Knows: updates, what the client offers. Never knows: tool calls.
+//! Knows: updates, the capabilities of the client. Never knows: tool calls.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
 //! Operators that change the agent's answers.
 //!
-//! Knows: the vocabulary of the protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the protocol. Never knows: the implementation of changes.
 
 use super::super::{row, target};
 use super::{refusal, result, update};

@@ -1,6 +1,6 @@
 //! Operators that change the agent's requests to its client.
 //!
-//! Knows: the vocabulary of the protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the protocol. Never knows: the implementation of changes.
 
 use super::super::{row, target};
 use super::{asks, update};

@@ -1,6 +1,6 @@
 //! Operators that change the content of updates and tool calls.
 //!
-//! Knows: the vocabulary of the protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the protocol. Never knows: the implementation of changes.
 
 use super::super::row;
 use super::update;

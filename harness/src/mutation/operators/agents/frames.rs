@@ -1,6 +1,6 @@
 //! Operators that change lines and message envelopes.
 //!
-//! Knows: the vocabulary of the protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the protocol. Never knows: the implementation of changes.
 
 use super::super::row;
 use super::{asks, result, update};

@@ -1,6 +1,6 @@
 //! All operators about agents, by class.
 //!
-//! Knows: the vocabulary of the Agent Client Protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the Agent Client Protocol. Never knows: the implementation of changes.
 //!
 //! Start at [`all`].
 
