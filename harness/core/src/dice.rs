@@ -36,11 +36,11 @@ impl Dice {
         if count < 2 {
             return 0;
         }
-        // The remainder is below `count`, so the cast loses nothing.
+        // The remainder is below `count`, so the cast loses no information.
         (self.roll() % count as u64) as usize
     }
 
-    /// Returns `true` with a probability of `percent`.
+    /// Returns `true` with a probability of `percent` percent.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -1,10 +1,10 @@
 //! The lower half of `ahp-harness`: it decodes, records, folds and judges every frame.
 //!
-//! This package ends at a layer boundary, so it can be compiled for speed, and the upper half for short build
-//! times. `ahp_harness` re-exports these modules as its own; nothing else depends on this package.
+//! This package contains whole layers, so it can be compiled with optimisation, while the upper half is compiled for
+//! short build times. `ahp_harness` re-exports these modules, and no other package depends on this one.
 //!
-//! Nothing here performs input or output: there is no clock, no source of randomness and no socket. Time is an
-//! argument: the [`Duration`] since the transcript began.
+//! The code of this package performs no input or output, and uses no clock, no source of randomness and no sockets.
+//! Time is an argument: the [`Duration`] since the transcript began.
 //!
 //! [`Duration`]: std::time::Duration
 

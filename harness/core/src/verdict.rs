@@ -53,7 +53,7 @@ pub enum FailOn {
 }
 
 impl FailOn {
-    /// Every threshold, with its name on a command line.
+    /// Every threshold, with its name on the command line.
     pub const ALL: [(&'static str, FailOn); 3] =
         [("note", FailOn::Note), ("should", FailOn::Should), ("must", FailOn::Must)];
 
@@ -80,7 +80,7 @@ impl Weight {
 }
 
 impl Status {
-    /// Returns the status as reports show it.
+    /// Returns the status as it is written in reports.
     pub fn word(self) -> &'static str {
         match self {
             Status::Pass => "pass",
@@ -120,7 +120,7 @@ pub struct Finding {
     pub message: String,
     /// The lines of the transcript that prove the finding, in order.
     pub lines: Vec<u64>,
-    /// The smallest difference of the states involved, as `-` and `+` lines.
+    /// The smallest difference between the states, as `-` and `+` lines.
     pub diff: Option<String>,
     /// The number of similar findings. The other members describe the first finding.
     pub times: u64,
@@ -131,11 +131,12 @@ pub struct Finding {
 pub struct CheckReport {
     /// The check.
     pub check: &'static str,
-    /// The number of times that the check's rule was exercised. Zero means "not exercised", and never a pass.
+    /// The number of times that the check's rule was exercised. Zero means that the rule was not exercised, which is
+    /// never a pass.
     pub observations: u64,
     /// The observations of each requirement that is counted separately.
     pub apart: Vec<(&'static str, u64)>,
-    /// The different findings, each once.
+    /// The findings, without duplicates.
     pub findings: Vec<Finding>,
     /// The number of breaches without a finding, because there were too many different findings.
     pub left_out: u64,

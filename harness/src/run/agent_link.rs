@@ -122,7 +122,7 @@ impl AgentLink {
     }
 }
 
-/// Returns the words of a JSON-RPC error: its code, its message and its data.
+/// Returns a description of a JSON-RPC error: its code, its message and its data.
 pub(super) fn error_words(error: &Value) -> String {
     let data = error.get("data").filter(|data| !data.is_null());
     let data = data.map(|data| format!(" ({})", data.to_text())).unwrap_or_default();

@@ -64,8 +64,8 @@ fn asking(case: &ScenarioCase) -> Option<&AskingSetup> {
 }
 
 /// Returns the pattern that the answer to `initialize` has to match. The pattern fixes the version, because
-/// these rules do not apply to an agent that supports only other versions. The step states which capabilities
-/// the agent has to declare.
+/// these rules do not apply to an agent that supports only other versions. The step has a pattern for the capabilities
+/// that the agent has to declare.
 fn speaks(step: &ScenarioStep) -> ValuePattern {
     let version = ValuePattern::equal(ValueTemplate::fixed(step.span, json!(VERSION)));
     let mut members = vec![("protocolVersion".to_owned(), version)];
@@ -79,7 +79,7 @@ fn client_info() -> Value {
     json!({"name": "ahp-harness", "title": "AHP harness", "version": (env!("CARGO_PKG_VERSION"))})
 }
 
-/// Returns the tasks that create a session in the mode that the agent's profile asks for.
+/// Returns the tasks that create a session in the mode of the agent's profile.
 fn session(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAct> {
     let span = step.span;
     let side = &case.setup.side;

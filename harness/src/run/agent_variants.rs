@@ -1,8 +1,8 @@
 //! Plays the suite for agents against legal variants of the reference agent: no requirement may be reported as
 //! broken.
 //!
-//! Every scenario is played, including those whose needs a variant does not meet; their claims are then
-//! untested. [`variants`](super::variants) defines what a false finding is.
+//! Every scenario is played, including scenarios that need a capability that a variant does not have; their claims are
+//! then untested. [`variants`](super::variants) defines what a false finding is.
 //!
 //! Knows: the reference agent, the simulation. Never knows: the presentation of results.
 //!

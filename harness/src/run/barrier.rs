@@ -1,4 +1,4 @@
-//! Proves by barriers, without sleeping, that no further message arrived.
+//! Proves with barriers, without sleeping, that no further message arrived.
 //!
 //! A client dispatches a harmless marker action on a chat. When a subscriber has received the marker's
 //! envelope, it has received every envelope with a lower `serverSeq`. Clients that are not subscribed to that
@@ -196,7 +196,7 @@ impl ScenarioCase {
             );
             return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
         }
-        // A barrier that only decides the outcome of one dispatch does not end the watches of other steps.
+        // If a barrier only decides the outcome of one dispatch, it does not end the watches of other steps.
         if barrier.decides.is_none() {
             self.watches_held();
         }

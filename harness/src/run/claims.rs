@@ -1,8 +1,7 @@
 //! The outcome of each step of a scenario that tests a requirement.
 //!
 //! A step that names requirements is a claim; every other step is a premise. A failed claim is evidence against
-//! its own requirements only. A failed premise is evidence against no requirement: the claims after it are
-//! untested.
+//! its own requirements only. A failed premise is not evidence against any requirement: the later claims are untested.
 //!
 //! Knows: the results of steps, the reason for an early end. Never knows: weights, reports.
 //!
@@ -42,8 +41,8 @@ pub struct ClaimOutcome {
     /// untested.
     pub follows: bool,
     /// The action or request that the host has to accept in the same run, as listed by
-    /// [`ScenarioCase::accepted`]. If the host does not accept it, the refusal that the claim expects proves
-    /// nothing. `None` if the claim expects no refusal.
+    /// [`ScenarioCase::accepted`]. If the host does not accept it, the refusal that the claim expects is not evidence.
+    /// `None` if the claim expects no refusal.
     pub twin: Option<String>,
 }
 
@@ -151,18 +150,16 @@ impl ScenarioCase {
         }
     }
 
-    /// Records that a step expects an action to be rejected. The rejection proves something only if the host
-    /// accepts this action elsewhere in the run. If clients may not dispatch this action, any accepted action
-    /// is sufficient.
+    /// Records that a step expects an action to be rejected. The rejection is evidence only if the host accepts this
+    /// action elsewhere in the run. If clients may not dispatch this action, any accepted action is sufficient.
     pub(super) fn expects_refused_action(&mut self, step: Option<usize>, name: &str) {
         let action = Protocol::newest().action(name);
         let accepted = action.is_some_and(|action| action.dispatch != DispatchRight::Host);
         self.expects_refusal(step, "dispatch", if accepted { name } else { ANY });
     }
 
-    /// Records that a step expects a request to be refused. The refusal proves something only if the host
-    /// answers such a request elsewhere in the run. If the protocol does not define the method, any answered
-    /// request is sufficient.
+    /// Records that a step expects a request to be refused. The refusal is evidence only if the host answers such a
+    /// request elsewhere in the run. If the protocol does not define the method, any answered request is sufficient.
     pub(super) fn expects_refused_request(&mut self, step: Option<usize>, method: &str) {
         let known = !self.is_acp() && Protocol::newest().method(method).is_some();
         self.expects_refusal(step, "request", if known { method } else { ANY });
@@ -271,7 +268,8 @@ impl ScenarioCase {
         });
     }
 
-    /// Returns what the host accepted: `dispatch TYPE` and `request METHOD`, in alphabetical order.
+    /// Returns the actions and requests that the host accepted, as `dispatch TYPE` and `request METHOD`, in
+    /// alphabetical order.
     pub fn accepted(&self) -> impl Iterator<Item = &str> {
         self.log.accepted.iter().map(String::as_str)
     }
@@ -318,9 +316,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns why an observed refusal proves nothing; empty if the refusal is evidence. A refusal proves
-    /// nothing if a later premise failed and the host accepted nothing comparable, because the host may refuse
-    /// everything.
+    /// Returns why an observed refusal is not evidence; empty if it is. A refusal is not evidence if a later premise
+    /// failed and the host accepted nothing comparable, because the host may refuse everything.
     fn reason_without_twin(&self, index: usize, stop: &StepFailure) -> String {
         let twin = self.log.refusals.iter().find(|(step, _)| *step == index).map(|(_, twin)| twin);
         let Some(twin) = twin.filter(|twin| !self.log.accepted.contains(*twin)) else {

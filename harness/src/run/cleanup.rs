@@ -43,7 +43,7 @@ const MAX_CREATED: usize = 1_000;
 
 /// The resources that the case asked the host to create, each as (cleanup method, name). The value says whether
 /// the cleanup has handled the resource. If the scenario itself disposes of a resource, the entry stays: the
-/// host may have refused the request, and a second dispose request does no harm.
+/// host may have refused the request, and a second dispose request is harmless.
 #[derive(Debug, Default)]
 pub struct CreatedResources(LiteMap<(&'static str, String), bool>);
 

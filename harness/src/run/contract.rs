@@ -26,7 +26,7 @@ const VECTORS: &str = include_str!("../../contract/vectors.json");
 /// The supported format version of the vectors file.
 const FORMAT: u64 = 2;
 /// The requirement that all claims name, as a placeholder: a claim has to name a requirement that exists in
-/// every version. No report shows a breach of this requirement.
+/// every version. Breaches of this requirement are never reported.
 const PROVES: &str = "proves: chat.turn.start-echo";
 
 /// A vector of the contract.
@@ -58,10 +58,10 @@ pub enum VectorStep {
 pub enum StepResult {
     /// The expected action arrived.
     Held,
-    /// Another action arrived, or no action arrived. The text describes the expected and the actual action in
-    /// one line.
+    /// Another action arrived, or no action arrived. The string describes the expected and the actual action in one
+    /// line.
     Broken(String),
-    /// The step was not tested. The text is the reason; the text is empty if an earlier step states the reason.
+    /// The step was not tested. The string is the reason; it is empty if an earlier step has the reason.
     Untested(String),
     /// The client dispatched the action.
     Done,
@@ -150,7 +150,7 @@ impl ContractVector {
         suite.entries.pop().ok_or_else(why)
     }
 
-    /// Returns the result of each step after a play.
+    /// Returns the result of each step after the scenario was played.
     pub fn results(&self, verdict: &ScenarioVerdict) -> Vec<StepResult> {
         let mut claims = verdict.claims.iter().map(|claim| &claim.outcome);
         let result = |step: &VectorStep| {
@@ -164,7 +164,7 @@ impl ContractVector {
                         StepResult::Broken(format!("{} ({})", failure.message, failure.label))
                     }
                     None if claim.untested.is_empty() => StepResult::Held,
-                    // An earlier step states the reason.
+                    // An earlier step has the reason.
                     None if claim.follows => StepResult::Untested(String::new()),
                     None => StepResult::Untested(claim.untested.clone()),
                 },

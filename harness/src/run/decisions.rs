@@ -140,7 +140,7 @@ impl OpenDecisions {
             () => return None,
         };
         let open = |(_, it): &(&(String, String), &KnownDecision)| it.open.is_some();
-        // A tool call that neither waits nor ends is not excused by another call's pending decision.
+        // If a tool call neither waits nor ends, a pending decision about another call does not explain this.
         let working =
             |(_, it): (&(String, String), &KnownDecision)| it.open.is_none() && it.unfinished_call;
         if only_calls && self.known.iter().any(working) {
@@ -216,7 +216,7 @@ mod tests {
         told(&mut decisions, 4, approval.clone());
         assert!(decisions.answers_again(&chat, &approval));
         assert!(decisions.asked_again("ahp-chat:/1").is_none());
-        // The repeated question is also answered once.
+        // The repeated question is answered as well.
         told(&mut decisions, 5, approval.clone());
         assert!(!decisions.answers_again(&chat, &approval));
     }

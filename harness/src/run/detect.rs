@@ -1,10 +1,9 @@
 //! The first look at a host: which versions it supports, which agents it has, what it offers.
 //!
-//! The look uses one connection and one handshake, and then sends all requests that show a capability at once.
-//! If the host has several agents, the look first requests a session from one agent after another until one
-//! agent creates a session, and disposes of that session at once. The look creates nothing else. The look has
-//! no timeout of its own: the caller ends it when the time limit is reached, and capabilities without an answer
-//! count as offered.
+//! The first look uses one connection and one handshake, and then sends all requests that prove a capability at once.
+//! If the host has several agents, the first look requests a session from one agent after another until one agent
+//! creates a session, and disposes of that session at once. The first look creates nothing else. The first look has no
+//! time limit: the caller ends it, and capabilities without an answer count as offered.
 //!
 //! Knows: the evidence of capabilities. Never knows: sockets, clocks, scenarios.
 //!
@@ -32,7 +31,7 @@ use crate::wire::version::Version;
 
 use super::mint::IdMinter;
 
-/// The client identifier of the look.
+/// The client identifier of the first look.
 const CLIENT: &str = "ahp-harness-probe";
 /// A version that no host supports.
 const NO_VERSION: Version = Version::new(0, 0, 0);
@@ -44,7 +43,7 @@ const HANDSHAKE: u64 = 1;
 const TOKENS: u64 = 1_000;
 /// The identifier of the first `createSession` request. The `disposeSession` request has the next identifier.
 const TRIALS: u64 = 1_000_000;
-/// The maximum number of a host's agents that the look tries.
+/// The maximum number of a host's agents that the first look tries.
 pub const MAX_AGENTS: usize = 16;
 /// The maximum length of an error in a message, in characters.
 const SHOWN_LETTERS: usize = 300;
@@ -170,8 +169,7 @@ pub struct DetectionResult {
     /// The provider that sessions have to name to run on the examined agent. `None` if the host has one agent,
     /// or the caller named a provider.
     pub chosen: Option<String>,
-    /// The agents of the host if the host has several and the look examined each of them; empty in all other
-    /// cases.
+    /// The agents of the host, if it has several and the first look examined each of them; empty in all other cases.
     pub agents: Vec<AgentOfHost>,
     /// The folder that the host names as `defaultDirectory`.
     pub default_directory: Option<String>,
@@ -201,11 +199,11 @@ pub struct LookOptions<'a> {
     pub provider: Option<&'a str>,
     /// The protected resources for which the run has tokens, each with its token.
     pub tokens: &'a [(String, String)],
-    /// The identifiers of the trial sessions. If the host has several agents, the look creates one trial
-    /// session for each tried agent. If the list is empty, the look creates no session and uses only the
-    /// agents' declarations.
+    /// The identifiers of the trial sessions. If the host has several agents, the first look creates one trial session
+    /// for each tried agent. If the list is empty, the first look creates no session and uses only the agents'
+    /// declarations.
     pub trials: &'a [String],
-    /// Whether the look tries every agent instead of stopping at the first agent that creates a session.
+    /// Whether the first look tries every agent instead of stopping at the first agent that creates a session.
     pub every: bool,
 }
 
@@ -216,7 +214,7 @@ pub fn trials(seed: u64) -> Vec<String> {
 }
 
 impl<'a> LookOptions<'a> {
-    /// Returns the options of a look that offers these versions, without provider and tokens.
+    /// Returns the options of a first look that offers these versions, without provider and tokens.
     pub fn offering(offers: &'a [Version]) -> LookOptions<'a> {
         LookOptions { offers, provider: None, tokens: &[], trials: &[], every: false }
     }
@@ -234,7 +232,7 @@ pub enum HandshakeResult {
     Refused(Message),
 }
 
-/// The state machine of one look. The machine owns no socket.
+/// The state machine of one first look. The machine owns no socket.
 #[derive(Debug)]
 pub struct FeatureDetection {
     edge: VersionEdge,
@@ -245,10 +243,9 @@ pub struct FeatureDetection {
     every: bool,
     /// The result of the handshake, until an agent is chosen.
     result: Value,
-    /// The agents that the first look still has to try. The first of these agents is the one that the look is trying
-    /// now.
+    /// The agents that the first look still has to try. It is trying the first of these agents now.
     candidates: VecDeque<String>,
-    /// The agents that the look has tried. The text says why an agent created no session.
+    /// The agents that the first look has tried. The string says why an agent created no session.
     tried: Vec<(String, Option<String>)>,
     handshake: HandshakeResult,
     /// The capability requests without an answer, by identifier.
@@ -258,7 +255,7 @@ pub struct FeatureDetection {
 }
 
 impl FeatureDetection {
-    /// Creates a look with these options.
+    /// Creates a first look with these options.
     pub fn new(options: LookOptions<'_>) -> FeatureDetection {
         let LookOptions { offers, provider, tokens, trials, every } = options;
         let params = json!({
@@ -283,7 +280,7 @@ impl FeatureDetection {
         }
     }
 
-    /// Creates a look that offers a version that no host supports, because the refusal lists the supported
+    /// Creates a first look that offers a version that no host supports, because the refusal lists the supported
     /// versions.
     pub fn of_versions() -> FeatureDetection {
         FeatureDetection::new(LookOptions::offering(&[NO_VERSION]))
@@ -294,7 +291,7 @@ impl FeatureDetection {
         self.output.pop_front()
     }
 
-    /// Handles a frame of the host. Frames that answer no request of the look are ignored.
+    /// Handles a frame of the host. Frames that answer no request of the first look are ignored.
     pub fn handle_frame(&mut self, frame: &Frame) {
         let DecodedFrame::Message(message) = decode(frame) else { return };
         let Some(id) = message.id().filter(|_| message.method().is_none()).and_then(Value::as_u64)
@@ -324,7 +321,7 @@ impl FeatureDetection {
         versions.filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// Returns whether the look waits for no further answer.
+    /// Returns whether the first look waits for no further answer.
     pub fn is_over(&self) -> bool {
         self.handshake != HandshakeResult::Open
             && self.candidates.is_empty()
@@ -333,7 +330,7 @@ impl FeatureDetection {
     }
 
     /// Stops waiting for the agent that is being tried, and tries the next agent. Disposes of the session,
-    /// because the host may still create it. Returns whether the look was waiting for an agent.
+    /// because the host may still create it. Returns whether the first look was waiting for an agent.
     pub fn give_up(&mut self) -> bool {
         let waited = !self.candidates.is_empty();
         if waited {
@@ -341,7 +338,7 @@ impl FeatureDetection {
             let late =
                 "`createSession` with this agent was not answered in time (hint: `--timeout`)";
             self.noted(Some(late.to_owned()));
-            // The look needs only one usable agent, and the declarations can identify it without a session.
+            // The first look needs only one usable agent, and the declarations can identify it without a session.
             if !self.every {
                 self.candidates.clear();
             }
@@ -350,7 +347,7 @@ impl FeatureDetection {
         waited
     }
 
-    /// Ends the look and returns the result. A capability whose request has no answer counts as offered, so the
+    /// Ends the first look and returns the result. A capability whose request has no answer counts as offered, so the
     /// scenarios report the problem.
     pub fn found(mut self) -> DetectionResult {
         while self.give_up() {}
@@ -388,7 +385,7 @@ impl FeatureDetection {
         if self.provider.is_some() || agents.len() < 2 {
             return self.choose(None);
         }
-        // The look first tries the agent that seems usable.
+        // The agent that seems usable is tried first.
         let first = usable(agents, &self.resources()).and_then(provider_of);
         let others = self.found.providers.iter().filter(|name| Some(*name) != first.as_ref());
         let ordered: Vec<String> = first.iter().chain(others).cloned().collect();
@@ -588,7 +585,7 @@ impl FeatureDetection {
     }
 }
 
-/// Returns the beginning of a text, for a message.
+/// Returns the beginning of a string, for a message.
 pub(super) fn beginning(text: &str) -> String {
     let short: String = text.chars().take(SHOWN_LETTERS).collect();
     if short.len() < text.len() { format!("{short}...") } else { short }

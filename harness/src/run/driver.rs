@@ -1,4 +1,4 @@
-//! Moves frames between a play and a host over sockets: the only asynchronous loop of a run.
+//! Moves frames between a [`ScenarioPlay`] and a host over sockets: the only asynchronous loop of a run.
 //!
 //! One task holds all connections of a scenario and polls them itself, so no queue delays a frame.
 //! [`ScenarioPlay`] makes all decisions; this module only decides when to call [`ScenarioPlay`].
@@ -25,7 +25,7 @@ use super::play::{ScenarioPlay, ScenarioVerdict};
 pub type ControlResult<'a> =
     std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 
-/// Control over a host by other means than its protocol.
+/// Control over a host by means other than its protocol.
 pub trait HostControl: Sync {
     /// Restarts the host and returns when the host accepts connections again. `crash` says whether to kill the
     /// host instead of asking it to end, if the harness can do so.
@@ -58,10 +58,10 @@ pub async fn play(
     let began = Instant::now();
     let mut links = ScenarioLinks::default();
     play.begin(Duration::ZERO);
-    // The latest time at which the play ends; `None` until the user or the time limit interrupts the play.
+    // The latest time at which the scenario ends; `None` until the user or the time limit interrupts it.
     let mut until: Option<Duration> = None;
     let mut stopped = pin!(stop.changed());
-    // The alarm is only reset if it would fire too late; an early alarm does no harm.
+    // The alarm is only reset if it would fire too late; an early alarm is harmless.
     let mut alarm = pin!(sleep_until(began));
     let mut rings = Duration::ZERO;
     let mut now = Duration::ZERO;
@@ -80,7 +80,7 @@ pub async fn play(
                 DriverOutput::Close { conn, graceful } => {
                     let link = links.open.remove(&conn);
                     if let (Some(link), true) = (link, graceful) {
-                        // An interrupted run has no time to wait for a process that does not end.
+                        // An interrupted run has no time to wait for a process that does not exit.
                         links.closing.push(match until {
                             Some(_) => tokio::spawn(link.close_soon(CLOSING)),
                             None => tokio::spawn(link.close(CLOSING)),

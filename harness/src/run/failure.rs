@@ -176,7 +176,7 @@ impl ScenarioCase {
         }
         let message = format!("client `{name}`: expected {missing} {when}, nothing came");
         let kind = match wait {
-            // Only the answer to the later `ping` proves that the host does not respond, and this answer is
+            // Only the answer to the later `ping` would prove that the host does not respond, and this answer is
             // missing.
             TaskWait::NoAnswer { .. } => FailureKind::Trouble,
             TaskWait::Response { want: RequestGoal::Closed, .. } => FailureKind::Outcome,
@@ -301,8 +301,8 @@ impl ScenarioCase {
     }
 }
 
-/// Returns the time limit of a wait. A limit of a scenario's own never shortens the limit of the run, which a
-/// user raises for a slow host.
+/// Returns the time limit of a wait. A limit in a scenario never shortens the limit of the run, because a user raises
+/// the limit for a slow host.
 fn longest(own: Option<Duration>, run: Duration) -> Duration {
     own.unwrap_or(run).max(run)
 }

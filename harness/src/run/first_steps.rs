@@ -5,12 +5,12 @@
 /// The name of the profile.
 pub const PROFILE: &str = "first-steps";
 
-/// A scenario, and what to implement next if a host does not pass the scenario yet.
+/// A scenario, and the feature to implement if a host does not pass the scenario yet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FirstStep {
     /// The identifier of the scenario.
     pub scenario: &'static str,
-    /// What to implement, in one sentence.
+    /// The feature to implement, in one sentence.
     pub build: &'static str,
 }
 

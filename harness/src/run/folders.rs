@@ -1,10 +1,10 @@
-//! The file part of the first look: where clients of an external host may write, which files they have to
-//! request access to, and which files they are denied.
+//! The part of the first look about files: where clients of an external host may write, for which files they have to
+//! request access, and which files they may not read.
 //!
-//! No host declares these facts. If the host and the harness share a disk, the harness creates folders and
+//! Hosts do not declare these facts. If the host and the harness share a disk, the harness creates folders and
 //! checks whether the host can read them. If they share no disk, the harness uses the host's
 //! `defaultDirectory`. Each probe is a small scenario that is played before all others. A folder is used if its
-//! probe passes. No probe judges the host.
+//! probe passes. Probes do not judge the host.
 //!
 //! Knows: scenarios. Never knows: disks, sockets, the origin of a folder.
 //!
@@ -19,10 +19,10 @@ use super::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 pub const CANARY_TEXT: &str = "of ahp-harness";
 /// The name of a file that the host is to read.
 pub const CANARY: &str = "canary.txt";
-/// The name of the file that clients have to request access to.
+/// The name of the file for which clients have to request access.
 pub const FILE: &str = "one";
 
-/// A scenario that shows what clients may do in a folder. The folder is bound to a name such as
+/// A scenario that determines what clients may do in a folder. The folder is bound to a name such as
 /// `${workspace.folder}`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FolderProbe {

@@ -1,5 +1,4 @@
-//! Holds a conversation that shows what an agent offers: a handshake, a session, and a turn whose prompt is a
-//! script.
+//! Holds a conversation to find out what an agent offers: a handshake, a session, and a turn whose prompt is a script.
 //!
 //! Knows: the methods of ACP that a client calls. Never knows: the use of the answers.
 //!
@@ -27,7 +26,7 @@ pub struct AgentIntroduction {
     pub turn: Option<Result<Value, Value>>,
     /// The text of the agent's updates.
     pub said: String,
-    /// Why the conversation ended early, in the agent's own words if the agent gave a reason.
+    /// Why the conversation ended early, as the agent describes it if the agent gave a reason.
     pub ended: Option<String>,
 }
 

@@ -4,10 +4,9 @@
 //! always-on checks and the scenarios that must trip on the fault. Everything else that trips is collateral.
 //! [`KillMatrix::broken`] judges these rules:
 //!
-//! 1. nothing trips on a target without faults;
+//! 1. no check and no scenario trips on a target without faults;
 //! 2. each fault has exactly one row, and everything that the row names trips;
-//! 3. a row names each check and each scenario, and the check or scenario trips there, so everything in the
-//!    suite can fail;
+//! 3. each check and each scenario is in a row and trips there, so everything in the suite can fail;
 //! 4. for at least [`PURE_PERCENT`] percent of the faults, no MUST and no essential rule is reported broken
 //!    except those that the fault breaks according to [`BrokenRules`]; this rule is judged at the newest
 //!    version only.
@@ -18,8 +17,9 @@
 //! rules about checks and scenarios also apply to an older version; there, a name also counts as killed if a
 //! foreign fault trips it.
 //!
-//! A name is an id, or ends with `*`, which allows an area without proving any scenario in it. A scenario that
-//! could not be tested proves little, so it trips only names that begin with [`UNTESTED`].
+//! A name is an id, or ends with `*`. Such a name permits the scenarios of an area to trip, but does not count as proof
+//! for any of them. A scenario that could not be tested proves little, so it trips only names that begin with
+//! [`UNTESTED`].
 //!
 //! Knows: verdicts. Never knows: the target, the presentation of a matrix.
 //!
@@ -58,7 +58,7 @@ pub const PURE_PERCENT: usize = 95;
 /// The part of the suite that is played for each fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KillDepth {
-    /// All scenarios. Only a play of all scenarios shows what trips in addition to the row.
+    /// All scenarios. The whole suite. Only this shows which checks and scenarios trip in addition to the row.
     Whole,
     /// The row's own scenarios first, then others until every name in the row has tripped. The fourth rule is
     /// not judged.
@@ -70,7 +70,7 @@ pub enum KillDepth {
 pub struct KillHunt<'a> {
     wanted: Vec<&'a str>,
     depth: KillDepth,
-    /// Whether one tripped name is sufficient after the scenarios in the row were played.
+    /// Whether one tripped name is enough after the scenarios in the row were played.
     any: bool,
 }
 
@@ -196,7 +196,7 @@ pub struct RowOutcome<F> {
     pub collateral: Vec<String>,
     /// The MUST and essential rules that were reported broken, although the fault does not break them.
     pub wrongly_accused: Vec<String>,
-    /// Whether the fault is about something that the version does not have.
+    /// Whether the fault is about a feature that the version does not have.
     pub foreign: bool,
 }
 
@@ -254,7 +254,7 @@ impl TrippedRules {
         self.accused.entry(rule.to_owned()).or_insert_with(new);
     }
 
-    /// Adds the results of another play.
+    /// Adds the results of another part of the suite.
     fn join(&mut self, other: TrippedRules) {
         for (check, weight) in other.checks {
             let known = self.checks.entry(check).or_insert(weight);
@@ -361,8 +361,8 @@ impl<F: FaultKind> KillTable<F> {
     }
 
     /// Returns whether the row of a fault is about an absent part of the suite. A row is about an absent part
-    /// if all of its scenarios are absent or, in a row without scenarios, if one of its checks is absent. A
-    /// name that `older` adds must be absent, too.
+    /// if all of its scenarios are absent or, in a row without scenarios, if one of its checks is absent. A name that
+    /// `older` adds must be absent as well.
     fn is_foreign(&self, fault: F, absent: impl Fn(&str) -> bool) -> bool {
         let named = names_of(&self.rows, fault);
         let mut scenarios = named.iter().filter(|name| name.contains('/')).peekable();
@@ -432,9 +432,9 @@ impl<F: FaultKind> KillMatrix<F> {
         matrix
     }
 
-    /// Looks for the names that no fault has killed yet. If one name in a row is sufficient, a hunt may end
-    /// before the other names trip. This function hunts each remaining name alone, with one fault after another
-    /// whose row contains the name, including foreign faults.
+    /// Looks for the names that no fault has killed yet. If one name in a row is enough, a hunt may end before the
+    /// other names trip. This function hunts each remaining name alone, with one fault after another whose row contains
+    /// the name, including foreign faults.
     fn look_again(
         &mut self,
         one: impl Fn(F, &KillHunt<'_>) -> TrippedRules + Sync,

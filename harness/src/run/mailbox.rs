@@ -21,9 +21,8 @@ const MAX_BYTES: usize = 16 << 20;
 
 /// A message in a mailbox.
 ///
-/// Only the newest message stays decoded, because most steps look only at the newest message. The other
-/// messages are kept as text, which needs a fifteenth of the space, and are decoded again when a step looks at
-/// them.
+/// Only the newest message stays decoded, because most steps read only the newest message. The other messages are
+/// kept as text, which needs a fifteenth of the space, and are decoded again when a step reads them.
 #[derive(Clone, Debug)]
 pub struct MailboxItem {
     /// The message's line in the transcript.
@@ -70,7 +69,7 @@ impl ClientMailbox {
         let uri = seen.message().and_then(|message| message.params().get("channel"));
         let uri = uri.and_then(Value::as_str);
         let last = self.items.back_mut();
-        // Most messages have the same channel as their predecessor, so the text is shared.
+        // Most messages have the same channel as the previous message, so the string is shared.
         let channel = match last.as_ref().and_then(|last| last.channel.as_ref()) {
             Some(known) if uri == Some(known) => Some(Arc::clone(known)),
             _ => uri.map(Arc::from),

@@ -1,4 +1,4 @@
-//! Creates malformed frames, such as a faulty or hostile client sends: a valid value with one mutation.
+//! Creates malformed frames like those of a faulty or hostile client: a valid value with one mutation.
 //!
 //! Knows: JSON. Never knows: the protocol, the recipient.
 //!
@@ -7,7 +7,7 @@
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 
-/// The length of an inserted long text.
+/// The length of an inserted long string.
 const LONG: usize = 65_536;
 /// The depth of an inserted nested value.
 const DEEP: usize = 500;

@@ -6,7 +6,7 @@
 //! oracle and the case. [`sim`] moves frames between a case and a host engine in virtual time; [`driver`] moves
 //! frames over sockets and is the only asynchronous loop. Both [`sim`] and [`driver`] produce a
 //! [`play::ScenarioVerdict`]. [`mutants`] plays the suite against every injected fault, to prove that the suite
-//! can fail; [`agents`] does so for faults of agents. [`kills`] judges the results of [`mutants`] and
+//! can fail; [`agents`] does the same for faults of agents. [`kills`] judges the results of [`mutants`] and
 //! [`agents`].
 //!
 //! Knows: `scenario`, `peer`, `oracle`, `host` (only [`sim`] and [`mutants`]). Never knows: the presentation of

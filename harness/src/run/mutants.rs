@@ -168,7 +168,7 @@ pub fn play_all(
     depth: KillDepth,
     share: impl Fn(&(dyn Fn() + Sync)),
 ) -> KillMatrix<HostFault> {
-    // A load has to trip the other faults, see `load`.
+    // The other faults can be detected only under load, see `load`.
     let faults = faults.iter().copied().filter(|fault| !fault.is_under_load());
     let faults: Vec<HostFault> = faults.collect();
     let entries = playable(suite, version);

@@ -1,10 +1,10 @@
-//! Additional clients that join at random points, subscribe to every channel they can find, and leave (`run
+//! Additional clients that join at random points, subscribe to every channel that they find, and leave (`run
 //! --observe`).
 //!
-//! Observers judge nothing themselves. The transcript records what they receive, and the always-on checks
-//! compare each of their snapshots with the others and with the actions in between. Observers run in parallel
-//! with the steps, which neither wait for observers nor see their messages. Observers only use what this
-//! scenario created, because the host may serve other users, too.
+//! Observers judge nothing themselves. The transcript contains everything that they receive, and the always-on checks
+//! compare each of their snapshots with the others and with the actions in between. Observers run in parallel with the
+//! steps. The steps neither wait for observers nor see their messages. Observers only use what this scenario created,
+//! because the host may serve other users, too.
 //!
 //! Knows: the peer engine, the channels of the case. Never knows: steps, rules.
 

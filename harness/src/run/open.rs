@@ -1,4 +1,4 @@
-//! Supports cases whose steps are generated during the play. The generator may look at the state of the case.
+//! Supports cases whose steps are generated while the case is played. The generator may look at the state of the case.
 
 use std::sync::Arc;
 use std::time::Duration;

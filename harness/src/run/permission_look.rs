@@ -58,7 +58,7 @@ pub async fn asks_for_permission(
     let asked = link.asked;
     link.close().await;
     match talked {
-        // An agent that asked may wait forever for the answer, so the end of the conversation is irrelevant.
+        // An agent that asked may wait forever for the answer, so it does not matter whether the conversation ends.
         _ if asked => Ok(true),
         Ok(()) => Ok(false),
         Err(RequestUnanswered::Ended(reason)) => Err(reason),

@@ -61,7 +61,7 @@ impl SelectionShard {
         self.of
     }
 
-    /// Returns the parts that are missing in `among`. The first element determines the number of parts.
+    /// Returns the parts that are missing in `among`. The first part determines the number of parts.
     pub fn missing(among: &[SelectionShard]) -> Vec<SelectionShard> {
         let of = among.first().map_or(0, |shard| shard.of);
         let all = (1..=of).map(|number| SelectionShard { number, of });
@@ -94,7 +94,7 @@ impl FromStr for SelectionShard {
 pub enum HostRestarts {
     /// The target cannot be restarted.
     Never,
-    /// The target can only be restarted by the user's command, which may let the target write what it keeps.
+    /// The target can only be restarted by the user's command, which may give the target time to save its state.
     Orderly,
     /// The target's process can also be killed.
     Crashes,
@@ -153,8 +153,8 @@ pub enum SkipCause {
     NotApplicable,
     /// The harness or this run cannot play the scenario, but the requirements may apply.
     OutOfReach,
-    /// The scenario is for other versions. A skip for this reason is no evidence about the requirements if
-    /// another scenario tests them.
+    /// The scenario is for other versions. A skip for this reason says nothing about the requirements if another
+    /// scenario tests them.
     OtherVersion,
 }
 
@@ -268,7 +268,7 @@ fn hint(option: &str, value: &str, suite: &ScenarioSuite) -> String {
     }
 }
 
-/// Returns whether a name equals a pattern, in which `*` stands for any text and `a/` for `a/*`.
+/// Returns whether a name equals a pattern, in which `*` matches any string, and `a/` means `a/*`.
 fn glob(pattern: &str, name: &str) -> bool {
     let pattern = if pattern.ends_with('/') { format!("{pattern}*") } else { pattern.to_owned() };
     let mut parts = pattern.split('*');
@@ -346,7 +346,7 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
         let why = "needs a host that can be restarted (hint: `--restart-command`)";
         return SkipReason::out_of_reach(why);
     }
-    // A host that is asked to end may first end its turns and write what it keeps.
+    // A host that is asked to stop may first end its turns and save its state.
     if crashes(scenario) && abilities.restarts != HostRestarts::Crashes {
         let why = "needs a host that can be killed (hint: `--command` or `--crash-command`)";
         return SkipReason::out_of_reach(why);
@@ -406,13 +406,13 @@ fn needs(scenario: &ParsedScenario, capability: &str, agent: AgentMode) -> bool 
 }
 
 /// Returns whether no other scenario may use the host at the same time, because the scenario demands exclusive
-/// use, restarts the host, or pushes tokens of its own: a host may keep one token for all clients, and take it
-/// from the sessions of other scenarios.
+/// use, restarts the host, or sends its own tokens: a host may keep one token for all clients, so the sessions of other
+/// scenarios would lose theirs.
 pub fn plays_alone(scenario: &ParsedScenario) -> bool {
     scenario.alone || restarts(scenario) || authenticates(scenario)
 }
 
-/// Returns whether a client of the scenario pushes a token to a host.
+/// Returns whether a client of the scenario sends a token to a host.
 fn authenticates(scenario: &ParsedScenario) -> bool {
     let about_hosts = scenario.spec.standard() == ProtocolStandard::Ahp;
     about_hosts && scenario.steps.iter().any(|step| step.text("method") == Some("authenticate"))

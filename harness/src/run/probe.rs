@@ -109,7 +109,7 @@ pub async fn probe(
                 "it answered {} (hint: `--spec all` tries every version)",
                 beginning(&answer.error().unwrap_or(&Value::Null).to_string())
             ),
-            // `^0.9.0` is a range; the option takes a version.
+            // `^0.9.0` is a range, but the option takes a version.
             versions => format!(
                 "it supports {} (hint: `--spec {}`, or `--spec all`)",
                 beginning(&json!(versions).to_string()),
@@ -141,15 +141,15 @@ async fn versions(endpoint: &LinkEndpoint, shown: &str, limit: Duration) -> Vec<
     look.supported()
 }
 
-/// The way in which a look ended.
+/// The way in which a first look ended.
 enum ProbeResult {
-    /// The look was completed, or reached its time limit.
+    /// The first look was completed, or reached its time limit.
     Over,
-    /// The host closed the connection before the look was complete.
+    /// The host closed the connection before the first look was complete.
     Ended { code: Option<u16>, reason: String },
 }
 
-/// Runs a look over a separate connection.
+/// Runs a first look over a separate connection.
 async fn held(
     endpoint: &LinkEndpoint,
     shown: &str,
@@ -177,7 +177,7 @@ async fn held(
     Ok(ended)
 }
 
-/// Exchanges frames until the look is over.
+/// Exchanges frames until the first look is over.
 async fn conversation(link: &mut TransportLink, look: &mut FeatureDetection) -> ProbeResult {
     while !look.is_over() {
         while let Some(frame) = look.poll_output() {

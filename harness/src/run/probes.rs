@@ -2,7 +2,7 @@
 //! declaring them.
 //!
 //! Each probe is a small scenario that is played before the other scenarios. The capability is offered if the
-//! probe passes. No probe judges the host: the scenarios report its problems.
+//! probe passes. Probes do not judge the host: the scenarios report its problems.
 //!
 //! Knows: scenarios, capabilities. Never knows: sockets, the presentation of results.
 //!
@@ -15,7 +15,7 @@ use super::detect::DetectedFeature;
 use super::play::ScenarioVerdict;
 use super::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 
-/// A scenario that shows whether a host offers something.
+/// A scenario that determines whether a host offers a capability.
 #[derive(Debug)]
 pub struct ProbeScenario {
     /// The capability.
@@ -31,8 +31,9 @@ pub struct ProbeScenario {
 
 /// All probes, in order.
 pub const PROBES: &[ProbeScenario] = &[
-    // If the host makes a session ready by itself, the other probes wait for this, so this probe comes first.
-    // Some hosts make a session ready only with its first turn; with these hosts, the other probes do not wait.
+    // This probe comes first, because it determines whether the other probes wait for a ready session. Some hosts make
+    // a session ready by themselves, and others only with its first turn; with the latter, the other probes do not
+    // wait.
     ProbeScenario {
         capability: READY_SESSIONS,
         file: "detect/ready-sessions.yaml",
@@ -49,8 +50,8 @@ steps:
         facts: &[(READY_SESSIONS, "yes")],
         hint: "",
     },
-    // Only an agent that follows scripts ends a turn with this word as its `errorType`. An agent that echoes
-    // its prompt repeats the word in a text, but not in `errorType`.
+    // Only an agent that follows scripts ends a turn with this word as its `errorType`. An agent that echoes its prompt
+    // repeats the word in its answer, but not in `errorType`.
     ProbeScenario {
         capability: SCRIPTS,
         file: "detect/agent-scripts.yaml",

@@ -1,8 +1,8 @@
 //! The user's description of an agent to certify: how to start it, and how to make it do things.
 //!
-//! A profile is a small YAML file; [`MEMBERS`] is the table of its members. In commands, variables and files,
-//! `{model}` stands for the URL of the model stand-in, `{home}` for the fresh home folder, `{work}` for the
-//! session's folder, in which the agent is started, and `{profile}` for the folder of the profile itself.
+//! A profile is a small YAML file; [`MEMBERS`] is the table of its members. In commands, variables and files, `{model}`
+//! is the URL of the model stand-in, `{home}` is the fresh home folder, `{work}` is the session's folder, in which the
+//! agent is started, and `{profile}` is the folder of the profile.
 //!
 //! Knows: YAML. Never knows: processes, files.
 //!
@@ -75,7 +75,7 @@ pub struct AgentProfile {
     pub agent: String,
     /// The program and its arguments; empty if the agent listens on `url`.
     pub command: Vec<String>,
-    /// The URL that the agent listens on.
+    /// The URL on which the agent listens.
     pub url: Option<String>,
     /// The environment variables.
     pub env: Vec<(String, String)>,
@@ -83,11 +83,11 @@ pub struct AgentProfile {
     pub home: Vec<(String, String)>,
     /// The identifier of the authentication method.
     pub auth: Option<String>,
-    /// The mode to put a session into.
+    /// The mode to set for a session.
     pub mode: Option<String>,
     /// The session options to set.
     pub options: Vec<(String, String)>,
-    /// The way in which the agent is made to act.
+    /// The way in which scenarios control the agent.
     pub stimulus: AgentMode,
     /// The prompt for an agent that cannot follow scripts.
     pub prompt: Option<String>,

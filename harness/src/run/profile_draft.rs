@@ -65,7 +65,7 @@ pub fn draft(given: &AgentProfile, introduction: &AgentIntroduction, model: &Mod
     text
 }
 
-/// Returns a text in quotes, valid in both YAML and JSON.
+/// Returns a string in quotes, valid in both YAML and JSON.
 fn quoted(text: &str) -> String {
     yaml(&json!(text).to_text()).into_owned()
 }
@@ -92,7 +92,7 @@ fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns an identifier with the name and the description that belong to it.
+/// Returns an identifier with its name and its description.
 fn described(value: &Value, id: &str) -> String {
     let more: Vec<&str> = [word(value, "name"), word(value, "description")]
         .into_iter()
@@ -200,7 +200,7 @@ fn session(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String
     lines
 }
 
-/// Returns lines about the ways in which the agent can be made to act.
+/// Returns lines about the ways in which scenarios can control the agent.
 fn stimulus(introduction: &AgentIntroduction, model: &ModelUse) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(Err(why)) = &introduction.turn {
@@ -213,7 +213,7 @@ fn stimulus(introduction: &AgentIntroduction, model: &ModelUse) -> Vec<String> {
         lines.push("stimulus: model".to_owned());
         return lines;
     }
-    // Some agents add a text of their own to the text of the model. An agent that echoes the prompt has not
+    // Some agents add their own text to the text of the model. An agent that echoes the prompt has not
     // played the script.
     let plays = introduction.said.contains(SAYS) && !introduction.said.contains("ahp-script");
     if model.requests > 0 {

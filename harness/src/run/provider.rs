@@ -1,8 +1,8 @@
 //! Decides which scenarios are played with each agent of a host that has several agents, and which only once.
 //!
-//! The decision needs no list. A scenario depends on the agent if it creates a session with the run's agent,
-//! and the agent then has to work or to have a capability that the scenario needs. All other scenarios are
-//! about the host alone.
+//! The decision does not need a list of scenarios. A scenario depends on the agent if it creates a session with the
+//! run's agent, and if the agent then has to do something or to have a capability that the scenario needs. All other
+//! scenarios are about the host alone.
 //!
 //! Knows: steps, capabilities. Never knows: hosts by name, connections.
 //!

@@ -1,5 +1,5 @@
-//! The sentinel: an idle connection that stays open during a run. If the host closes the sentinel, the host has
-//! ended or has closed all connections.
+//! The sentinel: an idle connection that stays open during a run. If the host closes the sentinel, the host has stopped
+//! or has closed all connections.
 //!
 //! Knows: sockets. Never knows: scenarios.
 //!
@@ -37,7 +37,7 @@ pub struct SentinelConnection {
 }
 
 impl SentinelConnection {
-    /// Connects in the background and offers these versions. The caller has to be inside a tokio runtime.
+    /// Connects in the background and offers these versions. The caller has to run inside a tokio runtime.
     pub fn open(endpoint: LinkEndpoint, offers: &[Version]) -> SentinelConnection {
         let cut = Arc::new(AtomicBool::new(false));
         let (greeted, stands) = watch::channel(false);
@@ -91,7 +91,7 @@ pub enum HostProbe {
 /// Checks that the host answers in any way: with a result, an error, an HTTP refusal or a closing handshake.
 ///
 /// # Errors
-/// Returns what happened instead if the host did not answer within `limit`.
+/// Returns an error with the reason if the host did not answer within `limit`.
 pub async fn answers(
     endpoint: &LinkEndpoint,
     offers: &[Version],

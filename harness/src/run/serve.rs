@@ -1,4 +1,4 @@
-//! The client's side of a case for an agent: it answers requests for permission as the steps say, and serves
+//! The client's side of a case for an agent: it answers permission requests as the steps say, and handles requests for
 //! files and commands by errands.
 //!
 //! Knows: requests of agents. Never knows: the expectations of scenarios.
@@ -287,7 +287,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns whether a wait is for something that an agent does during a turn, and all turns have ended.
+    /// Returns whether all turns have ended, and the wait is for a message that an agent sends only during a turn.
     pub(super) fn turns_over(&self, wait: &TaskWait) -> bool {
         let peers = match wait {
             TaskWait::Message { filter, .. } if filter.method.as_deref() == Some(TIDIES) => {
@@ -511,8 +511,8 @@ impl ScenarioCase {
         WaitProgress::Done
     }
 
-    /// Returns the tasks at the end of a case about an agent. Cancels the active prompts and the pending
-    /// requests for permission. The tasks wait for the answers to these prompts.
+    /// Returns the tasks at the end of a case about an agent. Cancels the active prompts and the pending permission
+    /// requests. The tasks wait for the answers to these prompts.
     pub(super) fn leaving(&mut self) -> Vec<StepTask> {
         let mut acts = Vec::new();
         for id in 0..self.peers.len() {

@@ -39,8 +39,7 @@ const SECRET_NAMES: [&str; 6] =
     ["token", "secret", "password", "credential", "authorization", "key"];
 
 impl HostSetting {
-    /// Returns whether reports leave out the value: whether it has a text below a name that says that the text
-    /// is a secret.
+    /// Returns whether reports leave out the value, because it contains a string below a name that denotes a secret.
     pub fn is_secret(&self) -> bool {
         has_secret(&self.key, &self.value)
     }
@@ -68,7 +67,7 @@ pub struct SettingsDialogue {
     /// The settings whose echo has not arrived. Once the handshake is complete, the first of these settings has
     /// been sent.
     left: VecDeque<HostSetting>,
-    /// The values that the host has, as far as it has told them. A host need not answer an action that changes
+    /// The values that the host has reported. A host need not answer an action that changes
     /// nothing, so these settings are not sent.
     current: Map,
     /// The `clientSeq` of the setting that was sent last; 0 before the first.
@@ -134,7 +133,7 @@ impl SettingsDialogue {
         self.output.is_empty() && (self.left.is_empty() || self.refused.is_some())
     }
 
-    /// Returns the result; `otherwise` is the reason if the host did not answer.
+    /// Returns the result; `otherwise` is used as the reason if the host did not answer.
     ///
     /// # Errors
     /// Returns the first setting that was not applied, with the reason.

@@ -1,4 +1,4 @@
-//! The parameters of one play of a scenario.
+//! The parameters for playing a scenario once.
 //!
 //! Knows: scenarios, versions, the player of the agent. Never knows: connections, time, results.
 //!
@@ -72,7 +72,7 @@ pub struct TestedClientSetup {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default)]
 pub struct UriForms {
-    /// The URI by which other clients reach what a client serves, with `{client}` for the client id.
+    /// The URI at which other clients reach the folder that a client serves, with `{client}` for the client id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_files: Option<String>,
     /// The scheme of the sessions that `open` creates, with `{provider}` for the provider of the session.
@@ -81,7 +81,7 @@ pub struct UriForms {
 }
 
 impl UriForms {
-    /// Returns the URI by which other clients reach what a client serves.
+    /// Returns the URI at which other clients reach the folder that a client serves.
     pub fn client_files(&self, client: &str) -> String {
         self.client_files.as_deref().unwrap_or(CLIENT_FOLDER).replace("{client}", client)
     }
@@ -94,7 +94,7 @@ impl UriForms {
 }
 
 impl CaseSetup {
-    /// Returns whether the scenario can only be played if the host takes the token for this resource.
+    /// Returns whether the scenario can only be played if the host accepts the token for this resource.
     pub fn needs_token(&self, resource: &String) -> bool {
         let provider = self.provider.as_ref();
         let required = provider.and_then(|provider| self.required_tokens.get(provider));

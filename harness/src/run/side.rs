@@ -1,4 +1,4 @@
-//! The facts about the tested agent that a case of ACP uses in addition to its frames.
+//! The facts about the tested agent that an ACP scenario uses in addition to the frames.
 //!
 //! The transcript contains these facts, so a replay sends the same requests.
 //!
@@ -36,7 +36,7 @@ pub struct AgentSide {
     /// The authentication method; `None` if the agent needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<String>,
-    /// The mode to put a session into.
+    /// The mode to set for a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// The session options to set: name and value.

@@ -27,7 +27,7 @@ use super::detect::{self, DetectedFeature, DetectionResult, FeatureDetection, Lo
 use super::play::{ScenarioPlay, ScenarioVerdict};
 use super::side::AgentSide;
 
-/// The maximum number of rounds of a play. The limit stops a host engine that never becomes idle.
+/// The maximum number of rounds in which a scenario is played. The limit stops a host engine that never becomes idle.
 const MAX_ROUNDS: u32 = 1_000_000;
 
 /// The maximum number of rounds of a first look, which has a handshake and requests with possibly delayed
@@ -184,8 +184,8 @@ pub fn play(mut play: ScenarioPlay, host: &mut dyn SansIoHost) -> ScenarioVerdic
     play.finish()
 }
 
-/// Plays until nothing is left to do, or nothing more happens before `until`. Paused connections are forgotten
-/// when the function returns.
+/// Plays until there is nothing left to do, or until no more event is due before `until`. Paused connections are
+/// forgotten when the function returns.
 pub fn run(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,
@@ -270,7 +270,7 @@ fn record(value: Value) -> Arc<SeenFrame> {
     Arc::new(SeenFrame::new(Frame::json(&value)))
 }
 
-/// The outputs that wait for clients that do not read.
+/// The outputs for clients that do not read at the moment.
 #[derive(Default)]
 struct SimulatedWires {
     held: HashSet<ConnId>,
@@ -376,8 +376,7 @@ fn to_host(
     moved
 }
 
-/// Delivers one output to the case. The case's reaction is sent before the next output is delivered, as it is
-/// over sockets.
+/// Delivers one output to the case. The case's reaction is sent before the next output is delivered, as with sockets.
 fn to_case(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,

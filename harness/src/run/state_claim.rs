@@ -124,9 +124,9 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns the failure of a claim about a state. The failure is not blamed on the host if the host has
-    /// asked again for the approval of a tool call, and the claim would hold if that call were running: the
-    /// scenario does not answer a repeated question.
+    /// Returns the failure of a claim about a state. The host is not blamed if it has asked again for the approval of a
+    /// tool call and the claim would hold if that call were running, because the scenario does not answer a repeated
+    /// question.
     pub(super) fn state_failure(
         &self,
         mut failure: Box<StepFailure>,

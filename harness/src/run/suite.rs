@@ -1,4 +1,4 @@
-//! The scenarios to choose from: those embedded in the binary, or the user's files.
+//! The available scenarios: those that are embedded in the binary, or the user's files.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The small acts that steps consist of: each sends something, waits for something, or both.
+//! The small tasks of which steps consist: each sends a message, waits for an event, or does both.
 
 use std::time::Duration;
 
@@ -45,12 +45,12 @@ pub enum OpeningGoal {
     Refused(ValuePattern),
 }
 
-/// The names that a matched result is bound to.
+/// The names to which a matched result is bound.
 #[derive(Clone, Debug, Default)]
 pub struct ResultUse {
-    /// The name that the result, or the snapshot's state, is bound to.
+    /// The name to which the result, or the snapshot's state, is bound.
     pub bind: Option<String>,
-    /// The name that the default chat of a session's snapshot is bound to, if the snapshot has a default chat.
+    /// The name to which the default chat of a session's snapshot is bound, if the snapshot has a default chat.
     pub default_chat: Option<String>,
 }
 
@@ -130,7 +130,7 @@ impl MessageOrder {
 }
 
 impl MessageFilter {
-    /// Returns whether a message has the filter's type or method and channel, whatever its params.
+    /// Returns whether a message has the filter's type or method and channel, regardless of its params.
     pub fn is_about(&self, message: &Message) -> bool {
         let params = message.params();
         let action = message.method() == Some("action");
@@ -182,7 +182,7 @@ impl MessageFilter {
         }
     }
 
-    /// Returns the same text as `what` for use after "no"; "such message" if the filter names nothing.
+    /// Returns the same string as `what`, for use after "no"; "such message" if the filter has no type and no method.
     pub fn what_not(&self) -> String {
         match &*self.what() {
             "a message" => "such message".to_owned(),
@@ -371,7 +371,7 @@ pub enum TaskAct {
         want: RequestGoal,
         /// Whether objects of the answer may not have other members.
         exact: bool,
-        /// The names to bind the result to.
+        /// The names to which the result is bound.
         keep: ResultUse,
     },
     /// Waits until a session has a default chat, and binds it.
@@ -380,7 +380,7 @@ pub enum TaskAct {
         peer: PeerId,
         /// The session.
         session: ValueTemplate,
-        /// The name that the chat is bound to.
+        /// The name to which the chat is bound.
         bind: String,
     },
     /// Sends `reconnect` and waits for its answer.
@@ -393,7 +393,7 @@ pub enum TaskAct {
         last_seen: Option<ValueTemplate>,
         /// The expected outcome.
         want: RequestGoal,
-        /// The names to bind the result to.
+        /// The names to which the result is bound.
         keep: ResultUse,
     },
     /// Sends a request and does not wait for its answer; binds the request's identifier.
@@ -404,7 +404,7 @@ pub enum TaskAct {
         method: String,
         /// The params.
         params: ValueTemplate,
-        /// The name that the identifier is bound to.
+        /// The name to which the identifier is bound.
         bind: Option<String>,
     },
     /// Sets what a client offers an agent from this point.
@@ -476,7 +476,7 @@ pub enum TaskAct {
         seq: Option<ValueTemplate>,
         /// The expected outcome; `None` if the task does not wait for one.
         settle: Option<DispatchGoal>,
-        /// The name that the `clientSeq` is bound to.
+        /// The name to which the `clientSeq` is bound.
         bind: Option<String>,
     },
     /// Waits for a message.
@@ -543,7 +543,7 @@ pub enum TaskAct {
         want: Option<RequestGoal>,
         /// Whether the host may also omit the response and only answer a later `ping`.
         silent: bool,
-        /// The names to bind the result to.
+        /// The names to which the result is bound.
         keep: ResultUse,
     },
     /// Waits for a request of the host.

@@ -64,10 +64,10 @@ pub struct WrongAccusation {
     pub times: u64,
 }
 
-/// The function and the settings that play a scenario against a host with variants.
+/// A player of scenarios against hosts with variants: a function and its settings.
 #[derive(Clone, Copy)]
 pub struct VariantPlayer<'a> {
-    /// The Unix time at which a play begins.
+    /// The Unix time at which a scenario begins.
     pub epoch: Duration,
     /// The time limit of a wait.
     pub limit: Duration,
@@ -83,8 +83,8 @@ impl VariantPlayer<'static> {
     }
 }
 
-/// A trial that plays scenarios against the reference host with some variants. Like a run against an external
-/// host, a trial begins with a first look.
+/// A trial of some variants: it plays scenarios against the reference host with these variants. Like a run against an
+/// external host, a trial begins with a first look.
 pub struct VariantTrial<'a> {
     version: Version,
     rows: &'a [&'static VariantRow],

@@ -11,7 +11,7 @@ use super::case::ScenarioCase;
 use super::failure::{FailureKind, StepFailure};
 use super::task::{MessageFilter, PeerId};
 
-/// A watch for a message that must not arrive.
+/// A message that must not arrive.
 #[derive(Debug)]
 pub(super) struct AbsenceWatch {
     pub(super) step: Option<usize>,

@@ -1,8 +1,8 @@
 //! Determines whether a version of the protocol has the vocabulary of a scenario.
 //!
 //! Scenarios use the newest version's vocabulary. If a scenario dispatches, awaits or requests something that a
-//! version does not have under any name, the scenario is skipped for that version. Authors do not have to
-//! declare this.
+//! version does not have under any name, the scenario is skipped for that version. Authors do not have to declare the
+//! versions of a scenario.
 //!
 //! This module also chooses the vocabulary that the clients of a case start with.
 //!
@@ -35,8 +35,8 @@ const STATES: &[TrimType<'static>] = &[
     TrimType::Named("SessionSummary"),
 ];
 
-/// Returns what a scenario uses and a version lacks, as text for a message; `None` if the version has
-/// everything.
+/// Returns the names in a scenario that a version does not have, as text for a message; `None` if the version has all
+/// of them.
 pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     let edge = VersionEdge::new(version, "");
     if edge.is_plain() {
@@ -53,8 +53,8 @@ pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     taken.find_map(|step| of_step(step, &edge, Protocol::newest()))
 }
 
-/// Returns the clients that offer exactly one version of their own, and therefore use the vocabulary of that
-/// version.
+/// Returns the clients that offer exactly one version, which the scenario sets, and therefore use the vocabulary of
+/// that version.
 pub fn of_other_versions(scenario: &ParsedScenario) -> Vec<&String> {
     let offers_one = |step: &&ScenarioStep| {
         let offered = step.template("versions").and_then(ValueTemplate::without_holes);

@@ -4,7 +4,7 @@
 
 use super::payload::{Object, ReducerResult, object};
 
-/// Replaces the state with the state in the action. No old member stays.
+/// Replaces the state with the state in the action. No member of the old state is kept.
 pub(super) fn state_changed(canvas: &mut Object, action: &Object) -> ReducerResult {
     canvas.clone_from(object(action, "canvas")?);
     Ok(())

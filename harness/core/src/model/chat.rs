@@ -15,7 +15,7 @@ use super::payload::{
 /// The member of a turn that holds its parts.
 pub(super) const PARTS: &str = "responseParts";
 
-/// Returns the active turn, whatever its id.
+/// Returns the active turn, regardless of its id.
 pub(super) fn any_active_turn(chat: &mut Object) -> ReducerResult<&mut Object> {
     if given(chat, "activeTurn").is_none() {
         return Err(NoOp::NoActiveTurn.into());

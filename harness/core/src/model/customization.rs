@@ -81,7 +81,7 @@ pub(super) fn switched_at_top(session: &mut Object, action: &Object) -> ReducerR
     Ok(())
 }
 
-/// Turns a customization on or off, on either level, in versions 0.5.2 to 0.7.0.
+/// Turns a customization on or off in versions 0.5.2 to 0.7.0, at the top level or among the children.
 pub(super) fn switched(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     required(action, "enabled", PayloadShape::Flag)?;

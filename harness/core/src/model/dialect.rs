@@ -40,13 +40,14 @@ pub struct ChannelDialect {
     /// Whether a tool call can wait for authentication. The value is `true` from 0.6.0 on.
     pub tool_auth: bool,
     /// Whether `toolCallReady` keeps the input of a call that has run and may refine its contributor and
-    /// intention, and whether an edited input replaces only a text. The value is `true` from 0.7.0 on.
+    /// intention, and whether an edited input replaces only an input that is a string. The value is `true` from 0.7.0
+    /// on.
     pub refines_calls: bool,
     /// Whether `toolCallDelta` may omit `content`. The value is `true` from 0.7.0 on.
     pub empty_deltas: bool,
     /// The place of input requests.
     pub questions: QuestionPlace,
-    /// The times that turns carry.
+    /// The times that turns have.
     pub times: TurnTimes,
     /// Whether clients can load older turns, so a state may have a cursor. The value is `true` from 0.5.1 on.
     pub pages: bool,
@@ -60,7 +61,7 @@ pub struct ChannelDialect {
 pub enum ClockFormat {
     /// The time is a number of milliseconds since 1970.
     Millis,
-    /// The time is a text such as `1970-01-01T00:00:09.999Z`.
+    /// The time is a string such as `1970-01-01T00:00:09.999Z`.
     Text,
 }
 
@@ -74,14 +75,14 @@ pub enum QuestionPlace {
     Parts,
 }
 
-/// The times that turns carry.
+/// The times that turns have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TurnTimes {
-    /// Turns carry no times. Versions up to 0.5.2 use this variant.
+    /// Turns have no times. Versions up to 0.5.2 use this variant.
     None,
-    /// Turns carry their start and their duration. Versions 0.6.0 to 0.8.0 use this variant.
+    /// Turns have their start time and their duration. Versions 0.6.0 to 0.8.0 use this variant.
     Told,
-    /// Turns carry their start and their duration, which determine the chat's `modifiedAt`. Versions from 0.9.0
+    /// Turns have their start time and their duration, which determine the chat's `modifiedAt`. Versions from 0.9.0
     /// on use this variant.
     Counted,
 }
@@ -189,7 +190,7 @@ impl ReducerContext {
         summary.ok_or_else(|| NoOp::MalformedState.into())
     }
 
-    /// Writes the wall-clock time into `modifiedAt`. If the format is a text, a time after the year 9999 is not
+    /// Writes the wall-clock time into `modifiedAt`. If the format is a string, a time after the year 9999 is not
     /// written.
     pub(super) fn stamp(&self, state: &mut Object) -> ReducerResult {
         let now = match self.dialect.stamp {

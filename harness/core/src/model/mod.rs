@@ -1,10 +1,10 @@
 //! The state of each channel and the reducers that change it, as an independent implementation of the protocol.
 //!
-//! A state is a lossless JSON value, as a snapshot contained it, and is changed in place: members, parts and
-//! statuses that no table names stay as they are. [`apply`] finds the [`table::ReductionRow`] of an action and
-//! returns its outcome. An action either takes effect completely or leaves the state untouched. The cost of an
-//! action does not grow with the finished turns of a chat, except for the two actions that concern them
-//! (`chat/truncated`, `chat/turnsLoaded`).
+//! A state is a lossless JSON value, as it was in a snapshot, and is changed in place: members, parts and statuses that
+//! are not in any table stay unchanged. [`apply`] finds the [`table::ReductionRow`] of an action and returns its
+//! outcome. An action either takes effect completely or leaves the state untouched. The cost of an action does not grow
+//! with the finished turns of a chat, except for the two actions that concern them (`chat/truncated`,
+//! `chat/turnsLoaded`).
 //!
 //! Three interpretations apply to every reducer. An optional member that is null counts as absent. An action is
 //! [`ActionOutcome::Invalid`] only if the reducer cannot use it; the protocol tables check complete shapes. If
@@ -109,7 +109,7 @@ reasons! {
     ErrorPart "error parts come through `chat/error` only",
     /// The active turn has no tool call with that id.
     UnknownToolCall "the active turn has no tool call with that id",
-    /// The tool call is not in a status that takes this action.
+    /// The tool call does not have a status that permits this action.
     WrongStatus "the tool call is not in a status that takes this action",
     /// Only the tool calls of MCP servers can require authentication.
     NotMcp "the tool call does not belong to an MCP server",
@@ -177,8 +177,8 @@ pub fn apply(
     apply_at(version, channel, 0, state, action)
 }
 
-/// Does the work of [`apply`] with a clock: `now_ms` is the wall-clock time in milliseconds since 1970, which
-/// only versions up to 0.8.0 read.
+/// Does the same as [`apply`] with a clock: `now_ms` is the wall-clock time in milliseconds since 1970, which only
+/// versions up to 0.8.0 read.
 pub fn apply_at(
     version: Version,
     channel: ChannelKind,

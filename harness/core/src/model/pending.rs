@@ -74,8 +74,8 @@ fn remove_queued(chat: &mut Object, id: &str) -> ReducerResult<bool> {
     Ok(found)
 }
 
-/// Moves the named messages to the front in this order. Unknown ids are ignored, and an id that occurs twice
-/// counts at its first place. All other messages follow in their old order.
+/// Moves the named messages to the front in this order. Unknown ids are ignored, and if an id occurs twice, the first
+/// place counts. All other messages follow in their old order.
 pub(super) fn reordered(chat: &mut Object, action: &Object) -> ReducerResult {
     let order = texts(action, "order")?;
     if given(chat, QUEUE).is_none() {

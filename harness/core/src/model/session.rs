@@ -50,7 +50,7 @@ pub(super) fn client_tools(session: &mut Object, action: &Object) -> ReducerResu
     Ok(())
 }
 
-/// Records that the session could not be created. The activity stays; no Error bit is set.
+/// Records that the session could not be created. The activity stays unchanged, and no Error bit is set.
 pub(super) fn creation_failed(session: &mut Object, action: &Object) -> ReducerResult {
     failed(session, action, "failed")
 }

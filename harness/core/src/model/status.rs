@@ -110,7 +110,7 @@ pub(super) fn refresh(context: &ReducerContext, chat: &mut Object) -> ReducerRes
     set_activity(context, chat, activity)
 }
 
-/// Derives a chat's activity again, and returns whether it has changed.
+/// Derives a chat's activity again, and returns whether the activity has changed.
 pub(super) fn catch_up(context: &ReducerContext, chat: &mut Object) -> ReducerResult<bool> {
     let before = bits(context.summary(chat)?);
     refresh(context, chat)?;
@@ -151,8 +151,7 @@ pub(super) fn set_flag(
 /// Derives a session's activity from its `inputNeeded` list.
 ///
 /// Every entry waits for a person, except a client's own tool execution in versions that distinguish people
-/// from clients. Without such an entry InputNeeded becomes InProgress, whatever the activity was before; other
-/// activities stay.
+/// from clients. Without such an entry, the activity InputNeeded becomes InProgress, and other activities stay.
 pub(super) fn follow_input_needed(context: &ReducerContext, session: &mut Object) -> ReducerResult {
     let people = context.dialect.clients_are_people;
     let client =

@@ -95,7 +95,7 @@ pub(super) fn command_executed(terminal: &mut Object, action: &Object) -> Reduce
 
 /// Ends every part of a command, including finished parts. Exit code and duration are set to the action's
 /// values, or removed. The specification does not say which part is meant if several parts have the same id;
-/// this function follows the specification's own reducer. No other terminal action looks at all parts.
+/// this function follows the specification's own reducer. This is the only terminal action that searches all parts.
 pub(super) fn command_finished(terminal: &mut Object, action: &Object) -> ReducerResult {
     let command = text(action, "commandId")?;
     let exit_code = optional(action, "exitCode", PayloadShape::Number)?;

@@ -9,7 +9,7 @@ use crate::wire::json::Value;
 
 use super::payload::{Object, PayloadShape, ReducerResult, flag, optional, optional_text, text_of};
 
-/// The status of a tool call. Unknown statuses stay in the state as text.
+/// The status of a tool call. Unknown statuses stay in the state as strings.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ToolCallStatus {
     /// The model is still writing the input.
@@ -68,12 +68,12 @@ pub struct ToolCallTransition {
     pub event: ToolEvent,
     /// The status afterwards.
     pub to: ToolCallStatus,
-    /// Whether the specification's state diagram shows the transition. The reducers also take transitions that
-    /// the diagram does not show; a host that sends such a transition gets a note.
+    /// Whether the specification's state diagram shows the transition. The reducers also accept transitions that the
+    /// diagram does not show; a host that sends such a transition gets a note.
     pub diagram: bool,
 }
 
-/// Every transition that the reducers take. Any other pair of status and event changes nothing, with two
+/// Every transition that the reducers accept. Any other pair of status and event changes nothing, with two
 /// exceptions. The end of the turn cancels every call that has not ended. A start with a used id adds a second
 /// call and leaves the first call unchanged.
 #[rustfmt::skip]

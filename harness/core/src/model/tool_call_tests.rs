@@ -1,5 +1,5 @@
-//! Tests of every transition of the table, of every pair that the table does not have, and of the members that
-//! remain.
+//! Tests of every transition of the table, of every pair of status and event without a transition, and of the members
+//! that remain.
 
 use crate::wire::json::{Value, json};
 use proptest::prelude::*;

@@ -81,10 +81,10 @@ fn check(dialect: &ChannelDialect, action: &Object, event: ToolEvent) -> Reducer
 
 /// Applies a transition to a tool call of the active turn.
 ///
-/// An action whose call does not exist leaves the whole state untouched, as the specification says. The
-/// TypeScript reducers derive the chat's status even then, which turns an Error into Idle. If the call exists
-/// and its status does not permit the action, all implementations derive the status, which matters only if the
-/// status was out of date (see [`super::chat::any_part`]).
+/// An action whose call does not exist leaves the whole state untouched, as the specification says. The TypeScript
+/// reducers derive the chat's status even in this case, which changes Error to Idle. If the call exists and its status
+/// does not permit the action, all implementations derive the status, which matters only if the status was out of date
+/// (see [`super::chat::any_part`]).
 pub(super) fn reduce(
     context: &ReducerContext,
     chat: &mut Object,
@@ -115,7 +115,7 @@ pub(super) fn reduce(
     }
 }
 
-/// Takes the transition of the table for an event; returns a no-op if the table has no such transition.
+/// Executes the transition of the table for an event; returns a no-op if the table has no such transition.
 fn take(
     dialect: &ChannelDialect,
     call: &mut Object,
@@ -130,7 +130,7 @@ fn take(
     advance(dialect, call, ToolTransitionStep { from, event, to }, action)
 }
 
-/// The transition that is being taken.
+/// The transition that is executed.
 #[derive(Clone, Copy)]
 struct ToolTransitionStep {
     from: ToolCallStatus,

@@ -1,4 +1,4 @@
-//! Groups the findings of a check by their likely cause, as their messages show it.
+//! Groups the findings of a check by their likely cause, which is derived from their messages.
 //!
 //! Knows: messages, the names of the protocol. Never knows: checks.
 //!
@@ -17,7 +17,7 @@ pub fn alike(message: &str) -> String {
     let mut quoted = false;
     let mut word = String::new();
     for c in message.chars() {
-        // A message may quote 1 MiB of a host, and the result is cut anyway.
+        // A message may quote 1 MiB of a host, so only its beginning is read; the result is short in any case.
         if result.len() > LONG * char::MAX.len_utf8() {
             break;
         }

@@ -80,7 +80,7 @@ impl OracleContext {
             MessageKind::Notification => match message.method() {
                 Some("unsubscribe") => self.unsubscribed(message.params(), emit),
                 Some("dispatchAction") => self.dispatched(seen, message, errors, emit),
-                // A subscription is a request, so nothing shows whether the host took this one.
+                // A subscription is a request, so the transcript does not show whether the host accepted this one.
                 Some("subscribe") => self.here_mut().vague = true,
                 _ => {}
             },
@@ -119,7 +119,7 @@ impl OracleContext {
             self.dispatched(seen, message, &[], emit);
         }
         if !id.is_string() && !id.is_number() {
-            // A host that does not accept such an id may answer as it answers an unreadable frame.
+            // A host that does not accept such an id may answer in the same way as to an unreadable frame.
             self.here_mut().odd += 1;
         }
         self.here_mut().ask(id, request);
@@ -127,8 +127,7 @@ impl OracleContext {
             && let Some(channel) = self.channels.intern(uri)
         {
             if disposes {
-                // The host still owes the actions that it owes at this moment, even after the channels are
-                // gone.
+                // The host still has to send the actions that it owes now, even after the channels are gone.
                 let chats = self.channel(channel).map(|known| known.chats.clone());
                 let going = std::iter::once(channel).chain(chats.into_iter().flatten());
                 going.for_each(|channel| self.ending(channel, emit));

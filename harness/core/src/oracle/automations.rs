@@ -239,7 +239,7 @@ fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut Fi
         out.broken(Rule::RunsForward, message, lines);
     }
     let created = text(before, "createdAt").zip(text(after, "createdAt"));
-    // Two different texts can denote the same point in time.
+    // Two different strings can denote the same point in time.
     let is_other = |(one, other): &(&str, &str)| {
         one != other && timestamp::parse(one).is_none_or(|it| Some(it) != timestamp::parse(other))
     };
@@ -282,7 +282,7 @@ fn sessions(uri: &str, run: &Value, primary: Option<&Value>, lines: &[u64], out:
     }
 }
 
-/// Returns the status of a run or of its summary; an empty text if there is no status.
+/// Returns the status of a run or of its summary; an empty string if there is no status.
 fn stage(run: &Value) -> &str {
     given(run, "lifecycle").and_then(|lifecycle| text(lifecycle, "status")).unwrap_or_default()
 }

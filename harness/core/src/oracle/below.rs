@@ -36,7 +36,7 @@ pub(super) enum ConversationFact {
     Round(u64),
     /// The agent sent a piece of its answer.
     Text(String),
-    /// The agent called a tool. `leaf` is the longest text of the input, which identifies the call.
+    /// The agent called a tool. `leaf` is the longest string in the input, which identifies the call.
     Called { id: String, leaf: String },
     /// The agent received the decision whether a call may run.
     Answered { id: String, allowed: bool },
@@ -159,7 +159,7 @@ impl BelowReading {
     }
 
     /// Reads a line of the stand-in's log, which reports the start or the end of an exchange. A request without
-    /// tools is an auxiliary request, for example for a title, and is no part of the conversation.
+    /// tools is an auxiliary request, for example for a title, and is not part of the conversation.
     fn exchange(&mut self, record: &Value) -> Vec<BelowFact> {
         let Some(serial) = record.get("serial").and_then(Value::as_u64) else {
             return Vec::new();
@@ -242,7 +242,7 @@ fn mark_in(output: &str) -> Option<String> {
     })
 }
 
-/// Returns the longest text in an input.
+/// Returns the longest string in an input.
 pub(super) fn longest(input: &Value) -> String {
     fn leaf<'a>(value: &'a Value, best: &mut &'a str) {
         match value {

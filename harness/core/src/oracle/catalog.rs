@@ -48,13 +48,13 @@ const LAGGING: &[&str] = &["modifiedAt", "changes"];
 /// more statuses, the next update is not judged.
 const MAX_STATUSES: usize = 16;
 
-/// The status that the catalogue gave each chat, and the statuses that the chat really had.
+/// The status of each chat in the catalogue, and the statuses that the chat really had.
 #[derive(Default)]
 pub(super) struct CatalogChecks {
     chats: ChatMemory<ToldStatus>,
 }
 
-/// The last status that the catalogue gave a chat. The status is legal if the chat had it at some time between
+/// The last status of a chat in the catalogue. The status is legal if the chat had it at some time between
 /// the previous update and the next update of the entry.
 #[derive(Default)]
 struct ToldStatus {
@@ -78,14 +78,14 @@ impl ToldStatus {
         }
     }
 
-    /// Takes the last status in the catalogue. Returns the status and its line if the chat never had this
+    /// Removes and returns the last status in the catalogue. Returns the status and its line if the chat never had this
     /// status between the two updates.
     fn wrong(&mut self) -> Option<(Value, u64)> {
         let (status, line, had) = self.told.take()?;
         (had.len() <= MAX_STATUSES && !had.contains(&status)).then_some((status, line))
     }
 
-    /// Resets the record. `sure` means that the catalogue is up to date.
+    /// Resets the record. `sure` says whether the catalogue is up to date.
     fn begin(&mut self, sure: bool) {
         *self = ToldStatus { sure, ..ToldStatus::default() };
     }
@@ -222,7 +222,7 @@ fn catalogue(cx: &OracleContext, uri: &str, state: &Value, line: u64, out: &mut 
     default_known(uri, chats, text(state, "defaultChat"), lines, out);
 }
 
-/// Judges whether the default chat is in the catalogue. Without a default chat there is nothing to judge.
+/// Judges whether the default chat is in the catalogue. If there is no default chat, nothing is judged.
 /// Invariant I2.
 fn default_known(
     session: &str,
@@ -243,7 +243,7 @@ fn default_known(
     }
 }
 
-/// Judges an action against the state before it. Invariant I4.
+/// Judges an action by the state before the action. Invariant I4.
 fn folding_in(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     if folding.envelope.action_type != "session/chatAdded" {
         return;
@@ -361,8 +361,8 @@ fn owners(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink)
 }
 
 /// Judges whether the tool calls of a chat describe their workers as the catalogue does. Calls that a fork has
-/// copied still show the workers of the original chat, which no other chat can take over. A client's tool call
-/// shows what the client states, which the host only passes on.
+/// copied still show the workers of the original chat, which no other chat can take over. The content of a client's
+/// tool call comes from the client, and the host only forwards it.
 fn workers(
     cx: &OracleContext,
     family: &SessionFamily<'_>,
@@ -404,9 +404,9 @@ fn workers(
     }
 }
 
-/// Compares an entry with its chat. A partial update cannot clear a member, so a member that the chat lacks is
-/// compared only if its absence has a meaning. If session and chat are followed in different versions, each may
-/// have members that the other version lacks; such members are not compared. Invariant I1.
+/// Compares an entry with its chat. A partial update cannot clear a member, so a member that is absent in the chat is
+/// compared only if its absence has a meaning. If session and chat are followed in different versions, each may have
+/// members that the other version lacks; such members are not compared. Invariant I1.
 fn mirrors(
     cx: &OracleContext,
     family: &SessionFamily<'_>,

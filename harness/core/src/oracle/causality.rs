@@ -90,8 +90,7 @@ impl CausalityChecks {
             return;
         }
         self.asked.remove(&key);
-        // The id may belong to an earlier turn, which may still receive actions. Only a followed state can show
-        // this.
+        // The id may belong to an earlier turn, which may still receive actions. Only a folded state can show this.
         let fold = cx.followed(delivery.channel);
         let turns = fold.and_then(|fold| fold.state.get("turns")?.as_array());
         let id = |known: &Value| known.get("id").and_then(Value::as_str) == Some(turn);
@@ -107,8 +106,8 @@ impl CausalityChecks {
     }
 }
 
-/// Judges whether the number of an accepted action is greater than every number that was received before its
-/// dispatch. `floor` is the highest of those numbers, with its line. Invariant A11.
+/// Judges whether an accepted action has a greater number than every action that was received before its dispatch.
+/// `floor` is the highest of those numbers, with its line. Invariant A11.
 pub(super) fn above(
     cx: &OracleContext,
     delivery: &ActionDelivery<'_>,

@@ -16,7 +16,7 @@ use super::members::{list, text};
 
 /// Upper bound for the channels that are followed. Traffic on further channels is not judged.
 const MAX_CHANNELS: usize = 65_536;
-/// Upper bound for the bytes of the URIs of these channels. A hostile host may name a channel of 1 MiB in every
+/// Upper bound for the bytes of the URIs of these channels. A hostile host may send a channel URI of 1 MiB in every
 /// message.
 const MAX_URI_BYTES: usize = 8 << 20;
 /// Upper bound for the snapshots of a channel that are ahead of the fold and not yet compared. The oldest
@@ -287,7 +287,7 @@ impl ChannelRecord {
     }
 }
 
-/// Maps every version's name of the root channel to one name.
+/// Maps the names that the root channel has in different versions to one name.
 pub(super) fn canonical(uri: &str) -> &str {
     if uri == OLD_ROOT { ROOT } else { uri }
 }
@@ -311,7 +311,7 @@ const TELLING: &[(ChannelKind, &[(&str, TellingShape)])] = {
     &[
         (AutomationRun, &[("automation", Text), ("lifecycle", Object)]),
         (Session, &[("lifecycle", Text), ("chats", List)]),
-        // Up to 0.3.0 the session itself holds the turns.
+        // Up to 0.3.0, the turns are in the session itself.
         (Session, &[("lifecycle", Text), ("turns", List)]),
         (Chat, &[("turns", List)]),
         (Terminal, &[("content", List), ("claim", Object)]),
@@ -343,7 +343,7 @@ impl TellingShape {
     }
 }
 
-/// Returns the kind of a channel, as its state shows it. The URI proves only the root channel.
+/// Returns the kind of a channel that its state proves. The URI proves only the root channel.
 pub(super) fn folded_kind(uri: &str, state: &Value, protocol: &Protocol) -> Option<ChannelKind> {
     if uri == ROOT {
         return Some(ChannelKind::Root);

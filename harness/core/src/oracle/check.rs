@@ -73,7 +73,7 @@ pub(super) struct FindingSink {
     fresh: Vec<Finding>,
     /// Whether observations are counted. Before a handshake no message exercises a check.
     counts: bool,
-    /// Whether observations and findings are of a party that is judged.
+    /// Whether the party of the current observations and findings is judged.
     judges: bool,
 }
 
@@ -102,7 +102,7 @@ impl FindingSink {
         self.counts = counts;
     }
 
-    /// Sets whether observations and findings count from now on. Those of a client that is not judged do not.
+    /// Sets whether observations and findings count from now on. They do not count for a client that is not judged.
     pub(super) fn judge(&mut self, judges: bool) {
         self.judges = judges;
     }
@@ -148,7 +148,7 @@ impl FindingSink {
         self.with_diff(rule, weight, message, lines, None);
     }
 
-    /// Reports a breach of a rule with the difference of the states involved.
+    /// Reports a breach of a rule with the difference between the states.
     pub(super) fn with_diff(
         &mut self,
         rule: impl CheckRule,
@@ -192,12 +192,12 @@ impl FindingSink {
     }
 }
 
-/// Upper bounds for the text of a finding, in characters: the message, and the difference of states. The messages quote
-/// names from the host, which may have 1 MiB each.
+/// Upper bounds for the text of a finding, in characters: the message, and the difference between states. The messages
+/// quote names from the host, which may have 1 MiB each.
 const MAX_MESSAGE: usize = 8 << 10;
 const MAX_DIFF: usize = 256 << 10;
-/// The length in bytes from which a quoted name in a long message is shortened, and the numbers of characters that
-/// are kept at its ends.
+/// The length in bytes from which a quoted name in a long message is shortened, and the number of characters that are
+/// kept at its beginning and at its end.
 const MAX_QUOTED: usize = 300;
 const QUOTED_START: usize = 200;
 const QUOTED_END: usize = 60;

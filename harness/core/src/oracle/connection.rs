@@ -65,7 +65,7 @@ pub(super) struct ConnectionRecord {
     /// The channels that the client has unsubscribed from, with a later request answered or a later dispatch
     /// echoed since. The host may send nothing more on them.
     pub left: HashSet<ChannelId>,
-    /// Whether the client has unsubscribed from a channel on which messages may still be under way.
+    /// Whether the client has unsubscribed from a channel on which messages may still be in transit.
     pub leaving: bool,
     /// The highest `clientSeq` that the client has sent.
     pub client_seq: Option<i64>,
@@ -131,7 +131,7 @@ pub(super) struct SubscriptionRecord {
 }
 
 impl SubscriptionRecord {
-    /// Creates a subscription that the host may, but need not, serve.
+    /// Creates a subscription that the host may serve but does not have to serve.
     pub(super) fn possible(line: u64, tick: u64) -> SubscriptionRecord {
         SubscriptionRecord {
             from_seq: None,
@@ -184,7 +184,7 @@ impl ConnectionRecord {
         !self.opened || (self.assumed && self.handshake_line == 0)
     }
 
-    /// Records a frame of the client that is no message, and the number of answers that it may get.
+    /// Records a frame of the client that is not a message, and the number of answers that it may get.
     pub(super) fn sent_unreadable(&mut self, answers: usize) {
         self.odd += answers;
         self.vague = true;
@@ -199,7 +199,7 @@ impl ConnectionRecord {
         self.requests.entry(id_key(id)).or_default().push_back(request);
     }
 
-    /// Takes the open request with this id; `None` if there is none.
+    /// Removes and returns the open request with this id; `None` if there is none.
     pub(super) fn answer(&mut self, id: &Value, line: u64) -> Option<OpenRequest> {
         let key = id_key(id);
         let waiting = self.requests.get_mut(&key)?;

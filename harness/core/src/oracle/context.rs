@@ -1,8 +1,8 @@
 //! The state that the rules need, derived from the entries one by one.
 //!
 //! The context translates each entry into [`OracleStep`]s for the checks. The context emits each step just
-//! before the step takes effect here. [`super::asking`] reads what clients send, [`super::delivery`] actions,
-//! [`super::subscriptions`] subscriptions, [`super::folding`] states.
+//! before the step takes effect here. [`super::asking`] reads the messages of clients, [`super::delivery`] handles
+//! actions, [`super::subscriptions`] subscriptions, and [`super::folding`] states.
 //!
 //! Knows: `wire`, `transcript`. Never knows: rules.
 //!
@@ -37,7 +37,8 @@ use super::step::OracleStep;
 /// Upper bound for the clients whose negotiated version is kept for a reconnect.
 const MAX_CLIENTS: usize = 16_384;
 
-/// Lower bound for the closed connections that are remembered. At twice this number the older half is dropped.
+/// Lower bound for the closed connections that are remembered. When the number is twice as high, the older half is
+/// dropped.
 const MAX_CLOSED: usize = 1_024;
 
 /// The time without any traffic after which the host counts as at rest. The specification states no such time.
@@ -109,7 +110,8 @@ impl OracleContext {
 
     /// Reads one transcript entry, and emits its steps.
     pub(super) fn observe(&mut self, entry: &TranscriptEntry, emit: StepEmitter<'_>) {
-        // The pause before the end of a restart was no rest: the host was ending, and nobody was connected.
+        // The pause before the end of a restart does not count as rest: the host was stopping, and no client was
+        // connected.
         if entry.event != ConnectionEvent::Restarted {
             self.rest_before(entry, emit);
         }
@@ -135,7 +137,7 @@ impl OracleContext {
         }
     }
 
-    /// Emits the steps of a rest, if the pause before an entry was one.
+    /// Emits the steps of a rest, if the pause before an entry was long enough.
     fn rest_before(&mut self, entry: &TranscriptEntry, emit: StepEmitter<'_>) {
         let quiet = entry.at.saturating_sub(self.now.at);
         let rests = quiet >= REST + self.options.spread && self.answered_all(entry.at);
@@ -284,7 +286,7 @@ impl OracleContext {
 
     /// Handles missing traffic on the current connection. From now on the connection counts as one whose
     /// beginning is missing, and the state that checks remember may be out of date. Missing frames of the
-    /// client may have changed any state. Missing frames of the host lack only their own content.
+    /// client may have changed any state. If frames of the host are missing, only their content is unknown.
     fn gap(&mut self, by: ClosingSide, emit: StepEmitter<'_>) {
         emit(self, &OracleStep::Gap);
         self.families = SessionFamilies::default();
@@ -405,7 +407,7 @@ impl OracleContext {
             && alone()
     }
 
-    /// Takes the request that a response answers, and derives the connection's version from the response.
+    /// Removes and returns the request that a response answers, and derives the connection's version from the response.
     fn answered(&mut self, message: &Message) -> Option<OpenRequest> {
         if !matches!(message.kind(), MessageKind::Success | MessageKind::Failure) {
             return None;

@@ -114,7 +114,7 @@ impl OracleContext {
         }
         if let Some(channel) = self.channels.get_mut(channel) {
             channel.remember(seq);
-            // The fold lacks an action within its range, so the folded state is unreliable.
+            // An action within the range of the fold is missing, so the folded state is unreliable.
             let skipped =
                 |fold: &ChannelFold| fold.base_seq < seq && seq <= fold.seq.max(fold.known_to);
             if replayed.is_none() && channel.fold.as_ref().is_some_and(skipped) {
@@ -175,7 +175,7 @@ impl OracleContext {
         moving
     }
 
-    /// Handles a refused request to move a chat. If the chat was removed from its catalogue meanwhile, the chat
+    /// Handles a refused request to move a chat. If the chat was removed from its catalogue in the meantime, the chat
     /// has ended.
     pub(super) fn stays(&mut self, request: &OpenRequest) {
         let chat = target(request.params()).and_then(|uri| self.channels.find(uri));

@@ -1,4 +1,4 @@
-//! Renders the difference of two states as lines for a reader.
+//! Renders the difference between two states as lines for a reader.
 //!
 //! Knows: values. Never knows: the owners of the states.
 //!
@@ -16,9 +16,9 @@ const MAX_LINES: usize = 200;
 /// The number of unchanged lines around a change.
 const CONTEXT: usize = 2;
 
-/// Renders both values as sorted, indented JSON, and returns the changed lines. A line that only the expected
-/// value has begins with `-`, a line that only the found value has begins with `+`. A few common lines surround
-/// the changed lines.
+/// Renders both values as sorted, indented JSON, and returns the changed lines. A line that is only in the expected
+/// value begins with `-`, and a line that is only in the found value begins with `+`. A few common lines surround the
+/// changed lines.
 pub(super) fn difference(expected: &Value, found: &Value) -> String {
     let pretty = |value: &Value| serde_json::to_string_pretty(&value.sorted()).unwrap_or_default();
     let (expected, found) = (pretty(expected), pretty(found));

@@ -47,8 +47,8 @@ pub(super) struct DispatchChecks {
     /// The newest settled dispatch of each connection, and of each of its channels.
     settled: LiteMap<(ConnId, Option<ChannelId>), SettledDispatch>,
     watched: VecDeque<WatchedRejection>,
-    /// Whether a client may have sent a dispatch that could not be read or attributed. If a client may have,
-    /// the checks cannot distinguish a forged origin from a real origin.
+    /// Whether a client may have sent a dispatch that could not be read or attributed. If so, the checks cannot
+    /// distinguish a forged origin from a real one.
     unclear: bool,
 }
 
@@ -107,7 +107,7 @@ struct WatchedRejection {
     left: usize,
 }
 
-/// The dispatches that are due for judgement.
+/// The dispatches that have to be judged now.
 #[derive(Clone, Copy)]
 enum DispatchTiming {
     /// The dispatches of a connection that ends.
@@ -132,8 +132,8 @@ impl CheckFamily for DispatchChecks {
                 self.origin(cx, delivery, out);
                 self.watch(cx, delivery, out);
             }
-            // The host need not settle anything after the disposal of the channel, but a dispatch that is
-            // overdue now stays overdue.
+            // After the disposal of the channel, the host does not have to settle any dispatch. A dispatch that is
+            // already overdue stays overdue.
             OracleStep::Ending { conn, channel } => {
                 self.unsettled(cx, DispatchTiming::Ending(*conn, *channel), out);
             }
@@ -465,8 +465,8 @@ impl DispatchChecks {
         }
     }
 
-    /// Removes a dispatch from the dispatches that the host owes. The dispatch is nearly always the oldest of
-    /// its channel.
+    /// Removes a dispatch from the dispatches that the host still has to settle. The dispatch is nearly always the
+    /// oldest of its channel.
     fn pay(&mut self, conn: ConnId, channel: ChannelId, place: usize) {
         let Some(places) = self.owed.get_mut(&(conn, channel)) else { return };
         if let Some(index) = places.iter().position(|owed| *owed == place) {
@@ -519,7 +519,7 @@ impl DispatchChecks {
         told.into_iter().for_each(|(conn, channel, place)| self.pay(conn, channel, place));
     }
 
-    /// Judges whether the host itself sends an action that it has just rejected. Invariant C5.
+    /// Judges whether the host sends an action that it has just rejected as its own action. Invariant C5.
     fn watch(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.watched.is_empty() || delivery.envelope.rejected || delivery.replayed.is_some() {
             return;

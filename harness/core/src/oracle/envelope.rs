@@ -66,7 +66,7 @@ impl<'a> DispatchOrigin<'a> {
     }
 }
 
-/// Returns whether a message of the host carries an action.
+/// Returns whether a message of the host contains an action.
 #[inline]
 pub(super) fn is_action(message: &Message) -> bool {
     message.kind() == MessageKind::Notification && message.method() == Some("action")

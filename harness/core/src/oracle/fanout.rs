@@ -48,7 +48,7 @@ const MAX_NAMED: usize = 4;
 /// Upper bound for the subscriptions whose missed actions are remembered.
 const MAX_REPORTED: usize = 4_096;
 
-/// The missed actions that were already reported, to report each missed action once.
+/// The missed actions that were already reported. Each missed action is reported only once.
 #[derive(Default)]
 pub(super) struct FanoutChecks {
     /// The highest missed number of each subscription.
@@ -338,8 +338,8 @@ struct SubscriberKey<'a> {
 }
 
 impl FanoutChecks {
-    /// Remembers an action on a channel whose subscription is not confirmed yet. The function does not remember
-    /// the connection's own actions.
+    /// Remembers an action on a channel whose subscription is not confirmed yet, unless the action comes from this
+    /// client.
     fn is_early(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>) {
         let Some(conn) = cx.here().filter(|conn| !conn.partial()) else { return };
         let key = (cx.now.conn, delivery.channel);
@@ -457,7 +457,7 @@ impl FanoutChecks {
         let mut missed = Vec::new();
         let mut lines = vec![sub.line];
         for seq in numbers {
-            // A fence is valid only if it is later than the confirmation of the subscription.
+            // A fence counts only if it is later than the confirmation of the subscription.
             let barrier = conn.fence > sub.tick;
             let due =
                 |logged: &&LoggedAction| seq < before || (barrier && logged.tick < conn.fence);
@@ -497,8 +497,8 @@ impl FanoutChecks {
     }
 }
 
-/// Reports a connection that has received a later action of the channel, but not this action, which another
-/// connection received. Invariant A4.
+/// Reports a connection that has received a later action of the channel, but not this action, although another
+/// connection received it. Invariant A4.
 fn overtaken(cx: &OracleContext, id: ConnId, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let seq = delivery.envelope.seq;
     let Some(other) = cx.conns.get(&id) else {

@@ -1,9 +1,9 @@
 //! Keeps one folded state per channel since the host's start. Actions from all connections update this state.
 //!
-//! An action is folded if the connection that delivers it covers the fold: its subscription has received
-//! everything since the state of the fold. A connection that subscribed later may be ahead, and its actions are
-//! not folded. A snapshot is compared when the fold has the number of the snapshot. A snapshot with a lower
-//! number than the fold is first folded up to the fold's number.
+//! An action is folded if the connection that delivers it covers the fold. A connection covers the fold if its
+//! subscription has received every action since the state of the fold. A connection that subscribed later may be ahead,
+//! and its actions are not folded. A snapshot is compared when the fold has the number of the snapshot. If a snapshot
+//! has a lower number than the fold, the later actions are first folded onto the snapshot.
 //!
 //! Knows: the context, the reducers. Never knows: rules, the comparison of members.
 
@@ -250,7 +250,7 @@ impl OracleContext {
         let extension = envelope.action_type.starts_with("x-");
         let reducer = ActionReducer::of(fold.protocol.version(), envelope.action_type);
         let reduced = reducer.is_some() || extension;
-        // This connection lacks an action that another one received, or no reducer knows the action.
+        // This connection did not receive an action that another one received, or no reducer knows the action.
         if channel.between(fold.seq, seq).next().is_some() || !reduced {
             self.lose(id);
             return;
@@ -290,7 +290,7 @@ impl OracleContext {
         self.settle_waiting(&ready, emit);
     }
 
-    /// Compares, when this connection ends, the waiting snapshots that are older than its last fence.
+    /// When this connection ends, compares the waiting snapshots that are older than its last fence.
     pub(super) fn fenced(&mut self, emit: StepEmitter<'_>) {
         let fence = self.here().map_or(0, |conn| conn.fence);
         let ready = |waiting: &WaitingSnapshot| waiting.tick < fence;
@@ -329,10 +329,10 @@ impl OracleContext {
         self.waiting.retain(waits);
     }
 
-    /// Returns whether a recorded connection would have been notified if a session or a chat had been disposed
-    /// of, and another one had been created at its URI, since the last folded action. Subscribers of the root
-    /// channel are notified of sessions, as were all clients before channels existed. Subscribers of a session
-    /// are notified of its chats, which are disposed of with the session.
+    /// Returns whether a recorded connection would have been notified of a replacement since the last folded action: of
+    /// a session or a chat that was disposed of, and of another one that was created at its URI. Subscribers of the
+    /// root channel are notified of sessions, as were all clients before channels existed. Subscribers of a session are
+    /// notified of its chats, which are disposed of with the session.
     pub(super) fn hears_of_ends(&self, id: ChannelId) -> bool {
         let Some((channel, fold)) = self.channels.get(id).zip(self.folded(id)) else {
             return false;

@@ -62,8 +62,8 @@ fn subscribed(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &m
     }
 }
 
-/// Judges whether a list of snapshots has each channel once. Nothing shows which of two snapshots is the valid
-/// one. Invariant D6.
+/// Judges whether a list of snapshots has no channel twice. It is unknown which of two snapshots is the valid one.
+/// Invariant D6.
 fn once(
     cx: &OracleContext,
     request: &OpenRequest,

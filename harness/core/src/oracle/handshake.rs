@@ -52,8 +52,8 @@ pub(super) struct HandshakeChecks {
     bare: Vec<[u64; 2]>,
     /// The line at which a version from 0.9.0 on was negotiated.
     modern: Option<u64>,
-    /// For each rule in [`KEPT`], how often the host kept it on a connection without a handshake, where
-    /// observations are not counted directly.
+    /// For each rule in [`KEPT`], how often the host followed it on a connection without a handshake. Observations are
+    /// not counted directly there.
     kept: [u64; 3],
 }
 

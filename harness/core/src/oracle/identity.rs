@@ -121,7 +121,7 @@ impl IdentityChecks {
         }
     }
 
-    /// Judges the constant members of a summary. Invariant I9.
+    /// Judges whether the constant members of a summary are unchanged. Invariant I9.
     fn summary(&mut self, cx: &OracleContext, summary: &Value, out: &mut FindingSink) {
         let Some(uri) = text(summary, "resource") else {
             return;

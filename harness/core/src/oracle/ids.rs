@@ -19,7 +19,7 @@ struct IdList {
     /// The kind of state that holds the list, and the path of the list in the state.
     kind: ChannelKind,
     place: &'static [&'static str],
-    /// The action that carries the list, and the path of the list in the action.
+    /// The action that contains the list, and the path of the list in the action.
     action: &'static str,
     brings: &'static [&'static str],
     id: &'static str,
@@ -52,7 +52,7 @@ const QUESTIONS: IdList = IdList {
     weight: Weight::Essential,
 };
 
-/// All lists. In a path, `*` stands for every item of a list.
+/// All lists. In a path, `*` means every item of a list.
 const LISTS: &[IdList] = {
     use ChannelKind::{Chat, Root, Session};
     use Weight::{Essential, Note};

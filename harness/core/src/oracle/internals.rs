@@ -1,6 +1,6 @@
 //! Checks that errors reveal no internals of the host, unless the client supplied them itself.
 //!
-//! Stack traces and home directories help an attacker and no user.
+//! Stack traces and home directories are useful only to an attacker.
 //!
 //! Knows: the form of stack traces and paths. Never knows: the causes of errors.
 //!
@@ -14,7 +14,7 @@ use super::context::OracleContext;
 use super::members::text;
 use super::step::{ActionDelivery, OracleStep};
 
-/// Texts that occur only in the internals of programs, in common programming languages.
+/// Strings that occur only in internal messages of programs, for common programming languages.
 const MARKS: &[&str] = &[
     "panicked at ",
     "Traceback (most recent call last)",
@@ -32,7 +32,7 @@ const MARKS: &[&str] = &[
 /// The directories of users' homes, on systems whose paths begin with `/`.
 const HOMES: &[&str] = &["home", "root", "Users"];
 
-/// The checks of the texts in errors and rejections.
+/// The checks of the strings in errors and rejections.
 #[derive(Default)]
 pub(super) struct InternalsChecks;
 
@@ -54,7 +54,7 @@ impl CheckFamily for InternalsChecks {
     }
 }
 
-/// Judges the message of an error and the texts in its data.
+/// Judges the message of an error and the strings in its data.
 fn look(cx: &OracleContext, error: &Value, asked: &Value, out: &mut FindingSink) {
     let data = error.get("data");
     let stack = data.and_then(|data| text(data, "stack"));
@@ -64,7 +64,7 @@ fn look(cx: &OracleContext, error: &Value, asked: &Value, out: &mut FindingSink)
     }
 }
 
-/// Judges a text of the host. A mark that the client's own request contains is not reported.
+/// Judges a string of the host. A mark that the client's own request contains is not reported.
 fn told(cx: &OracleContext, said: &str, asked: &Value, out: &mut FindingSink) {
     out.seen(Rule::NoInternals);
     let homes = HOMES.iter().map(|home| format!("/{home}/"));

@@ -64,7 +64,7 @@ pub struct OracleOptions {
 }
 
 impl OracleOptions {
-    /// Returns the time after which an answer is certainly late.
+    /// Returns the time after which an answer is late in any case.
     pub(super) fn patience(&self) -> Duration {
         self.deadline + self.spread
     }
@@ -195,8 +195,8 @@ impl Oracle {
         self.finish_with_findings().0
     }
 
-    /// Does the work of [`Oracle::finish`], and also returns the findings that only the end has proved,
-    /// repetitions included.
+    /// Does the same as [`Oracle::finish`], and also returns the findings that only the end of the transcript proves,
+    /// including repetitions.
     pub fn finish_with_findings(self) -> (Vec<CheckReport>, Vec<Finding>) {
         let Oracle { fold, mut sink } = self;
         match fold {

@@ -38,7 +38,7 @@ pub(super) struct LoggedAction {
     pub version: Option<Version>,
 }
 
-/// The envelope of an action. Few envelopes are ever read again, so the text is kept and decoded on demand.
+/// The envelope of an action. Only few envelopes are read again, so the text is kept and decoded when it is needed.
 #[derive(Clone, Debug)]
 pub(super) enum KeptAction {
     /// The params of a live frame.

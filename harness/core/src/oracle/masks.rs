@@ -33,7 +33,7 @@ enum CompareMode {
     Values,
     /// The entries are compared one by one; times and change counts separately.
     Summaries,
-    /// The whole value is compared, in versions whose reducers take times only from actions.
+    /// The whole value is compared, but only in versions whose reducers take times from actions alone.
     Timed,
     /// The members in [`IN_SUMMARY`] of a session's `summary` are compared, for versions up to 0.4.0.
     Summary,
@@ -336,7 +336,7 @@ fn take(members: &mut Map, name: &str) -> Vec<Value> {
     }
 }
 
-/// Splits a catalogue into its entries without the members that may lag, and the members that may lag.
+/// Splits a catalogue into two parts: its entries without the members whose updates may be delayed, and these members.
 fn summaries(value: &Value) -> (Value, Value) {
     let mut entries = value.clone();
     let mut lagging = Vec::new();
@@ -358,7 +358,7 @@ fn summaries(value: &Value) -> (Value, Value) {
     (entries, Value::Array(lagging))
 }
 
-/// Returns a value without parts that make no difference; `None` if nothing is left.
+/// Returns a value without the parts that are not compared; `None` if nothing is left.
 pub(super) fn plain(value: &Value) -> Option<Value> {
     match value {
         Value::Null => None,
@@ -375,7 +375,7 @@ pub(super) fn plain(value: &Value) -> Option<Value> {
         Value::Number(number) => {
             let whole = number.as_f64().filter(|number| number.fract() == 0.0);
             match (number.is_f64(), whole) {
-                // Only numbers spelled with a fraction or exponent, such as `3.0`, reach this arm. The limit
+                // Only numbers with a fraction or an exponent, such as `3.0`, reach this arm. The limit
                 // keeps the conversion exact.
                 (true, Some(whole)) if whole.abs() < 1e15 => Some(Value::from(whole as i64)),
                 _ => Some(value.clone()),

@@ -1,7 +1,7 @@
 //! The bounded memory of a check for each channel of a kind, mostly chats.
 //!
-//! A gap in a channel's actions makes earlier knowledge useless. When the fold of a channel restarts, the
-//! memory of this channel is cleared.
+//! After a gap in a channel's actions, earlier knowledge is not valid any more. When the fold of a channel restarts,
+//! the memory of this channel is cleared.
 //!
 //! Knows: numbers of channels, folds. Never knows: the meaning of the stored values.
 

@@ -3,8 +3,8 @@
 //!
 //! Each subscription with `delivery.maxLatencyMs` has its own state, folded from the actions that the
 //! connection received. The state is compared with the channel's state when both have the same number. The cost
-//! of a comparison grows with the size of the state. To keep the total cost linear, each envelope pays for a
-//! few values, and a comparison takes place only when its cost is paid. At rest and at the end of the
+//! of a comparison grows with the size of the state. To keep the total cost linear, each envelope adds a few values to
+//! a budget, and a comparison takes place only when the budget covers its cost. At rest and at the end of the
 //! subscription the comparison always takes place.
 //!
 //! Knows: folded channels, deliveries. Never knows: the rules for merging.
@@ -29,7 +29,7 @@ use super::subscriptions::may_merge;
 
 /// Upper bound for the subscriptions that are followed at a time.
 const MAX_FOLLOWED: usize = 256;
-/// The number of compared values that one envelope pays for.
+/// The number of compared values that one envelope adds to the budget.
 const SAVED: usize = 16;
 
 /// The subscriptions whose actions the host may merge.
@@ -52,7 +52,7 @@ struct FollowedChannel {
     lines: [u64; 2],
     /// Whether an action has arrived since the last comparison.
     fresh: bool,
-    /// The number of values that envelopes have paid for, and the cost of the last comparison.
+    /// The budget for the next comparison, in values, and the cost of the last comparison.
     saved: usize,
     cost: usize,
 }
@@ -182,7 +182,7 @@ impl FollowedChannel {
         known
     }
 
-    /// Compares the state with the channel's state, if both have the same number and the cost is paid.
+    /// Compares the state with the channel's state, if both have the same number and the budget covers the cost.
     fn compare(&mut self, cx: &OracleContext, in_any_case: bool, out: &mut FindingSink) {
         let followed = cx.folded(self.channel).filter(|fold| fold.seq == self.seq);
         let Some(fold) =
@@ -239,7 +239,7 @@ impl FollowedChannel {
     }
 }
 
-/// Counts the JSON values within a value, the value itself included.
+/// Counts the JSON values within a value, including the value itself.
 fn values(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),

@@ -216,7 +216,7 @@ fn named<'a>(cx: &'a OracleContext, folding: &ActionFolding<'_>) -> Option<(&'a 
     Some((call, fold.base_line))
 }
 
-/// Returns the session that an action belongs to. In versions without chats, the channel itself is the session.
+/// Returns the session to which an action belongs. In versions without chats, the channel itself is the session.
 fn session_of(cx: &OracleContext, folding: &ActionFolding<'_>) -> Option<ChannelId> {
     match folding.protocol.has(ProtocolFeature::Chats) {
         true => cx.families.session_of(cx.uri(folding.channel)),
@@ -224,7 +224,7 @@ fn session_of(cx: &OracleContext, folding: &ActionFolding<'_>) -> Option<Channel
     }
 }
 
-/// Returns the client that a call belongs to: the client in its `contributor` or, up to 0.3.0, in its
+/// Returns the client to which a call belongs: the client in its `contributor` or, up to 0.3.0, in its
 /// `toolClientId`.
 pub(super) fn owner(call: &Value) -> Option<&str> {
     match given(call, "contributor") {

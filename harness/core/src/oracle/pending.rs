@@ -38,7 +38,7 @@ struct PendingChat {
     taken: Option<ConsumedMessage>,
     /// A steering message that arrived while the chat was idle, and its line.
     idle_steering: Option<(Value, u64)>,
-    /// Whether a truncation removed the last turn while this turn was active.
+    /// Whether a truncation removed the last turn while it was active.
     turn_dropped: bool,
 }
 
@@ -79,9 +79,8 @@ impl CheckFamily for PendingChecks {
 
 impl PendingChecks {
     /// Judges whether an idle chat takes its queued messages. The specification does not say what happens to
-    /// the queue after a turn that was cancelled, failed or was removed. The specification does not say either
-    /// what happens to the queue in an archived session, or in a session that is still being created. Invariant
-    /// J2.
+    /// the queue after a turn that was cancelled, failed or was removed. It also does not say what happens to the queue
+    /// in an archived session, or in a session that is still being created. Invariant J2.
     fn drains(&mut self, cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
         if text(&family.fold.state, "lifecycle") != Some("ready") {
             return;
@@ -196,7 +195,8 @@ impl PendingChat {
                 consumed(cx, folding, fold, id, taken.as_ref(), out);
                 self.past(id, folding.line, PendingEnd::Delivered);
             }
-            // A client may name any message in its turn. The host delivers nothing twice if there is no such message.
+            // A client may name any message in its turn. If there is no such message, the host delivers no message
+            // twice.
             Some(id) => {
                 let queue = list(&fold.state, "queuedMessages");
                 if queue.iter().any(|message| text(message, "id") == Some(id)) {

@@ -96,7 +96,7 @@ impl ProgressChecks {
         }
     }
 
-    /// Judges one progress frame, and compares it with the frame before it. Invariant L1.
+    /// Judges one progress frame, and compares it with the previous progress frame. Invariant L1.
     fn frame(&mut self, cx: &OracleContext, params: &Value, out: &mut FindingSink) {
         let number = |name: &str| params.get(name).and_then(Value::as_u64);
         let (Some(token), Some(progress)) = (text(params, "progressToken"), number("progress"))

@@ -1,9 +1,9 @@
-//! Checks what the agent below a host receives with a turn: its message once, the earlier turns of its chat, no
+//! Checks what the agent below a host receives for a turn: the message exactly once, the earlier turns of its chat, no
 //! removed turn, no turn of another chat, and the chosen model.
 //!
 //! A request to a model contains the whole conversation; a session of ACP has received all its earlier prompts.
-//! Both are a list of texts from the user. A text is compared as a whole with the messages of turns, because the
-//! messages may be parts of one another. White space at both ends is ignored.
+//! Both are a list of texts from the user. A text is compared with whole messages, because one message may be a part of
+//! another. White space at both ends is ignored.
 //!
 //! The two sides of the host use different sockets, which have no common order. Therefore a request is judged
 //! when its turn ends.
@@ -72,14 +72,14 @@ pub(super) struct PromptChecks {
 /// A request to a model, or a prompt of ACP.
 struct AgentRequest {
     line: u64,
-    /// The texts of the user in the conversation so far, oldest first. The last ones are the prompt.
+    /// The texts of the user in the conversation so far, oldest first. The last texts are the prompt.
     texts: Vec<TextHash>,
     /// Whether `texts` contains every text of the user. The log leaves out long texts, and an ACP agent may have loaded
     /// a session.
     is_complete: bool,
     /// The name of the model; `None` if the agent speaks ACP.
     model: Option<String>,
-    /// The short texts of the request outside of the conversation, among them the options; `None` if the log does not
+    /// The short strings of the request outside of the conversation, including the options; `None` if the log does not
     /// have them.
     options: Option<Vec<String>>,
 }
@@ -167,10 +167,10 @@ impl PromptChecks {
         );
     }
 
-    /// Keeps a request until the turn ends whose message is one of the latest texts.
+    /// Keeps a request until its turn ends. The message of that turn is one of the latest texts.
     fn keep(&mut self, latest: &[TextHash], request: AgentRequest) {
         if self.pending_requests >= MAX_PENDING {
-            // Requests of turns that nobody follows.
+            // Requests for turns whose chat no connection follows are dropped here.
             self.pending.clear();
             self.pending_requests = 0;
         }
@@ -352,14 +352,14 @@ impl JudgedTurn<'_> {
             || self.earlier.iter().any(|(turn, _)| attaches(turn))
     }
 
-    /// Judges whether an agent receives the message of a turn once. Invariant N7.
+    /// Judges whether an agent receives the message of a turn exactly once. Invariant N7.
     fn arrived_once(&self, request: &AgentRequest, out: &mut FindingSink) {
         // The list of turns may be a window, and a turn before the window may have the same message.
         if given(self.state, "turnsNextCursor").is_some() {
             return;
         }
         let is_model = request.model.is_some();
-        // ACP has no way to go on with a prompt that failed, so a resumed turn needs another prompt.
+        // ACP cannot continue a prompt that failed, so a resumed turn needs another prompt.
         let parts = list(self.active, "responseParts");
         if !is_model && parts.iter().any(|part| text(part, "kind") == Some("error")) {
             return;
@@ -449,7 +449,7 @@ fn turn_message(turn: &Value) -> Option<&str> {
 }
 
 fn message_of(message: &Value) -> Option<&str> {
-    // An agent wraps messages in elements, and the stand-in removes elements.
+    // Agents put tags around messages, and the model stand-in removes the tagged elements.
     let comparable =
         |text: &&str| !text.is_empty() && text.len() <= MAX_TEXT && !text.contains('<');
     text(message, "text").map(str::trim).filter(comparable)

@@ -15,7 +15,7 @@ use super::context::OracleContext;
 use super::members::{given, list, text};
 use super::step::OracleStep;
 
-/// Upper bound for the URIs that are remembered, each counted once for each of its clients.
+/// Upper bound for the URIs that are remembered; a URI of several clients counts several times.
 const MAX_URIS: usize = 4_096;
 /// The scheme of URIs that do not belong to a single client.
 const SHARED: &str = "file:";

@@ -258,7 +258,7 @@ fn replay(
     uncovered(Rule::ReplayComplete, &within, "expected a replay of every action", out);
 }
 
-/// Returns the actions that the replay lacks. Other connections received these actions before the request was
+/// Returns the actions that are missing in the replay. Other connections received these actions before the request was
 /// sent, or their numbers are below the last number of the replay.
 fn missed(
     cx: &OracleContext,

@@ -1,9 +1,9 @@
 //! Checks requests that must fail: creation of an existing session, subscription to a disposed channel, unknown
 //! methods.
 //!
-//! A session is known to exist if the host answered a request about it that was sent after every disposal. If
-//! clients outside the transcript may have disposed of the session, a recorded connection is also necessary
-//! that would have received the removal.
+//! A session is known to exist if the host answered a request about it that was sent after every disposal. If clients
+//! outside the transcript may have disposed of the session, a recorded connection is also needed that would have been
+//! notified of the removal.
 //!
 //! Knows: sessions and disposals by URI. Never knows: states, lists.
 //!

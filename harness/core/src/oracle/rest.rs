@@ -1,8 +1,8 @@
 //! Detects when a session is at rest: the host has sent every action that results from earlier actions.
 //!
 //! A host is at rest after some time without any frame. A busy host never rests, although most of its sessions
-//! do. A session is at rest if no request about it is open and, for a longer time, no frame has concerned the
-//! session or could have concerned it.
+//! do. A session is at rest if no request about it is open, and if no frame has concerned it, or may have concerned it,
+//! for a longer time.
 //!
 //! Knows: the session of a frame. Never knows: rules.
 //!
@@ -73,7 +73,7 @@ impl SessionRests {
         }
     }
 
-    /// Takes the next session that has been inactive for `rest`; `None` if there is none.
+    /// Removes and returns the next session that has been inactive for `rest`; `None` if there is none.
     fn next(&mut self, at: Duration, rest: Duration) -> Option<ChannelId> {
         if self.anything + rest > at {
             return None;
@@ -95,7 +95,7 @@ impl SessionRests {
         None
     }
 
-    /// Takes every waiting session and the changed ones, sorted and without duplicates.
+    /// Removes and returns every waiting session and the changed ones, sorted and without duplicates.
     fn take_all(&mut self, touched: &[ChannelId]) -> Vec<ChannelId> {
         self.queue.clear();
         let mut all: Vec<ChannelId> = self.last.drain().map(|(session, _)| session).collect();
@@ -136,7 +136,7 @@ impl OracleContext {
         }
     }
 
-    /// Records an action on a channel. Without a known channel it may concern any session.
+    /// Records an action on a channel. If the channel is unknown, the action may concern any session.
     pub(super) fn action_came(&mut self, channel: Option<ChannelId>) {
         let about = channel.map_or(FrameSubject::Anything, |id| self.about_channel(id));
         self.rests.disturb(self.now.at, about);

@@ -56,7 +56,7 @@ impl EarlierValues {
     }
 }
 
-/// The content of a channel, as far as a restart must or should keep it.
+/// The part of a channel's content that a restart must or should keep.
 pub(super) struct KeptContent {
     /// Whether the content has every action that clients have seen, and every dispatch on the channel was settled.
     /// The host may have applied a dispatch whose echo was lost.
@@ -151,12 +151,12 @@ impl KeptContent {
             + usize::from(!self.output.is_empty())
     }
 
-    /// Returns whether there is anything that a restart could lose.
+    /// Returns whether a restart could lose any of the content.
     pub(super) fn has_anything(&self) -> bool {
         self.items() > 0 || self.members.iter().any(Option::is_some)
     }
 
-    /// Returns whether there are messages that could be shown twice.
+    /// Returns whether the content has messages that could be shown twice.
     pub(super) fn has_messages(&self) -> bool {
         !self.turns.is_empty() || !self.queue.is_empty()
     }
@@ -193,7 +193,7 @@ impl KeptContent {
             .collect()
     }
 
-    /// Returns the number of ended turns and calls that a later content still shows.
+    /// Returns the number of ended turns and calls that are still in a later content.
     pub(super) fn decisions_in(&self, after: &KeptContent) -> usize {
         let is_active = |turn: &KeptTurn| after.active.as_ref() == Some(&turn.id);
         let turns = self.turns.iter().zip(self.places(after)).filter(|(turn, place)| {
@@ -210,7 +210,8 @@ impl KeptContent {
         self.calls.iter().map(|call| (&call.id[..], call)).collect()
     }
 
-    /// Returns a sentence for each turn or call that had ended and has not ended in the content after the restart.
+    /// Returns a sentence for each turn or call that had ended before the restart and has not ended in the content
+    /// after it.
     pub(super) fn undone_by(&self, after: &KeptContent) -> Vec<String> {
         let mut undone = Vec::new();
         let is_ended = |turn: &&KeptTurn| ENDED_TURNS.contains(&turn.state.as_str());
@@ -346,7 +347,7 @@ impl KeptContent {
                 true => {
                     format!("found {kept} of {all} bytes of the terminal's output: previous value")
                 }
-                // The end of the terminal may have added to the output.
+                // The exit of the terminal may have added output.
                 false if after.output.starts_with(&self.output) => return differences,
                 false => "found other output of the terminal: changed".to_owned(),
             });

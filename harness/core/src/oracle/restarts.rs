@@ -38,7 +38,7 @@ const KINDS: &[ChannelKind] = &[
 /// The errors by which a host refuses to show a session to this client: a missing token or permission.
 const NOT_FOR_YOU: &[i64] = &[-32007, -32009];
 
-/// What clients knew of a host when it was restarted, and what the restarted host has listed.
+/// The knowledge of clients about a host when it was restarted, and the lists of the restarted host.
 #[derive(Default)]
 pub(super) struct RestartChecks {
     /// The connection that is being closed.
@@ -176,7 +176,7 @@ impl RestartChecks {
         }
     }
 
-    /// Compares the first snapshot after the restart with the content before it. Invariants M8 and M9.
+    /// Compares the first snapshot after the restart with the content before the restart. Invariants M8 and M9.
     fn snapshot(
         &mut self,
         cx: &OracleContext,
@@ -281,7 +281,7 @@ impl RestartChecks {
         self.disposed_before.remove(session);
     }
 
-    /// Compares the first list after the restart with the sessions before it. Invariant M9.
+    /// Compares the first list after the restart with the sessions before the restart. Invariant M9.
     fn list(
         &mut self,
         cx: &OracleContext,
@@ -362,8 +362,8 @@ impl RestartChecks {
         out.broken(Rule::RestartOpens, message, &[*listed, request.line, cx.now.line]);
     }
 
-    /// Reports a channel that clients have used before the restart and that cannot be opened after it. The host does
-    /// not list it, so it need not keep it. Invariant M9.
+    /// Reports a channel that clients used before the restart and that cannot be opened after the restart. The host
+    /// does not list the channel, so it does not have to keep it. Invariant M9.
     fn unlisted(
         &self,
         cx: &OracleContext,

@@ -41,8 +41,7 @@ struct UnlikeEntry {
     line: u64,
     /// The line at which the fold of the chat began.
     since_line: u64,
-    /// The chat's own version of the request or call when it was last seen; `None` if the chat was never seen
-    /// with it.
+    /// The request or call in the chat, as it was last seen; `None` if the chat never had it.
     seen: Option<Value>,
 }
 
@@ -285,7 +284,7 @@ fn fits(cx: &OracleContext, entry: &Value, out: &mut FindingSink) {
 /// A request or tool call that a chat waits for.
 struct ChatBlock<'a> {
     kind: &'static str,
-    /// The id of the turn; an empty text for an input request.
+    /// The id of the turn; an empty string for an input request.
     turn: &'a str,
     id: &'a str,
     /// The value that the session's entry repeats.

@@ -1,7 +1,7 @@
 //! Checks single values: times are ISO 8601, counts are not negative, URIs have a scheme.
 //!
 //! The shape checks judge JSON types, including times that older versions write as numbers. Only the host's own
-//! values are judged: an action with an origin carries a client's values.
+//! values are judged: an action with an origin contains a client's values.
 //!
 //! Knows: the form of each member. Never knows: the meaning of the values.
 //!
@@ -27,7 +27,8 @@ enum ScalarForm {
 
 use ScalarForm::{Count, Time, Uri};
 
-/// Members with their forms. Dots separate the steps of a path. A path continues into each item of a list.
+/// Members with their forms. Dots separate the steps of a path. If a step of a path is a list, the path continues in
+/// each of its items.
 type ScalarMembers = &'static [(&'static str, ScalarForm)];
 
 const SUMMARY: ScalarMembers = &[
@@ -43,8 +44,8 @@ const SUMMARY: ScalarMembers = &[
 const RUN: ScalarMembers =
     &[("createdAt", Time), ("startedAt", Time), ("completedAt", Time), ("scheduledFor", Time)];
 
-/// Returns the member of an action that holds values, and the values in this member; `None` for other actions.
-/// The member is empty if the action itself holds the values.
+/// Returns the name of the member with the values of an action, and these values; `None` for other actions. The name is
+/// empty if the values are in the action itself.
 fn members_of(action_type: &str) -> Option<(&'static str, ScalarMembers)> {
     Some(match action_type {
         "root/activeSessionsChanged" => ("", &[("activeSessions", Count)]),
@@ -198,7 +199,7 @@ pub(super) fn has_valid_scalars(action_type: &str, action: &Value) -> bool {
     })
 }
 
-/// Returns whether a text has a scheme, a colon, and no spaces. Source: RFC 3986, section 3.
+/// Returns whether a string has a scheme, a colon, and no spaces. Source: RFC 3986, section 3.
 fn is_uri(text: &str) -> bool {
     let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
     let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');

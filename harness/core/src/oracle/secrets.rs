@@ -1,7 +1,7 @@
 //! Checks that secrets stay secret: no frame of the host contains a token that a client sent.
 //!
 //! The checks search for tokens of `authenticate`, client secrets in an authentication challenge, and secrets
-//! that the caller adds. The checks ignore texts that are short enough to occur by accident, and texts with
+//! that the caller adds. The checks ignore strings that are so short that they may occur by accident, and strings with
 //! spaces, which are not tokens.
 //!
 //! Knows: secrets, frames. Never knows: the purpose of a secret.
@@ -31,11 +31,11 @@ pub(super) struct SecretChecks {
 }
 
 struct KnownSecret {
-    /// The text as it appears in a frame, with JSON escapes.
+    /// The secret as it appears in a frame, with JSON escapes.
     text: String,
     /// The line in which the secret occurred first.
     line: u64,
-    /// Whether a challenge of the host contained the secret. A later challenge may contain such a secret too.
+    /// Whether a challenge of the host contained the secret. A later challenge may contain such a secret as well.
     challenge: bool,
 }
 

@@ -123,7 +123,7 @@ fn welcomed(
     }
 }
 
-/// Judges whether a new action has a greater number than the counter had at the time of the subscription. The
+/// Judges whether a new action has a greater number than the counter of the host at the time of the subscription. The
 /// snapshot includes everything up to that counter, so a later action with a lower number contradicts it.
 /// Invariant A10.
 fn covered(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {

@@ -62,7 +62,7 @@ pub(super) struct SessionListChecks {
     created: HashMap<String, CreatedSession>,
     /// The summary changes announced since the host was at rest, by the URI of the session.
     changed: HashMap<String, LatestSummaryValues>,
-    /// The sessions that a list lacks although the host had announced them, with the lines of the finding.
+    /// The sessions that are not in a list although the host had announced them, with the lines of the finding.
     missing: HashMap<String, [u64; 3]>,
 }
 
@@ -299,9 +299,9 @@ impl SessionListChecks {
         }
     }
 
-    /// Remembers the sessions that a complete list lacks although they were created before the request and
-    /// announced on this connection. Another client may just have removed such a session; this is known once
-    /// the host is at rest. Invariant I5.
+    /// Remembers the sessions that are not in a complete list although they were created before the request and
+    /// announced on this connection. Another client may just have removed such a session; this is known once the host
+    /// is at rest. Invariant I5.
     fn announced(&mut self, cx: &OracleContext, request: &OpenRequest, items: &[Value]) {
         let Some(list) = self.lists.get(&cx.now.conn) else { return };
         let listed: foldhash::HashSet<&str> =
@@ -592,7 +592,7 @@ impl SessionListRecord {
     }
 }
 
-/// Returns a summary without the members that may lag.
+/// Returns a summary without the members whose updates may be delayed.
 fn steady(summary: &Value) -> Value {
     let members = summary.as_object().into_iter().flatten();
     let kept = members.filter(|(name, _)| !LAGGING.contains(&name.as_str()));

@@ -43,7 +43,7 @@ fn host(
 ) {
     let line = [cx.now.line];
     out.seen(Rule::ShapeHost);
-    // The documents of the first version show two messages in another form than its types.
+    // In the documents of the first version, two messages have another form than in its types.
     let spoken = cx.here().and_then(|conn| conn.protocol);
     let oldest = spoken.is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels));
     about(seen, oldest).for_each(|id| out.seen_of(Rule::ShapeHost, id));

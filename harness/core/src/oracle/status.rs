@@ -241,7 +241,7 @@ fn waits(
     }
 }
 
-/// Compares the flags of a snapshot with the flags of the fold, which only actions have changed. Invariant G4.
+/// Compares the flags of a snapshot with the flags of the folded state, which only actions have changed. Invariant G4.
 fn flags(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     let read = match comparison.kind {
         ChannelKind::Chat => "chat/isReadChanged",

@@ -27,7 +27,7 @@ pub(super) enum OracleStep<'a> {
         sender: MessageOrigin,
         /// The errors that the tables of the version report.
         errors: &'a [ShapeError],
-        /// Whether a version was known and its tables were used.
+        /// Whether the version was known, so that its tables were used.
         checked: bool,
     },
     /// The host answered a request.

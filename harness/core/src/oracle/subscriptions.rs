@@ -194,8 +194,8 @@ impl OracleContext {
 
     /// Adds a subscription of the current connection, and replaces an older subscription to the channel.
     ///
-    /// Answers on different connections may arrive in another order than the host handled the requests. So a
-    /// subscription that was requested before the channel was known to be disposed of may have ended already.
+    /// Answers on different connections may arrive in another order than the host handled the requests. If a
+    /// subscription was requested before the channel was known to be disposed of, it may have ended already.
     fn enter(&mut self, channel: ChannelId, mut sub: SubscriptionRecord, request: &OpenRequest) {
         let id = self.now.conn;
         if let Some(known) = self.channels.get_mut(channel)
@@ -259,7 +259,7 @@ impl OracleContext {
     }
 
     /// Records the first dispatch that the client sends after an `unsubscribe`. The host processes the messages of a
-    /// connection in order. So when it echoes this dispatch, it has processed the `unsubscribe`, too.
+    /// connection in order. When the host echoes this dispatch, it has therefore also processed the `unsubscribe`.
     pub(super) fn dispatched_after_leaving(&mut self, client_seq: i64) {
         let tick = self.now.tick;
         let conn = self.here_mut();
@@ -314,7 +314,7 @@ impl OracleContext {
         self.adopt_if_uncovered(channel);
     }
 
-    /// Announces that every subscription to the channel may end because the channel may end.
+    /// Emits a step that says that every subscription to the channel may end, because the channel may end.
     pub(super) fn ending(&self, channel: ChannelId, emit: StepEmitter<'_>) {
         let subscribers = self.channel(channel).map_or(&[][..], |known| &known.subscribers);
         for conn in subscribers {

@@ -1,8 +1,8 @@
 //! Checks telemetry: the payload of each signal, and the level of log records.
 //!
-//! The URI of a channel shows its level: the URI is the host's template, expanded with the name of a level. The
-//! states of canvases show the addresses of canvases. No log record may contain such an address, whichever of
-//! the two arrives first.
+//! The URI of a channel states its level: the URI is the host's template, expanded with the name of a level. The states
+//! of canvases contain the addresses of canvases. No log record may contain such an address, no matter whether the
+//! state or the record arrives first.
 //!
 //! Knows: templates, severities. Never knows: the content of logs, the recipients.
 //!
@@ -28,9 +28,9 @@ use super::step::OracleStep;
 const LEVELS: &[(&str, u64)] =
     &[("trace", 1), ("debug", 5), ("info", 9), ("warn", 13), ("error", 17), ("fatal", 21)];
 
-/// The action that carries the address of a canvas.
+/// The action that contains the address of a canvas.
 const CANVAS: &str = "canvas/stateChanged";
-/// The notification that carries log records.
+/// The notification that contains log records.
 const LOGS: &str = "otlp/exportLogs";
 
 /// The payload member of each signal's notification. Source: OTLP/JSON, the export requests.

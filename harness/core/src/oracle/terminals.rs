@@ -183,7 +183,7 @@ impl TerminalChecks {
             out.broken(Rule::TerminalsListed, message, &[lines[0], lines[1], line]);
         }
         for (channel, line, maker) in made {
-            // The connection that follows the list has to be alive, which its later frames prove.
+            // Later frames have to prove that the connection with the list is alive.
             let listens = |(id, conn): (&ConnId, &ConnectionRecord)| {
                 cx.covers(root_id, *id)
                     && (*id == maker || conn.last_any.is_some_and(|(_, last)| last > line))

@@ -46,7 +46,7 @@ pub(super) fn play(options: OracleOptions, script: &str) -> TestVerdict {
     play_with(Oracle::new(options), script)
 }
 
-/// Plays a script, and judges its clients, or only the client of this name.
+/// Plays a script, and judges its clients or only the client with this name.
 pub(super) fn play_clients(only: Option<&str>, script: &str) -> TestVerdict {
     let options = OracleOptions { party: JudgedParty::Clients, ..OracleOptions::default() };
     play_with(Oracle::of_client(options, only), script)

@@ -1,4 +1,4 @@
-//! Tests of every check, with traffic that keeps the check's rule and traffic that breaks it.
+//! Tests of every check, with traffic that follows the rule and traffic that breaks it.
 
 use std::time::Duration;
 
@@ -263,7 +263,7 @@ fn fanout() {
     play("A2 hello 0\nA2 got root 1 sessions\nB got root 1 sessions\nA barrier", &[]);
     let only_subscribed = ["fanout.subscribed-only"];
     check("A hello 0\nA got session 1 title x", &only_subscribed);
-    // A tolerant host may have read this as a subscription, and the client cannot see that it did.
+    // A tolerant host may have read this frame as a subscription, and the client cannot see this.
     let asks =
         r#"A > {"jsonrpc":"2.0","method":"subscribe","params":{"channel":"ahp-session:/1"}}"#;
     check(&format!("A hello 0\n{asks}\nA got session 1 title x"), &[]);
@@ -271,8 +271,8 @@ fn fanout() {
     check("A hello 0\nA unsub root\nA got root 1 agents", &[]);
     let said = check("A hello 0\nA unsub root\nA barrier\nA got root 1 agents", &only_subscribed);
     assert_eq!(only(&said, "fanout.subscribed-only").weight, Weight::Must);
-    // The echo of a later dispatch shows as much as an answer, but not the echo of an earlier dispatch, or of one
-    // with the number of an earlier dispatch.
+    // The echo of a later dispatch proves as much as an answer. The echo of an earlier dispatch, or of a dispatch with
+    // the number of an earlier one, proves nothing.
     let play = |rest: &str, expected: &[&str]| {
         check(&format!("A hello 0\nA sub session 0\n{rest}\nA got root 9 agents"), expected)
     };
@@ -324,7 +324,7 @@ fn readings_of_old_documents() {
     assert_eq!(broken("0.3.0", diffs, known), reading("reading.no-diffs"));
     let start = r#"A got root 1 {"type":"session/toolStart"}"#;
     assert_eq!(broken("0.1.0", start, known), reading("reading.tool-actions"));
-    // Other versions have no such reading.
+    // Other versions do not permit this interpretation.
     assert_ne!(broken("0.2.0", start, known), reading("reading.tool-actions"));
     assert_ne!(broken("1.0.0", diffs, known), reading("reading.no-diffs"));
     let wrapped = r#"A < {"jsonrpc":"2.0","method":"action","params":{"envelope":{"serverSeq":1,"action":{"type":"root/activeSessionsChanged","activeSessions":1}}}}"#;
@@ -359,7 +359,7 @@ fn dispatches() {
     play("A sends session 1 title x\nA barrier", &[]);
     play("A sends chat 1 start t1\nwait 11\nA barrier", &[]);
     play("A sends session 1 {\"type\":\"session/frob\"}\nwait 11\nA barrier", &[]);
-    // A value of the right JSON type may be malformed, too.
+    // A value of the right JSON type may be malformed as well.
     let starts = |at: &str| {
         let message = r#"{"text":"x","origin":{"kind":"user"}}"#;
         let action = format!(

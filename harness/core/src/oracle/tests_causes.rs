@@ -1,5 +1,5 @@
-//! Tests of the checks of causes, removals, ids and starts, with traffic that keeps each rule and traffic that
-//! breaks it.
+//! Tests of the checks of causes, removals, ids and starts, with traffic that follows each rule and traffic that breaks
+//! it.
 
 use super::tests::{check, only};
 use crate::verdict::Weight;

@@ -1,5 +1,5 @@
-//! Tests of the host's duties at a disposal, and of the moment at which a session counts as at rest. Traffic
-//! keeps and breaks each rule.
+//! Tests of the host's duties at a disposal, and of the moment at which a session counts as at rest. For each rule,
+//! there is traffic that follows the rule and traffic that breaks it.
 
 use super::tests::{check, only};
 use super::{OracleOptions, testkit};

@@ -1,5 +1,5 @@
 //! Tests of the host's duties while requests are open: to a reconnecting client, to two clients with the same
-//! request, and before any handshake. Traffic keeps and breaks each rule.
+//! request, and before any handshake. For each rule, there is traffic that follows the rule and traffic that breaks it.
 
 use super::testkit::TestVerdict;
 use super::tests::{check, only};
@@ -34,7 +34,7 @@ fn actions_during_a_reconnect_are_not_lost() {
     returns(turn, end, later, &[]);
     let said = returns(turn, "", later, &complete);
     assert_eq!(only(&said, "fanout.complete").lines, [20, 21, 25]);
-    // Nothing shows that the host has skipped the action.
+    // It is not proven that the host has skipped the action.
     returns(turn, "", "", &[]);
 }
 

@@ -1,8 +1,8 @@
 //! Compares both sides of a host: the state and the decisions of its clients, and the traffic of the agent
 //! below the host.
 //!
-//! A turn above and a conversation below belong together if the prompt contains the message of the turn. Tool
-//! calls are matched in order by the longest text of their input, because hosts assign their own ids.
+//! A turn above the host and a conversation below it belong together if the prompt contains the message of the turn.
+//! Tool calls are matched in order by the longest string in their input, because hosts assign their own ids.
 //!
 //! The two sides use different sockets, which have no common order. Therefore no finding depends on the order
 //! of two lines, with one exception: a tool that ran before our own client even sent its decision.
@@ -28,7 +28,7 @@ use super::context::OracleContext;
 use super::members::{given, list, text};
 use super::step::{ActionFolding, OracleStep};
 
-/// Upper bound for the turns and conversations that are remembered. Further ones are not judged.
+/// Upper bound for the turns and conversations that are remembered. Further turns and conversations are not judged.
 const MAX_TURNS: usize = 4_096;
 /// Upper bound for the turns that are kept until their prompt is seen.
 const MAX_WAITING: usize = 256;
@@ -92,7 +92,7 @@ struct CallOutput {
 #[derive(Default)]
 struct CallAbove {
     id: String,
-    /// The input as text; `None` if it is not a text.
+    /// The input as a string; `None` if it is not a string.
     input: Option<String>,
     line: u64,
     asked: bool,
@@ -184,7 +184,7 @@ fn offered(cx: &OracleContext, record: &Value, out: &mut FindingSink) {
 }
 
 impl TranslationChecks {
-    // The functions for the side above the host.
+    // Methods for the side above the host.
 
     fn above(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let (chat, action, line) = (folding.channel, folding.envelope.action, folding.line);
@@ -285,7 +285,7 @@ impl TranslationChecks {
         self.judge_ended(cx, chat, out);
     }
 
-    // The functions for the side below the host.
+    // Methods for the side below the host.
 
     fn below(
         &mut self,
@@ -376,7 +376,7 @@ impl TranslationChecks {
         Some((turn, self.talks.get(turn.talk.as_ref()?)?))
     }
 
-    // The functions that judge both sides.
+    // Methods that judge both sides.
 
     /// Judges a turn once it has ended on both sides.
     fn judge_ended(&mut self, cx: &OracleContext, chat: ChannelId, out: &mut FindingSink) {
@@ -506,7 +506,7 @@ impl AgentTalk {
     }
 }
 
-/// Returns the text of a turn that is about to complete. The result does not contain texts that the state keeps
+/// Returns the text of a turn that completes now. The result does not contain texts that the state keeps
 /// elsewhere.
 fn complete(cx: &OracleContext, folding: &ActionFolding<'_>) -> TurnEnd {
     let state = cx.folded(folding.channel).map(|fold| &fold.state);
@@ -551,7 +551,7 @@ impl CallAbove {
     }
 }
 
-/// Judges whether a call ran only with permission. Invariants N2 and N3.
+/// Judges whether a call ran only after it was permitted. Invariants N2 and N3.
 fn decided(uri: &str, above: &CallAbove, call: &CallBelow, out: &mut FindingSink) {
     let id = &above.id;
     match (above.denied, call.ran) {

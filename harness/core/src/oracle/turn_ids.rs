@@ -227,7 +227,7 @@ fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Fin
     }
 }
 
-/// Returns the weight of a finding about two parts with the same id. The specification only implies that a text
+/// Returns the weight of a breach by two parts with the same id. The specification only implies that a text
 /// part and a tool call need different ids.
 fn weight(call: bool, other: bool) -> Weight {
     if call == other { Weight::Essential } else { Weight::Note }

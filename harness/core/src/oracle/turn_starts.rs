@@ -29,7 +29,7 @@ pub(super) struct TurnStarts {
     /// The chats that a client requested, by URI, and whether each begins with a message.
     made: foldhash::HashMap<Text, bool>,
     started: ChatMemory<Option<StartedTurn>>,
-    /// The last session that was reported as not ready, to report each session once.
+    /// The last session that was reported as not ready, so that each session is reported only once.
     unready: Option<ChannelId>,
 }
 

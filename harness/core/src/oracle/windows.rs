@@ -2,7 +2,8 @@
 //! pages that are loaded later are older and in order.
 //!
 //! A page goes to all subscribers, whatever their windows, so a page may repeat turns that some subscribers
-//! already have; reducers skip these turns. A finding is reported only if no window can explain the history.
+//! already have; reducers skip these turns. A finding is reported only if the history is wrong for every possible
+//! window.
 //!
 //! Knows: folded chats, snapshots. Never knows: the requested number of turns.
 //!

@@ -14,7 +14,7 @@ pub enum LineMemberForm {
     Json,
     /// A text.
     Text,
-    /// A list of texts.
+    /// A list of strings.
     Texts,
     /// An even number of hexadecimal digits.
     Hex,
@@ -22,7 +22,7 @@ pub enum LineMemberForm {
     Seconds,
     /// A whole number.
     Count,
-    /// The value `true`; the member is absent otherwise.
+    /// The value `true`; otherwise the member is absent.
     True,
     /// A word of this list.
     OneOf(&'static [&'static str]),
@@ -226,7 +226,7 @@ pub const KINDS: &[LineKind] = &[
     },
 ];
 
-/// Returns whether a text is a keyword of the format.
+/// Returns whether a string is a keyword of the format.
 pub fn is_word(text: &str) -> bool {
     let kinds = KINDS.iter().flat_map(|kind| kind.members);
     let mut members = COMMON.iter().chain(kinds);

@@ -4,8 +4,8 @@
 //! {"t":0.000152,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"ping"}}
 //! ```
 //!
-//! [`super::format`] contains the table of the members. If the name of a connection is opened again, the name
-//! stands for a new connection.
+//! [`super::format`] contains the table of the members. If a connection is opened under the name of an earlier one, the
+//! name refers to the new connection from then on.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::wire::message::DecodedFrame;
 
 use super::{BelowEvent, ClosingSide, ConnectionEvent, HandshakeLines, SeenFrame};
 
-/// The length of a `raw` member from which the text is written as `hex`, in bytes.
+/// The length in bytes from which text is written as `hex` instead of `raw`.
 const LONG_RAW: usize = 16 << 20;
 
 /// Appends one event as a line with a line break.
@@ -129,7 +129,7 @@ fn frame(out: &mut String, dir: &str, frame: &Frame, is_json: bool) {
             let before = out.len();
             out.push_str(",\"raw\":");
             text(out, other);
-            // A text of control characters is six times as long with its escapes, and twice as long in
+            // Text that consists of control characters is six times as long with escapes, and only twice as long in
             // hexadecimal digits.
             if out.len() - before > LONG_RAW {
                 out.truncate(before);
@@ -319,7 +319,7 @@ fn content(raw: &RawLine<'_>) -> Result<Frame, LineError> {
         (.., Some(hex)) => {
             let bytes = bytes(hex).ok_or(LineError::Hex)?;
             Ok(match raw.text {
-                // A long text is in hexadecimal digits as well.
+                // A long text is also written in hexadecimal digits.
                 true => String::from_utf8(bytes)
                     .map_or_else(|error| Frame::NotUtf8(error.into_bytes()), Frame::Text),
                 false => Frame::Binary(bytes),

@@ -1,10 +1,10 @@
-//! Combines several logs into one transcript: joins segments, separates connections, drops the second copy of a
+//! Combines several logs into one transcript: joins segments, separates connections, drops one of the two copies of a
 //! connection that was logged at both ends, and orders all entries.
 //!
 //! Entries of one log have the order of their lines. Entries of different logs have the order of their times,
 //! which have a resolution of milliseconds: events of different logs within the same millisecond have no known
-//! order. [`ConnectionLogs::in_order`] returns the entries in one of several possible orders. A caller judges
-//! all of them ([`ConnectionLogs::orders`]) and keeps only the findings that occur in every order.
+//! order. [`ConnectionLogs::in_order`] returns the entries in one of several possible orders. A caller judges the
+//! entries in all orders ([`ConnectionLogs::orders`]) and keeps only the findings that occur in every order.
 //!
 //! Knows: lines of logs. Never knows: files, rules.
 //!
@@ -165,7 +165,7 @@ impl ConnectionLogs {
             }
             expected = number.saturating_add(1);
             if !self.file(name, input, &mut reading)? {
-                // The log beyond an unreadable line is not read.
+                // The log is not read beyond an unreadable line.
                 break;
             }
         }
@@ -299,7 +299,7 @@ impl ConnectionLogs {
         orders.windows(2).all(|pair| pair[0] != pair[1])
     }
 
-    /// Marks connections that another log contains from their other end, to judge each connection once.
+    /// Marks connections that another log contains from the other end, so that each connection is judged once.
     fn count_once(&mut self) -> Result<(), LogsError> {
         if self.sources.len() < 2 || self.counted {
             return Ok(());
@@ -354,7 +354,7 @@ impl ConnectionLogs {
         }
     }
 
-    /// Returns the log's name of the connection that a line belongs to.
+    /// Returns the name, in its log, of the connection to which a line belongs.
     pub fn connection_at(&self, line: u64) -> Option<&str> {
         Some(&self.connections[self.item(line)?.connection].name)
     }

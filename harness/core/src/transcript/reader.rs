@@ -1,6 +1,6 @@
 //! Reads a capture from any source line by line, with bounded memory and clear errors for files of other kinds.
 //!
-//! Reading stops at an unreadable line, because the host would be blamed for a missing part in the middle of a
+//! Reading stops at an unreadable line. Otherwise the host would be blamed for the missing part in the middle of a
 //! conversation.
 //!
 //! Knows: lines. Never knows: files, the meaning of lines.

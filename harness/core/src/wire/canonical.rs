@@ -1,7 +1,7 @@
 //! Normalises a value that hosts may write in several ways.
 //!
-//! A time has many spellings (`.06Z`, `.060000Z`, `+00:00`), and a value may have unknown members at any depth,
-//! which clients ignore. If two values differ only in this way, their normalised forms are equal.
+//! A time has many spellings (`.06Z`, `.060000Z`, `+00:00`). A value may have unknown members at any depth, and clients
+//! ignore them. If two values differ only in this way, their normalised forms are equal.
 //!
 //! Knows: the tables. Never knows: comparisons.
 //!

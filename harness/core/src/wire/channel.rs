@@ -37,8 +37,8 @@ struct ChannelRow {
     uri: &'static str,
 }
 
-/// One row for each kind. Snapshots show the kind of channels with host-chosen schemes (terminals, changesets);
-/// for these kinds, the prefixes here come from the specification's examples.
+/// One row for each kind. If the host chooses the scheme (terminals, changesets), only a snapshot shows the kind of a
+/// channel. For these kinds, the prefixes here come from the specification's examples.
 const ROWS: [ChannelRow; 10] = {
     use ChannelKind::*;
     const fn row(
@@ -82,7 +82,7 @@ pub const ROOT: &str = "ahp-root://";
 pub const OLD_ROOT: &str = "agenthost:/root";
 
 impl ChannelKind {
-    /// Returns the kind that a URI's scheme names; `None` if the scheme is not the protocol's own.
+    /// Returns the kind that a URI's scheme names; `None` if the protocol does not define the scheme.
     pub fn of_uri(uri: &str) -> Option<ChannelKind> {
         if uri.starts_with("ahp-session:") && uri.ends_with("/annotations") {
             return Some(ChannelKind::Annotations);

@@ -51,7 +51,7 @@ struct FeatureRow {
 }
 
 features! {
-    /// Every `params` names the channel that it is about, and actions do not contain a URI.
+    /// All `params` name their channel, and actions do not contain a URI.
     Channels (0, 2, 0), "changelog 0.2.0";
     /// A `reconnect` replay names the channels that no longer exist.
     Missing (0, 2, 0), "ReconnectReplayResult.missing";
@@ -81,7 +81,7 @@ features! {
     SessionPages (0, 5, 1), "ListSessionsParams.cursor";
     /// Client and host state the names of their software in the handshake.
     Introductions (0, 5, 2), "InitializeParams.clientInfo";
-    /// Turns carry `startedAt` and `duration`.
+    /// Turns have `startedAt` and `duration`.
     TurnTimes (0, 6, 0), "changelog 0.6.0";
     /// Input requests are parts of a response and stay in the history.
     InputRequestParts (0, 6, 0), "changelog 0.6.0";
@@ -89,7 +89,7 @@ features! {
     ToolAuthentication (0, 6, 0), "chat/toolCallAuthRequired";
     /// Sessions and chats have a list of working directories.
     WorkingDirectories (0, 7, 0), "changelog 0.7.0";
-    /// Customizations carry enablement decisions by scope.
+    /// Customizations have enablement decisions by scope.
     Enablement (0, 8, 0), "changelog 0.8.0";
     /// A refusal of the handshake has to list the versions that the host supports.
     SupportedVersionsRequired (0, 9, 0), "UnsupportedProtocolVersionErrorData";

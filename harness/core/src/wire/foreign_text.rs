@@ -1,8 +1,8 @@
 //! Text that may come from outside: messages of a target, and text derived from them.
 //!
-//! A [`ForeignText`] has no `Display`. To show the text, the caller chooses the function for the place of
-//! output. An invisible character, or a character that affects the text around it (a control character, a
-//! change of direction, a zero-width character), is shown as its code point, such as `\u{202e}`.
+//! A [`ForeignText`] has no `Display`. To show the text, the caller has to call the function for the place of output.
+//! An invisible character, or a character that affects the text around it (a control character, a change of direction,
+//! a zero-width character), is shown as its code point, such as `\u{202e}`.
 //!
 //! Start at [`ForeignText`]; [`shown`] is the escape function behind all others, for texts of mixed origin.
 
@@ -22,7 +22,7 @@ const COMMANDS: [&str; 3] = ["##[", "##vso[", "##teamcity["];
 /// The prefix of commands that CI services recognise at the beginning of a line, after any spaces.
 const LEADING: &str = "::";
 
-/// Text that may come from outside. Only the function for the place of output can show the content.
+/// Text that may come from outside. The content can be shown only by the function for the place of output.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct ForeignText(String);
@@ -38,7 +38,7 @@ impl ForeignText {
         self.0.is_empty()
     }
 
-    /// Returns the text with these words in front.
+    /// Returns the text with these words before it.
     #[must_use]
     pub fn after(&self, words: &str) -> ForeignText {
         ForeignText(format!("{words}{}", self.0))
@@ -105,8 +105,8 @@ pub enum LineBreaks {
     Kept,
 }
 
-/// Escapes a text of any origin for a terminal or a log: no character affects the text around it, and no line
-/// is a command of a CI service.
+/// Escapes text of any origin for a terminal or a log: no character affects the text around it, and no line is a
+/// command of a CI service.
 pub fn shown(text: &str, breaks: LineBreaks) -> Cow<'_, str> {
     let quiet = |letter: char| match letter {
         '\n' | '\t' => breaks == LineBreaks::Kept,
@@ -125,12 +125,12 @@ pub fn shown(text: &str, breaks: LineBreaks) -> Cow<'_, str> {
     if has_command(&visible) { Cow::Owned(without_commands(&visible)) } else { visible }
 }
 
-/// Escapes a text for XML: the result cannot end a CDATA section, and has only characters that XML permits.
+/// Escapes text for XML: the result cannot end a CDATA section, and has only characters that XML permits.
 pub fn xml(text: &str) -> String {
     shown(text, LineBreaks::Kept).replace("]]>", "]]\\u{3e}")
 }
 
-/// Escapes a text, on one line, so no character has a meaning in Markdown.
+/// Escapes text, on one line, so that no character has a meaning in Markdown.
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in shown(text, LineBreaks::Shown).chars() {
@@ -142,8 +142,8 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// Makes a JSON text safe for a terminal and a log without changing its value. Hidden characters, and
-/// characters that make a CI command, become JSON escapes.
+/// Makes JSON safe for a terminal and a log without changing its value. Hidden characters, and characters that are part
+/// of a CI command, become JSON escapes.
 pub fn json(text: &str) -> Cow<'_, str> {
     let kept = |letter: char| letter == '\n' || !is_hidden(letter);
     if text.chars().all(kept) && !has_command(text) {
@@ -182,8 +182,8 @@ pub fn yaml(quoted: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns whether a character is invisible or affects the text around it. Line breaks and tabs belong to these
-/// characters.
+/// Returns whether a character is invisible or affects the text around it. These characters include line breaks and
+/// tabs.
 pub fn is_hidden(letter: char) -> bool {
     if letter.is_ascii() {
         return letter.is_ascii_control();
@@ -194,7 +194,7 @@ pub fn is_hidden(letter: char) -> bool {
     }
     matches!(letter,
         '\u{80}'..='\u{9f}'
-        // These are spaces that look like other characters or like nothing, and soft hyphens.
+        // These are spaces that look like other characters or are invisible, and soft hyphens.
         | '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}'
         | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         // These are spaces, zero-width characters, changes of direction, and line separators.
@@ -239,7 +239,7 @@ fn without_commands(text: &str) -> String {
 
 /// Returns the first `most` characters of a text, with the number of omitted characters.
 pub(crate) fn beginning(text: &str, most: usize) -> Cow<'_, str> {
-    // A text never has more characters than bytes.
+    // A string never has more characters than bytes.
     if text.len() <= most {
         return Cow::Borrowed(text);
     }

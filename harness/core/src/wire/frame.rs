@@ -71,7 +71,7 @@ impl Frame {
         (values > MAX_VALUES).then_some(FrameExcess { values })
     }
 
-    /// Returns the payload as a text for people. Invalid UTF-8 is replaced.
+    /// Returns the payload as text for display. Invalid UTF-8 is replaced.
     pub fn display(&self) -> Cow<'_, str> {
         match self {
             Frame::Text(text) => Cow::Borrowed(text),

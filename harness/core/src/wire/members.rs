@@ -5,7 +5,7 @@
 use super::protocol::Protocol;
 use super::shape::{MemberPresence, TypeId, ValueShape};
 
-/// A member of an object, for a reader.
+/// A member of an object, as it is described to a reader.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MemberRow {
     /// The name of the member.
@@ -52,7 +52,7 @@ impl Protocol {
         }
     }
 
-    /// Spells a type: its name in the tables if it has one, and an enumeration as its values.
+    /// Writes a type: an enumeration as its values, and any other type by its name in the tables if it has one.
     fn spelled(&self, id: TypeId, depth: usize) -> String {
         let label = self.shapes.label(id);
         let nested = |id: &TypeId| self.spelled(*id, depth + 1);

@@ -39,16 +39,16 @@ pub enum DecodedFrame {
     Batch(Vec<Value>),
     /// The frame is JSON, but neither an object nor an array.
     Scalar(Value),
-    /// The frame is anything else. The text is the reason why the frame is unreadable.
+    /// The frame is anything else. The string is the reason why the frame is unreadable.
     Odd(String),
     /// The frame is JSON beyond a limit: nested too deeply, or with too many values.
     Deep,
 }
 
-/// The maximum nesting depth of a JSON text that is parsed.
+/// The maximum nesting depth of JSON that is parsed.
 pub const MAX_NESTING: usize = 127;
 
-/// Returns whether a text nests lists and objects more deeply than the limit. Brackets within strings do not
+/// Returns whether JSON nests lists and objects more deeply than the limit. Brackets within strings do not
 /// count.
 fn is_deep(text: &str) -> bool {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);

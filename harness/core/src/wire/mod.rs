@@ -1,7 +1,7 @@
 //! Conversion between text and values: frames, JSON-RPC messages, and the tables of the protocol.
 //!
 //! The conversion is lossless: frames that are not JSON, malformed messages, unknown members and ids of unusual
-//! types are kept unchanged. The content of a message is evidence, and never an error of the harness.
+//! types are kept unchanged. A malformed message is evidence, and never an error of the harness.
 //!
 //! Knows: no other module. Never knows: senders, times, rules.
 //!

@@ -39,7 +39,7 @@ pub fn escaped(text: impl AsRef<[u8]>, kept: &'static AsciiSet) -> String {
     percent_encode(text.as_ref(), kept).to_string()
 }
 
-/// Decodes the escapes of a text. Other characters stay as they are.
+/// Decodes the escapes in a string. Other characters stay as they are.
 pub fn decoded(text: &str) -> Cow<'_, [u8]> {
     percent_decode_str(text).into()
 }

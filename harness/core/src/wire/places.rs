@@ -1,8 +1,8 @@
 //! Counts how often traffic exercised each item that a table defines: methods, actions, members, words of
 //! enumerations, variants of unions.
 //!
-//! Only items that a message can contain are counted; unreachable types have no items. A type has one set of
-//! items, wherever in a message its values stand.
+//! Only items that a message can contain are counted; unreachable types have no items. A type has one set of items for
+//! all places in messages where its values occur.
 //!
 //! Knows: the tables. Never knows: senders, rules (every value that [`TablePlaces`] gets counts as sent).
 //!

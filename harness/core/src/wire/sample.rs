@@ -2,8 +2,8 @@
 //! different ids, so values refer to each other.
 //!
 //! Every decision is a call of `choose(n)`, which returns a number below `n`. Zero is always the simplest
-//! choice (an optional member is absent, a list is empty, a union has its first variant). An exhausted source
-//! of choices therefore leads to the smallest value, and a shrinker that lowers choices shrinks values.
+//! choice (an optional member is absent, a list is empty, a union has its first variant). If the source of choices is
+//! exhausted, the result is therefore the smallest value. If a shrinker lowers the choices, it shrinks the values.
 //!
 //! Knows: the tables. Never knows: the source of the choices, the purpose of a value.
 //!
@@ -33,7 +33,7 @@ const TIMES: &[&str] = &[
     "2026-01-02T04:04:05.678+01:00",
     "1970-01-01T00:00:00.000Z",
 ];
-/// Invalid times. The tables define times as strings, so these texts are valid for the tables.
+/// Invalid times. The tables define times as strings, so these strings are valid for the tables.
 const NO_TIMES: &[&str] = &["yesterday", "", "2026-13-45T99:99:99Z"];
 /// The activities of a status, and its flags. The last flag is unknown.
 const ACTIVITIES: &[u64] = &[1, 2, 8, 24, 0];
@@ -44,12 +44,12 @@ const FLAGS: &[u64] = &[0, 32, 64, 96, 256];
 pub struct SamplingOptions {
     /// The number of different ids, 1 to 8. Turns, parts, tool calls and chats share these ids.
     pub ids: usize,
-    /// The number of objects of which one, on average, has an unknown member; 0 for no unknown members.
+    /// The number N: on average, one of N objects has an unknown member; 0 for no unknown members.
     pub unknown: usize,
-    /// The number of values of open enums and unions of which one, on average, is unknown; 0 for none. Members
+    /// The number N: on average, one of N values of open enums and unions is unknown; 0 for none. Members
     /// whose presence is disputed are absent with the same frequency.
     pub strange: usize,
-    /// The number of times of which one, on average, is invalid; 0 for none.
+    /// The number N: on average, one of N timestamps is invalid; 0 for none.
     pub timeless: usize,
     /// Whether the objects of one list have different ids.
     pub distinct: bool,
@@ -106,8 +106,8 @@ impl ValueSampler<'_> {
         (*self.pick(self.ids())).to_owned()
     }
 
-    /// Breaks one member of an action of a known type, so the tables reject the action: the member is missing
-    /// or has another JSON type. Returns whether a member was broken; if not, the action is unchanged.
+    /// Makes one member of an action of a known type invalid, so that the tables reject the action: the member is
+    /// missing or has another JSON type. Returns whether a member was changed; if not, the action is as before.
     pub fn spoil(&mut self, action: &mut Value) -> bool {
         for _ in 0..SPOIL_TRIES {
             let mut broken = action.clone();

@@ -1,7 +1,7 @@
 //! The protocol's types, compiled from a table: each name is resolved once, to an index.
 //!
-//! A type expression of the tables is `string`, `ChatState`, `Turn[]` (a list), `{Turn}` (an object with any
-//! keys), `'error'` (this text), or `null|object` (one of these).
+//! A type expression of the tables is `string`, `ChatState`, `Turn[]` (a list), `{Turn}` (an object with any keys),
+//! `'error'` (this string), or `null|object` (one of these).
 //!
 //! Knows: the table format. Never knows: messages, the version of a table.
 //!
@@ -71,7 +71,7 @@ pub(super) struct TaggedUnion {
 }
 
 impl TaggedUnion {
-    /// Returns the type of the variant that a value belongs to.
+    /// Returns the type of the variant to which a value belongs.
     pub(super) fn variant_of(&self, value: &Value) -> Option<TypeId> {
         let tag = match value.get(self.tag.as_str()) {
             Some(Value::String(tag)) => tag.as_str(),
@@ -188,7 +188,7 @@ impl VersionShapes {
             builtin(text)
         };
         let id = self.add(shape);
-        // Each expression is compiled once, and its text is a name from now on.
+        // Each expression is compiled once, and is used as a name afterwards.
         self.names.insert(text.to_owned(), id);
         id
     }
@@ -221,7 +221,7 @@ impl VersionShapes {
     }
 
     fn add(&mut self, shape: ValueShape) -> TypeId {
-        // A table has some thousand types, so the cast loses nothing.
+        // A table has only a few thousand types, so the cast loses no information.
         let id = TypeId(self.arena.len() as u32);
         self.arena.push(shape);
         id
@@ -298,7 +298,7 @@ impl VersionShapes {
     }
 }
 
-/// Returns a text such as "one of `a`, `b`".
+/// Returns a string such as "one of `a`, `b`".
 pub(super) fn one_of<T: AsRef<str>>(values: &[T]) -> String {
     let quoted: Vec<String> = values.iter().map(|value| format!("`{}`", value.as_ref())).collect();
     match quoted.as_slice() {

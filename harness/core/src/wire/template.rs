@@ -1,4 +1,4 @@
-//! URI templates of RFC 6570, as far as the protocol uses them: expressions of plain variables.
+//! URI templates of RFC 6570, restricted to the part that the protocol uses: expressions of plain variables.
 //!
 //! A host names its telemetry channels by templates, for which the protocol defines the variable `level`. A
 //! variable without a value expands to nothing. Modifiers (`:3`, `*`) are not supported: an expression with a
@@ -10,13 +10,14 @@
 
 use super::percent;
 
-/// The text that an operator puts around the values of its expression. Source: RFC 6570, appendix A.
+/// The strings that an operator puts before, between and after the values of its expression. Source: RFC 6570, appendix
+/// A.
 struct TemplateOperator {
     sign: char,
     first: &'static str,
     between: &'static str,
     named: bool,
-    /// The text after a name whose value is empty.
+    /// The string after a name whose value is empty.
     empty: &'static str,
     reserved: bool,
 }

@@ -8,9 +8,9 @@
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-/// Returns the time that is this many milliseconds later, as `2026-01-31T10:00:00.000Z`.
+/// Adds milliseconds to a time, and returns it in the form `2026-01-31T10:00:00.000Z`.
 ///
-/// Returns `None` if the text is not such a time, or the sum is outside the years 0 to 9999.
+/// Returns `None` if the string is not such a time, or the sum is outside the years 0 to 9999.
 pub fn plus_millis(text: &str, millis: i64) -> Option<String> {
     format(parse(text)?.checked_add(millis)?)
 }

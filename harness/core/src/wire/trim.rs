@@ -1,8 +1,8 @@
 //! Removes members from a value that one version of the protocol defines and another version does not.
 //!
-//! Most additions of a version are members. A sender that builds messages of the newest version for a peer of
-//! an older version need not list these members, because the tables of both versions do. Members that neither
-//! table names are extensions and stay.
+//! Most additions of a version are members. Messages are built in the newest version, also for a peer of an older
+//! version. The sender does not need a list of the new members, because the tables of both versions have them. Members
+//! that neither table names are extensions and stay.
 //!
 //! Knows: the tables. Never knows: renamings between versions.
 //!
@@ -70,7 +70,7 @@ impl Protocol {
     }
 }
 
-/// The version that a value is reduced to, and the newer version that the value comes from.
+/// The version to which a value is reduced, and the newer version from which the value comes.
 struct TrimVersions<'p> {
     own: &'p Protocol,
     newer: &'p Protocol,

@@ -85,7 +85,7 @@ impl Protocol {
         walk.strange.unwrap_or_default()
     }
 
-    /// Checks an action. An unknown type is no error; a missing type is an error.
+    /// Checks an action. An unknown type is not an error; a missing type is an error.
     pub fn check_action(&self, action: &Value) -> Vec<ShapeError> {
         let mut walk = ValueWalk::new(self);
         walk.action(action, &ValuePath::root(""));

@@ -12,10 +12,10 @@ use super::protocol::Protocol;
 use super::shape::{MemberPresence, ObjectMember, TaggedUnion, TypeId, ValueShape, one_of};
 use super::validate::{MAX_DEPTH, MAX_ERRORS, ShapeError};
 
-/// Maximum length in characters of names and texts in messages.
+/// Maximum length in characters of names and strings in messages.
 const MAX_TEXT: usize = 48;
 
-/// A path that is converted to text only for an error.
+/// A path that is converted to a string only for an error.
 pub(super) struct ValuePath<'a> {
     parent: Option<&'a ValuePath<'a>>,
     step: WalkStep<'a>,

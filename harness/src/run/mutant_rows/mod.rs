@@ -32,7 +32,7 @@ mod origins;
 mod requests;
 mod state;
 
-/// The names that must trip additionally in versions with scenarios of their own, by fault.
+/// The names that must trip additionally in versions that have separate scenarios, by fault.
 pub use older::ROWS as OLDER;
 
 /// Returns the rows of all faults.
@@ -45,7 +45,7 @@ pub fn rows() -> impl Iterator<Item = &'static MutantRow> {
     agents.chain(wire).chain(later)
 }
 
-/// Returns the rows of the faults that show only under load. A load has to trip them, no scenario.
+/// Returns the rows of the faults that can be observed only under load, and not by a scenario.
 pub fn load_rows() -> impl Iterator<Item = &'static MutantRow> {
     load::ROWS.iter()
 }

@@ -1,4 +1,4 @@
-//! The names that must trip additionally on faults in versions with scenarios of their own.
+//! The names that must trip additionally on faults, in versions that have separate scenarios.
 //!
 //! The main row of each fault is in another table; this table contains what older versions add.
 

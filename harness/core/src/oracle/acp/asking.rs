@@ -114,7 +114,7 @@ impl AgentFold {
         let (line, at) = (self.now.line, self.now.at);
         let Some(record) = seen.message().map(Message::value) else { return };
         let leaf = longest(record.get("arguments").unwrap_or(&Value::Null));
-        // If several turns are open, only the input shows which turn the call belongs to.
+        // If several turns are open, only the input shows to which turn the call belongs.
         let open = self.turns_open();
         let Some(conn) = self.busy() else { return };
         out.counts(conn.shook);

@@ -1,4 +1,4 @@
-//! Checks the agent's reports of tool calls: calls, their stages, content, locations and terminals.
+//! Checks the agent's reports of tool calls: the calls, and their stages, content, locations and terminals.
 //!
 //! Knows: calls. Never knows: prompts, except the turn of a call.
 
@@ -307,7 +307,7 @@ impl AgentSessionState {
         }
         let name = call.name.take();
         call.fold(update);
-        // The first name stays the reference, so each later change causes one finding.
+        // Later names are compared with the first name, so each change causes one finding.
         call.name = name.or(call.name.take());
         if let (Some(asked), CallName::Update) = (call.waits, named) {
             out.seen(Rule::Waits);
@@ -332,8 +332,8 @@ impl AgentSessionState {
             );
             out.broken(Rule::Transitions, message, &[call.line, line]);
         }
-        // A call that was denied or cancelled before it ran never runs. The specification does not say which
-        // status such a call is reported with.
+        // A call that was denied or cancelled before it ran never runs. The specification does not say with which
+        // status such a call is reported.
         let stopped =
             call.denied.is_some() || self.turn.as_ref().is_some_and(PromptTurn::is_cancelled);
         let judged = call.ran || !(stopped || call.older);
@@ -352,7 +352,7 @@ impl AgentSessionState {
     }
 }
 
-/// Judges a terminal in the content of a call. `stays` means that the content showed the terminal before.
+/// Judges a terminal in the content of a call. `stays` says whether the terminal was in the content before.
 fn shown(
     known: Option<&mut ClientTerminal>,
     id: &str,

@@ -126,7 +126,7 @@ impl AgentFold {
         }
     }
 
-    /// Counts an observation of the checks that a working tool could have broken with requests for capabilities
+    /// Counts an observation of the checks that a tool could have broken while it ran, by requests for capabilities
     /// that the client does not offer.
     pub(super) fn tools_gated(&self, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };

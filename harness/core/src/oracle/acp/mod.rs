@@ -297,8 +297,8 @@ impl AgentFold {
         sessions.filter(|session| session.turn.is_some()).count()
     }
 
-    /// Returns the connection that a record of the model or of a tool belongs to: the connection with an open
-    /// turn or, without an open turn, the latest connection.
+    /// Returns the connection to which a record of the model or of a tool belongs: the connection with an open turn or,
+    /// if no turn is open, the latest connection.
     fn busy(&mut self) -> Option<&mut AgentLinkState> {
         let busy =
             |conn: &AgentLinkState| conn.sessions.values().any(|session| session.turn.is_some());

@@ -203,7 +203,7 @@ pub(super) struct TurnCancel {
     pub(super) quickest: Duration,
 }
 
-/// The stage of a call, as its status gives it.
+/// The stage of a call, according to its status.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum CallStage {
     #[default]
@@ -237,7 +237,7 @@ impl CallStage {
         matches!(self, CallStage::Completed | CallStage::Failed)
     }
 
-    /// Returns whether a call may change from this stage to the next.
+    /// Returns whether a call may change from this stage to the given one.
     pub(super) fn leads_to(self, next: CallStage) -> bool {
         self == next
             || match self {
@@ -254,14 +254,14 @@ pub(super) struct ReportedCall {
     pub(super) turn: u64,
     pub(super) line: u64,
     pub(super) stage: CallStage,
-    /// Whether some report had the status `in_progress`.
+    /// Whether any report had the status `in_progress`.
     pub(super) ran: bool,
-    /// Whether some report had the title.
+    /// Whether any report had the title.
     pub(super) titled: bool,
     /// Whether the first report was an update.
     pub(super) by_update: bool,
     pub(super) name: Option<String>,
-    /// The longest text of the input, which distinguishes the call from others.
+    /// The longest string in the input, which distinguishes the call from others.
     pub(super) leaf: String,
     /// The ids of the terminals in the content.
     pub(super) terminals: Vec<String>,
@@ -371,7 +371,7 @@ impl ReportedCall {
 }
 
 impl AgentSessionState {
-    /// Returns the number of the open turn or, without an open turn, of the last turn.
+    /// Returns the number of the open turn or, if no turn is open, of the last turn.
     pub(super) fn number(&self) -> u64 {
         self.turns
     }

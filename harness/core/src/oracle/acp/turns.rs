@@ -14,8 +14,7 @@ use super::catalogue::Rule;
 use super::state::{AgentSessionState, EntryPosition, OpenAgentRequest, PromptTurn, TurnCancel};
 use super::{AgentFold, FindingSink, key};
 
-/// The time after a cancel within which an arriving answer may already have been in transit when the cancel was
-/// sent.
+/// The time after a cancel within which an answer may arrive that was already in transit when the cancel was sent.
 const ON_ITS_WAY: Duration = Duration::from_millis(250);
 /// The time for which work may continue after a cancel.
 const STOPPING: Duration = Duration::from_millis(500);
@@ -137,8 +136,8 @@ impl AgentFold {
         self.turn_gated(out);
     }
 
-    /// Judges a prompt that is still open when the connection ends. `late` decides
-    /// whether the answer is late, from the time at which the agent could start to work on it.
+    /// Judges a prompt that is still open when the connection ends. `late` decides whether the answer is late, given
+    /// the time at which the agent could begin to work on the prompt.
     pub(super) fn unfinished(
         &self,
         asked: &OpenAgentRequest,
@@ -223,7 +222,7 @@ impl AgentFold {
         if record.get("ended").is_some() || list(record, "tools").is_empty() {
             return;
         }
-        // If several turns are open, nothing shows which turn the request belongs to.
+        // If several turns are open, it is unknown to which turn the request belongs.
         let open = self.turns_open();
         let Some(conn) = self.busy().filter(|_| open <= 1) else { return };
         out.counts(conn.shook);

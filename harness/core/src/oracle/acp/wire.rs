@@ -17,7 +17,7 @@ use super::{AgentFold, FindingSink, key};
 /// Upper bound for the errors of one message that a finding names. Further errors are only counted.
 const MAX_NAMED: usize = 3;
 
-/// The time after which an answer is certainly late, as a multiple of the duration of the agent's handshake. On a
+/// The time after which an answer is late in any case, as a multiple of the duration of the agent's handshake. On a
 /// busy machine, an agent that starts slowly also answers slowly.
 const SLOWER: u32 = 3;
 
@@ -59,7 +59,7 @@ impl AgentFold {
         out.broken(Rule::OnlyMessages, message, &[self.now.line]);
     }
 
-    /// Returns the request that an answer belongs to. Judges an answer without an open request, and returns
+    /// Returns the request to which an answer belongs. Judges an answer without an open request, and returns
     /// `None`.
     pub(super) fn answered(
         &mut self,
@@ -250,7 +250,7 @@ fn looked_at(message: &Message, main: Rule) -> Vec<Rule> {
     rules
 }
 
-/// Returns the check that an error belongs to; `None` for a soft error of the envelope.
+/// Returns the check to which an error belongs; `None` for a soft error of the envelope.
 fn of(error: &ShapeError, main: Rule) -> Option<Rule> {
     let path = error.path.as_str();
     let envelope = ["", "jsonrpc", "id"].contains(&path) || path.starts_with("error");

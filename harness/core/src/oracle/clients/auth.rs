@@ -20,7 +20,7 @@ use super::{ClientFamily, ClientView, sent};
 
 /// Upper bound for the tokens and resources that are remembered.
 const MAX_KNOWN: usize = 16_384;
-/// The time after which a lifetime has to be smaller. Shorter times drown in rounding.
+/// The time after which a lifetime has to be smaller. Shorter times may disappear in rounding.
 const AGED: Duration = Duration::from_secs(10);
 
 /// The tokens so far.

@@ -1,8 +1,8 @@
 //! The checks of clients: one row each, with its weight, its requirements, its source and the chosen
 //! interpretation.
 //!
-//! Each weight is the weight of the requirement in the ledger. A check judges only frames of clients; what a
-//! client shows to people, and what it keeps in its memory, no frame shows.
+//! Each weight is the weight of the requirement in the ledger. A check judges only frames of clients. Frames do not
+//! show what a client displays or what it has in its memory.
 //!
 //! Knows: weights. Never knows: the implementation of checks.
 //!

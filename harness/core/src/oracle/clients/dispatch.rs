@@ -1,4 +1,4 @@
-//! Checks the dispatches of clients, whatever the states.
+//! Checks the rules about dispatches of clients that do not depend on states.
 //!
 //! Knows: dispatches, the kinds of channels. Never knows: states.
 

@@ -16,7 +16,7 @@ use crate::oracle::step::OracleStep;
 use super::catalogue::Rule;
 use super::{ClientFamily, ClientView, dispatched};
 
-/// The number of changes of one draft within [`SPAN`] that are too many.
+/// The number of changes of one draft within [`SPAN`] that is too high.
 const MOST: usize = 20;
 const SPAN: Duration = Duration::from_secs(1);
 /// Upper bound for the drafts that are followed.
@@ -102,7 +102,7 @@ impl ChatDraft {
             self.changes.pop_front();
             self.told = false;
         }
-        // A capture without times says nothing about rates.
+        // A capture without times has no information about rates.
         let timed = now > Duration::ZERO;
         if self.changes.len() > MOST && timed && !self.told {
             self.told = true;
@@ -115,7 +115,7 @@ impl ChatDraft {
         }
     }
 
-    /// Handles a change of the draft, by whomever.
+    /// Handles a change of the draft by any client or by the host.
     fn cleared(&mut self, action: &Value, out: &mut FindingSink) {
         let draft = given(action, "draft").and_then(|draft| text(draft, "text"));
         if self.sent.is_some() && draft != self.text.as_deref() {

@@ -110,8 +110,8 @@ fn undeclared(what: &str, capability: &str, lines: &[u64], out: &mut FindingSink
     out.broken(Rule::Capabilities, message, lines);
 }
 
-/// Returns whether a condition holds for the agent of a provider in every state of the root channel that the
-/// client may have had in mind, with the line of the snapshot; `None` if the agent or the state is unknown.
+/// Returns whether a condition holds for the agent of a provider in every state of the root channel that the client may
+/// have known, with the line of the snapshot; `None` if the agent or the state is unknown.
 fn agent_is(
     view: &ClientView<'_>,
     provider: &str,

@@ -24,7 +24,7 @@ use super::{ClientFamily, ClientView, sent};
 
 /// The error code for a handshake without a common version.
 const UNSUPPORTED: i64 = -32005;
-/// The number of refused handshakes with the same offers that makes a loop.
+/// The number of refused handshakes with the same offers that counts as a loop.
 const LOOP: usize = 3;
 /// Upper bound for the clients whose refusals are counted.
 const MAX_CLIENTS: usize = 1_024;
@@ -32,7 +32,7 @@ const MAX_CLIENTS: usize = 1_024;
 const NEW_CONNECTION: &str = "client.initialize.retry-new-connection";
 const LOOPS: &str = "client.initialize.unsupported-version";
 
-/// Returns the versions that an `initialize` offers, as far as they are versions.
+/// Returns the versions that an `initialize` offers; values that are not versions are left out.
 pub(super) fn offers(params: &Value) -> Vec<Version> {
     let one = params.get("protocolVersion").into_iter();
     let all = list(params, "protocolVersions").iter().chain(one);
@@ -220,7 +220,7 @@ impl ClientHandshake {
     }
 }
 
-/// Returns what is wrong with the offered versions; `None` if nothing is.
+/// Returns a description of what is wrong with the offered versions; `None` if they are correct.
 fn odd_offers(offers: &[Value]) -> Option<String> {
     if offers.is_empty() {
         return Some("expected at least one version, found none".to_owned());

@@ -1,10 +1,10 @@
-//! The always-on checks of what clients send: the mirror image of the checks of hosts.
+//! The always-on checks of the messages of clients; the other modules of the oracle check hosts.
 //!
 //! [`ClientFold`] reads the entries of a transcript, derives the same [`OracleContext`] as the checks of hosts,
-//! and keeps in [`told`] the state that each client has received. A client acts on what it has received and
-//! processed. The transcript shows the first, and never the second; a frame that arrived shortly before may
-//! still wait in the client. A rule about a state is therefore broken only if it is broken in every state that
-//! the client may have had in mind.
+//! and keeps in [`told`] the state that each client has received. A client acts on the frames that it has received and
+//! processed. The transcript shows when a frame was received, and never when it was processed: a frame may wait in the
+//! client for a while. A rule about a state is therefore broken only if it is broken in every state that the client may
+//! have known.
 //!
 //! Each family of checks has a file: [`wire`] for frames and responses, [`handshake`] for the first messages,
 //! [`resume`] for reconnects, [`dispatch`] for dispatches, [`drafts`] for drafts, [`tools`] for tool calls,
@@ -152,7 +152,7 @@ impl ClientFold {
         });
     }
 
-    /// Ends every open connection, and judges what can be judged only then.
+    /// Ends every open connection, and judges what can be judged only at the end.
     pub(super) fn finish(mut self, out: &mut FindingSink) {
         let open = self.context.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
         let open: Vec<ConnId> = open.map(|(id, _)| *id).collect();

@@ -1,4 +1,5 @@
-//! Checks the names that clients send: URIs and cursors of the host, tokens of their own, places in texts.
+//! Checks the names that clients send: URIs and cursors of the host, progress tokens of the client, and places in
+//! texts.
 //!
 //! Knows: the members with names. Never knows: states.
 
@@ -24,7 +25,7 @@ use super::{ClientFamily, ClientView, sent};
 const MAX_URIS: usize = 65_536;
 /// Upper bound for the cursors of one connection that are remembered.
 const MAX_CURSORS: usize = 4_096;
-/// The members of the host's messages that hold a URI which clients send back.
+/// The members of the host's messages with a URI that clients send back.
 const GIVEN: [&str; 9] = [
     "channel",
     "resource",
@@ -128,7 +129,7 @@ impl NameChecks {
         }
         let one = USED.iter().filter_map(|name| text(params, name));
         let lists = LISTED.iter().flat_map(|name| list(params, name)).filter_map(Value::as_str);
-        // Everybody knows the URI of the root channel.
+        // The URI of the root channel is fixed by the specification.
         for uri in one.chain(lists).filter(|uri| *uri != ROOT && *uri != OLD_ROOT) {
             if self.known.contains(uri) {
                 out.seen(Rule::VerbatimUris);
@@ -154,7 +155,7 @@ impl NameChecks {
     }
 }
 
-/// Returns a URI without its escapes, the case of its letters and the slashes at its end.
+/// Returns a URI in a normalised form: without escapes, in lower case, and without slashes at the end.
 fn normalised(uri: &str) -> String {
     let plain = String::from_utf8_lossy(&percent::decoded(uri)).to_lowercase();
     plain.trim_end_matches('/').to_owned()

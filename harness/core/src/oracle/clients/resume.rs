@@ -36,9 +36,8 @@ pub(super) struct ResumeChecks {
     clients: HashMap<Arc<str>, ClientMemory>,
     /// The clients of connections whose `reconnect` succeeded: the line and the time of the answer.
     resumed: HashMap<ConnId, (u64, Duration)>,
-    /// The numbers that clients have claimed to have processed, and that no frame to them has stated. The
-    /// transcript may lack a connection on which they were sent; a lower number that follows shows that they
-    /// were not.
+    /// The numbers that clients claim to have processed, although no frame to them had these numbers. The frames may
+    /// have been sent on a connection that is not in the transcript. If a lower number follows, they were not sent.
     claimed: HashMap<ConnId, ClaimedNumber>,
 }
 
@@ -83,7 +82,7 @@ impl ClientMemory {
         }
     }
 
-    /// Counts the numbers as processed that arrived at this time or before.
+    /// Marks the numbers as processed that arrived at this time or before.
     fn acted(&mut self, settled: Duration) {
         let ready = self.recent.iter().filter(|(at, ..)| *at <= settled);
         let best = ready.map(|(_, seq, line)| (*seq, *line)).max();
@@ -148,7 +147,7 @@ impl ClientFamily for ResumeChecks {
 }
 
 impl ResumeChecks {
-    /// Returns the memory of the current client.
+    /// Returns the record of the current client.
     fn here(&mut self, view: &ClientView<'_>) -> Option<&mut ClientMemory> {
         self.clients.get_mut(view.client()?)
     }
@@ -167,7 +166,7 @@ impl ResumeChecks {
                 let Some(client) = client.filter(|_| self.clients.len() < MAX_CLIENTS) else {
                     return;
                 };
-                // A client that begins anew has subscribed to nothing.
+                // A client that starts with `initialize` has no subscriptions.
                 let lists = self.clients.get(&client).is_some_and(|known| known.lists);
                 let memory = ClientMemory { whole: view.is_whole(), lists, ..Default::default() };
                 self.clients.insert(client, memory);
@@ -227,7 +226,7 @@ impl ResumeChecks {
         }
     }
 
-    /// Judges a number that a client has claimed by the number of the next action that the host sends.
+    /// Judges a number that a client claims to have processed: the next action of the host must have a greater number.
     fn refuted(&mut self, view: &ClientView<'_>, next: u64, out: &mut FindingSink) {
         let Some(claimed) = self.claimed.remove(&view.cx.now.conn) else { return };
         if next <= claimed.seq {
@@ -256,7 +255,7 @@ impl ResumeChecks {
                     memory.gone.remove(uri);
                 }
             }
-            // A host without the requested history refuses, and the client begins anew.
+            // A host without the requested history refuses, and the client starts again.
             "reconnect" if failed => memory.whole = false,
             "subscribe" => {
                 let uri = text(params, "channel").or_else(|| text(params, "resource"));

@@ -1,5 +1,5 @@
-//! Tests of what needs no capture: the selection of a client, incomplete transcripts, and the states that a
-//! client may have had in mind.
+//! Tests without captures: the selection of a client, incomplete transcripts, and the states that a client may have
+//! known.
 
 use crate::oracle::testkit::{TestVerdict, play_clients};
 
@@ -65,7 +65,8 @@ fn a_client_is_not_blamed_for_frames_that_it_may_not_have_read() {
     assert_eq!(play("A", "A got chat 6 cancel t1\nwait 3"), ["clients.tool-cancelled"]);
 }
 
-/// The host names its resources in the root state. A client that has not received it may know them from elsewhere.
+/// The host names its resources in the root state. A client that has not received the root state may know the resources
+/// from another source.
 #[test]
 fn a_resource_is_judged_only_if_the_root_state_is_known() {
     let script = |between: &str| {

@@ -1,9 +1,9 @@
 //! The states that each client has received: the snapshots that were sent to it, with the actions that were
 //! sent to it folded onto them.
 //!
-//! A client may still have the last frames unread, and it may count its own dispatches before the host accepts
-//! them. [`ToldStates::every`] therefore tries all states that the client may have had in mind: the state some
-//! time ago, each later one, and those with its own dispatches.
+//! A client may not have read the last frames, and it may apply its own dispatches before the host accepts them.
+//! [`ToldStates::every`] therefore tests all states that the client may have known: the state some time ago, each later
+//! state, and these states with its own dispatches applied.
 //!
 //! Knows: snapshots, actions, the reducers. Never knows: rules.
 //!
@@ -75,15 +75,15 @@ struct ToldChannel {
     line: u64,
     /// The state that the client has certainly processed.
     state: Value,
-    /// The time at which the snapshot replaced an earlier state, which the client may still have in mind.
+    /// The time at which the snapshot replaced an earlier state, which the client may still use.
     replaced: Option<Duration>,
     /// The actions since that state, with the times of their arrival.
     recent: VecDeque<(Duration, Value)>,
 }
 
 impl ToldStates {
-    /// Returns whether a condition holds in every state of a channel that the client of the current connection
-    /// may have had in mind, with the line of the snapshot. Returns `None` if the state is unknown.
+    /// Returns whether a condition holds in every state of a channel that the client of the current connection may have
+    /// known, with the line of the snapshot. Returns `None` if the state is unknown.
     pub(super) fn every(
         &self,
         view: &ClientView<'_>,
@@ -224,8 +224,8 @@ impl ToldStates {
     }
 }
 
-/// Returns the time up to which clients have certainly processed what they received; `None` if the transcript is
-/// not old enough, or has no times.
+/// Returns the time up to which clients have certainly processed the frames that they received; `None` if the
+/// transcript is not old enough, or has no times.
 fn settled(cx: &OracleContext) -> Option<Duration> {
     cx.now.at.checked_sub(REACTION + cx.options.spread)
 }

@@ -227,7 +227,7 @@ fn shape(
     }
 }
 
-/// Returns the errors in a handshake by the version for which there are fewest, with the name of that version.
+/// Returns the errors in a handshake for the version with the fewest errors, with the name of that version.
 /// A handshake is written before a version is selected.
 fn handshake_errors(cx: &OracleContext, message: &Message) -> (Vec<ShapeError>, String) {
     let params = message.params();

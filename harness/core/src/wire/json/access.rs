@@ -242,7 +242,7 @@ impl Value {
     }
 }
 
-/// Returns the integer that a number with a zero fraction stands for; `None` for any other number. JSON does
+/// Returns a number with a zero fraction as an integer; `None` for any other number. JSON does
 /// not distinguish `3` from `3.0`, and a float is exact only below 2^53.
 fn whole(number: &Number) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -278,8 +278,8 @@ impl<I: ValueIndex> std::ops::IndexMut<I> for Value {
     /// Returns the value at this index, and creates the value if a name is absent.
     ///
     /// # Panics
-    /// Panics if there can be no such value: a name in a value that is neither an object nor null, or a number
-    /// beyond the end of a list. Only for values that the harness builds itself.
+    /// Panics if such a value cannot exist: a name in a value that is neither an object nor null, or a number beyond
+    /// the end of a list. Use this only for values that the harness builds itself.
     fn index_mut(&mut self, index: I) -> &mut Value {
         match index.make(self) {
             Some(value) => value,

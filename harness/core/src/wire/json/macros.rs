@@ -1,6 +1,6 @@
 //! The macro [`json!`](crate::json).
 
-/// Builds a [`Value`](crate::wire::json::Value) from JSON syntax, in which expressions may stand for values:
+/// Builds a [`Value`](crate::wire::json::Value) from JSON syntax, in which expressions may be used as values:
 /// `json!({"id": id, "params": {"channel": uri}})`. The name of a member is a literal, an identifier or an
 /// expression in parentheses. The macro borrows the expressions.
 #[macro_export]
@@ -23,8 +23,7 @@ macro_rules! json {
         $map.insert($name, $crate::wire::json::ToJson::to_json(&$value));
         $crate::json!(@members $map $($($rest)*)?);
     };
-    // These arms convert the items of a list: the brackets contain the converted items, the remaining items
-    // follow.
+    // These arms convert the items of a list: the brackets contain the converted items, and the remaining items follow.
     (@items [$($done:expr,)*]) => { ::std::vec![$($done),*] };
     (@items [$($done:expr,)*] null $(, $($rest:tt)*)?) => {
         $crate::json!(@items [$($done,)* $crate::json!(null),] $($($rest)*)?)

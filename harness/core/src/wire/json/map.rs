@@ -267,7 +267,8 @@ pub(super) struct MapBuilder {
 }
 
 impl MapBuilder {
-    /// Creates a builder of a map with this number of members, or with more if the number is above two.
+    /// Creates a builder of a map with this number of members. If the number is above two, the map may have more
+    /// members.
     pub(super) fn of_about(members: usize) -> MapBuilder {
         let room = if members > 2 { USUAL } else { members };
         let map = Map { members: Vec::with_capacity(room), tags: NameTags(0) };
@@ -295,7 +296,7 @@ impl MapBuilder {
     pub(super) fn finish(self) -> Map {
         let mut map = self.map;
         if map.members.len() > SMALL {
-            // Of several members with one name, the last member is valid. The reversal moves the last member to
+            // If several members have the same name, the last one counts. The reversal moves the last member to
             // the front, and the stable sort keeps it before the others.
             map.members.reverse();
             map.sort();

@@ -1,10 +1,9 @@
 //! The lossless JSON value of every frame and every state.
 //!
-//! The harness parses, inspects and serialises thousands of frames a second, so this value is optimised for
-//! small objects: texts of up to 24 bytes, which include all names of the protocol, need no allocation, and an
-//! object is one allocation in the order of arrival. `serde_json` parses and serialises the JSON and provides
-//! the numbers; with the value type of `serde_json`, a flooded envelope took half as long again
-//! (BENCHMARKS.md).
+//! The harness parses, inspects and serialises thousands of frames a second, so this value is optimised for small
+//! objects. Strings of up to 24 bytes need no allocation, and all names of the protocol are that short. An object is
+//! one allocation, with its members in the order of arrival. `serde_json` parses and serialises the JSON and provides
+//! the numbers; with the value type of `serde_json`, an envelope in a flood took 1.5 times as long (BENCHMARKS.md).
 //!
 //! Knows: JSON. Never knows: the protocol.
 //!
@@ -23,7 +22,7 @@ pub use serde_json::Number;
 
 pub use crate::json;
 
-/// A string. Up to 24 bytes are stored inline.
+/// A string. Strings of up to 24 bytes are stored inline.
 pub type Text = compact_str::CompactString;
 
 /// Any JSON value.
@@ -45,7 +44,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Parses a JSON text.
+    /// Parses JSON.
     ///
     /// # Errors
     /// Returns an error if the text is not JSON, or is nested deeper than 128 levels.
@@ -59,7 +58,7 @@ impl Value {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Returns the value with the members of all its objects sorted by name, for showing differences.
+    /// Returns the value with the members of all its objects sorted by name, so that differences can be shown.
     pub fn sorted(&self) -> Value {
         match self {
             Value::Array(items) => items.iter().map(Value::sorted).collect(),

@@ -88,8 +88,8 @@ impl<'de> Visitor<'de> for AnyMap {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Map, A::Error> {
-        // A frame of many objects with one or two members would need a multiple of the memory if the usual room were
-        // reserved for each.
+        // If the usual capacity were reserved for each object, a frame of many objects with one or two members would
+        // need several times the memory.
         let Some(NameVisitor(name)) = from.next_key()? else { return Ok(Map::new()) };
         let first = (name, from.next_value()?);
         let mut next = from.next_key()?;
