@@ -1,7 +1,7 @@
-//! A long run of many clients at the reference host. There must be no finding, and memory must not grow with
+//! A long run with many clients on the reference host. There must be no finding, and memory must not grow with
 //! the length of the run.
 //!
-//! `--actions N` and `--clients N` make the run longer or wider.
+//! `--actions N` and `--clients N` increase the number of actions and clients.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 

@@ -1,6 +1,5 @@
-//! Measures the harness receiving a flood of envelopes of about 230 bytes, each recorded and judged, against a
-//! bare client that drops the same frames. In both cases, client and server run on one core. No frame may be
-//! lost.
+//! Measures how fast the harness receives, records and judges a flood of envelopes of about 230 bytes, compared with a
+//! minimal client that drops the same frames. In both cases, client and server run on one core. No frame may be lost.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -76,7 +75,7 @@ async fn harness() -> f64 {
     took.as_secs_f64() * 1e9 / FRAMES as f64
 }
 
-/// Returns the CPU time of the bare client for one frame, in nanoseconds.
+/// Returns the CPU time of the minimal client for one frame, in nanoseconds.
 async fn drop_all() -> f64 {
     let (listener, url) = host::listener();
     let server =

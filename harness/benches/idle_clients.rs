@@ -1,5 +1,4 @@
-//! Measures the cost of a thousand idle clients that are connected and subscribed and have each read one
-//! answer.
+//! Measures the memory of a thousand idle clients. Each client is connected and subscribed, and has read one answer.
 //!
 //! The host is a separate process of this binary, so that its cost is not counted.
 

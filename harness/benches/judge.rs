@@ -1,5 +1,5 @@
-//! Measures the cost of judging frames, from their text to the findings, against parsing the same frames with
-//! `serde_json` alone. Checks that the cost does not grow, and measures a large snapshot.
+//! Measures the time for judging frames, from their text to the findings, compared with only parsing the same frames
+//! with `serde_json`. Checks that the cost does not grow, and measures a large snapshot.
 //!
 //! `--instructions FRAMES TURNS` only judges this many frames after this many turns of history, for a run under
 //! callgrind. With `--only bare`, the bench parses the frames instead.
@@ -69,7 +69,7 @@ fn main() {
     println!("a snapshot: parsed in {bare:.0} ms, judged in {ours:.0} ms ({:.2})", ours / bare);
 }
 
-/// Returns the frames to judge, as texts.
+/// Returns the frames to judge, as strings.
 fn texts(row: &TrafficRow) -> Vec<String> {
     stream(row).take(row.frames as usize).collect()
 }

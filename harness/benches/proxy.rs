@@ -1,5 +1,5 @@
-//! Measures the cost of `record`: a round trip and a flood of envelopes through the proxy, against the same
-//! work without a proxy. Also sends a million frames in each direction and compares every byte.
+//! Measures the cost of `record`: a round trip and a flood of envelopes through the proxy, compared with the same work
+//! without a proxy. Also sends a million frames in each direction and compares every byte.
 //!
 //! Host, client and proxy each have their own thread and runtime, as if they were processes; a fourth thread
 //! records and judges. The times are wall-clock times, measured alternately; the results are medians of several
@@ -70,13 +70,13 @@ fn main() {
     );
 }
 
-/// The way of the frames.
+/// The path of the frames.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum BenchRoute {
     Direct,
     /// Through a proxy that records and judges the messages but writes no capture file, so that it never waits for one.
     Judged,
-    /// Through a proxy that forwards what is in the capture.
+    /// Through a proxy that forwards a message only after it is in the capture.
     Captured,
 }
 
@@ -84,7 +84,7 @@ impl BenchRoute {
     const ALL: [BenchRoute; 3] = [BenchRoute::Direct, BenchRoute::Judged, BenchRoute::Captured];
 }
 
-/// Starts a proxy in front of this URL and returns the proxy's URL. The proxy ends with the process.
+/// Starts a proxy for the host at this URL and returns the proxy's URL. The proxy runs until the process exits.
 fn proxied(url: &str, route: BenchRoute) -> String {
     let (listener, own) = host::listener();
     let upstream = UpstreamHost::new(url, Vec::new()).expect("a URL");

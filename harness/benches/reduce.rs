@@ -1,5 +1,5 @@
-//! Measures the reduction of typical turns, with and without decoding, against the official crate of 1.0.0
-//! (with the feature `official-newest`). Also measures how the cost depends on parts and history.
+//! Measures how fast the reducer handles typical turns, with and without decoding, compared with the official crate of
+//! 1.0.0 (with the feature `official-newest`). Also measures how the cost depends on parts and history.
 //!
 //! `--flat TURNS ACTIONS` only applies this many actions to this much history and measures nothing. This option
 //! is for counting instructions with callgrind; see BENCHMARKS.md.

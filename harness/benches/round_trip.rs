@@ -1,5 +1,5 @@
-//! Measures one scenario step over a loopback WebSocket (dispatched, echoed, matched, recorded and judged),
-//! against a bare echo of frames of the same size. In both cases, client and server run on one core.
+//! Measures one scenario step over a loopback WebSocket (dispatched, echoed, matched, recorded and judged), compared
+//! with a bare echo of frames of the same size. In both cases, client and server run on one core.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -59,7 +59,7 @@ async fn harness() -> f64 {
         );
     }
     let setup = setup(&steps);
-    // This reference outlives the play, as in a real run, so that freeing the scenario is not measured.
+    // This reference is dropped later, as in a real run, so that the time for freeing the scenario is not measured.
     let _loaded = std::sync::Arc::clone(&setup.scenario);
     let (listener, url) = host::listener();
     let writer = RunWriter::new(Box::new(measure::tempfile()), SecretRedactor::default());

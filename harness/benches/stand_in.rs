@@ -1,5 +1,5 @@
-//! Measures the model stand-in under load: requests per CPU second and the time to the first event, against a
-//! bare server with the same HTTP library that answers the same number of bytes and reads nothing.
+//! Measures the model stand-in under load: requests per CPU second and the time to the first event, compared with a
+//! minimal server that uses the same HTTP library, answers the same number of bytes, and does not read the request.
 //!
 //! Client and server share one core; both servers have the same client.
 
@@ -63,7 +63,7 @@ fn main() {
     println!("answers of {} bytes", answer.len());
 }
 
-/// Returns a scripted request as an agent sends it, with a tool and additional text.
+/// Returns a scripted request like those of an agent, with a tool and additional text.
 fn request() -> Vec<u8> {
     let context = "Words that an agent puts around what its user says. ".repeat(40);
     let prompt = format!(

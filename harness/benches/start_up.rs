@@ -1,4 +1,4 @@
-//! Measures the time of `ahp-harness --version` from spawn to exit, against `/bin/true`.
+//! Measures the time of `ahp-harness --version` from spawn to exit, compared with `/bin/true`.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 

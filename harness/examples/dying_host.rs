@@ -1,7 +1,6 @@
-//! The reference host with a weakness: the host ends, hangs or restarts when a message contains the word
-//! `deadly`.
+//! The reference host with a weakness: the host exits, hangs or restarts when a message contains the word `deadly`.
 //!
-//! Usage: `dying_host WAY PORT`, with a way of [`WAYS`]. `tests/dying_hosts.rs` plays against it.
+//! Usage: `dying_host WAY PORT`, where WAY is one of [`WAYS`]. `tests/dying_hosts.rs` plays against it.
 #![expect(clippy::print_stderr, reason = "a program says what is wrong with its arguments")]
 
 use std::time::Duration;
@@ -15,23 +14,23 @@ use ahp_harness::wire::frame::Frame;
 /// The reaction of the host to the word `deadly`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum HostWeakness {
-    /// The process ends with this exit code.
+    /// The process exits with this exit code.
     Exits(i32),
-    /// The process ends by SIGABRT.
+    /// The process is terminated by SIGABRT.
     Aborts,
-    /// The process ends after this many milliseconds.
+    /// The process exits after this many milliseconds.
     ExitsLate(u64),
-    /// The process ends when two connections have sent the word within two seconds.
+    /// The process exits when two connections have sent the word within two seconds.
     ExitsForTwo,
     /// The host stops reading and writing.
     Hangs,
-    /// The host keeps its connections, but answers nothing more.
+    /// The host keeps its connections, but does not answer any more.
     FallsSilent,
     /// The host restarts and loses its state.
     Restarts,
-    /// The process ends after this many connections, whatever is sent on them.
+    /// The process exits after this many connections, regardless of their messages.
     ExitsAfter(u32),
-    /// The process ends this many milliseconds after its start, in any case.
+    /// The process always exits this many milliseconds after its start.
     Expires(u64),
 }
 
@@ -91,7 +90,7 @@ impl DyingHost {
     }
 }
 
-/// Replaces the process by a new one with the same arguments. On systems other than Unix, the host only ends.
+/// Replaces the process by a new one with the same arguments. On systems other than Unix, the host only exits.
 fn restart() -> ! {
     #[cfg(unix)]
     {

@@ -3,8 +3,8 @@
 //! The rows are in `protocol/requirements/ahp.toml` and `acp-1.toml`, one table per requirement, sorted by
 //! identifier, with the differences of older versions. The build script compiles a ledger per version into the
 //! binary. Every verdict of the harness refers to a row: a scenario or
-//! a check names the identifier, and the row gives the weight of a breach. If a rule without a keyword weighs
-//! more than a note, its row has an argument for the weight.
+//! a check names the identifier, and the row gives the weight of a breach. If a rule has no keyword and its weight is
+//! greater than that of a note, its row has an argument for the weight.
 //!
 //! Knows: `wire::version`, `verdict::Weight`. Never knows: the checks and scenarios that use a row.
 //!
@@ -44,14 +44,14 @@ pub struct Requirement {
     pub source: &'static str,
     /// The rule, in one or two sentences.
     pub statement: &'static str,
-    /// The argument why a rule without a keyword weighs as much as a MUST; `None` for rows that are not
-    /// essential.
+    /// The argument why a rule without a keyword has the same weight as a MUST; `None` for rows that are not essential.
     pub argument: Option<&'static str>,
     /// For a rule about reducers: the actions whose vectors test it; `*` means any action.
     pub reducers: &'static [&'static str],
-    /// The reason why nothing can test the requirement; `None` if the requirement is testable.
+    /// The reason why the requirement cannot be tested; `None` if the requirement is testable.
     pub excluded: Option<&'static str>,
-    /// For a rule about clients: how a breach shows; `None` if nothing shows it, or if another party is bound.
+    /// For a rule about clients: how a breach can be observed; `None` if it cannot be observed, or if the rule is about
+    /// another party.
     pub observation: Option<ClientObservation>,
     /// For a rule about optional behaviour: the behaviour, as a verb phrase such as "asks a client for
     /// something". The rule does not apply to a host that never shows this behaviour.
@@ -65,7 +65,7 @@ pub struct Requirement {
 pub struct ClientObservation {
     /// The means that a test needs.
     pub needs: ObservationNeed,
-    /// What shows whether the rule holds, in one sentence.
+    /// The observation that decides whether the rule holds, in one sentence.
     pub by: &'static str,
 }
 
@@ -76,7 +76,7 @@ pub enum ObservationNeed {
     Capture,
     /// The host has to play a part. The frames of the client show whether the rule holds.
     Host,
-    /// A driver has to make the client act, or to show the client's state.
+    /// A driver has to make the client act, or to expose the client's state.
     Driver,
 }
 
@@ -103,8 +103,8 @@ pub enum BreachKind {
     /// The content is wrong, or the outcome is the opposite: an error instead of a result, an acceptance
     /// instead of a rejection.
     Outcome,
-    /// The content or outcome is wrong, or no answer arrives. A host that does not answer has decided nothing,
-    /// so silence breaks only rules of this kind.
+    /// The content or outcome is wrong, or no answer arrives. A host that does not answer has made no decision, so
+    /// silence breaks only rules of this kind.
     Silence,
 }
 
@@ -161,7 +161,7 @@ impl fmt::Display for BoundParty {
 
 const LEDGERS: &[RequirementLedger] = include!(concat!(env!("OUT_DIR"), "/ledgers.rs"));
 
-/// The divisor for the share of differing letters in a suggestion: at most one letter in three may differ.
+/// The divisor for the number of differing letters in a suggestion: at most one letter in three may differ.
 const ONE_IN: usize = 3;
 /// The maximum length of an identifier for which suggestions are searched, in bytes.
 const MAX_ID: usize = 200;
@@ -188,8 +188,7 @@ impl RequirementLedger {
         LEDGERS.iter()
     }
 
-    /// Returns the weight of a breach in a version; a rule that the version does not contain weighs only a
-    /// note.
+    /// Returns the weight of a breach in a version. A rule that the version does not contain has the weight of a note.
     pub fn weight(version: Version, id: &str) -> Weight {
         let row = RequirementLedger::of(version).find(id).filter(|row| row.holds_in(version));
         row.map_or(Weight::Note, |row| row.weight)

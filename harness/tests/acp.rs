@@ -152,8 +152,8 @@ fn serve(agent: &str) -> String {
     format!("'{PROGRAM}' serve --listen 127.0.0.1:{{port}}{agent}")
 }
 
-/// Plays a turn on the host that a command starts. A process that the host leaves behind would keep standard
-/// error open, so this call would not return.
+/// Plays a turn on the host that a command starts. If the host left a process running, this process would keep standard
+/// error open, and this call would not return.
 fn below(serve: &str, how: &[&str], name: &str) -> Output {
     let folder = folder(name);
     let began = Instant::now();
@@ -192,8 +192,8 @@ fn unusable_agents_below_a_host_end_in_a_verdict() {
     }
 }
 
-/// Tests two hosts: the first runs below a shell that ends before the host. The second ignores the request to
-/// end, so the harness kills this host before the host can end its agent.
+/// Tests two hosts. The first runs below a shell that exits before the host. The second ignores the request to exit, so
+/// the harness kills it before it can stop its agent.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_agent_of_a_host_ends_with_the_host() {
@@ -253,8 +253,8 @@ fn agent_profile_writes_a_profile_or_shows_the_output_of_a_silent_agent() {
     assert!(error.contains("it is cause") && error.contains("it is end"), "{error}");
 }
 
-/// Checks the table of reasons: each place of the protocol tables that the suite does not show needs a reason,
-/// and no other place may have a reason. Hence the table of reasons can only shrink.
+/// Checks the table of reasons: each place of the protocol tables that does not occur in the suite needs a reason, and
+/// no other place may have a reason. The table of reasons can therefore only shrink.
 #[test]
 fn every_place_that_a_run_never_shows_has_a_reason() {
     use ahp_harness::report::places::ShownPlaces;

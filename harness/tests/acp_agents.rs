@@ -1,5 +1,5 @@
-//! Tests that the suite for agents can fail: every check and every scenario detects some injected fault, and
-//! agents that do nothing pass nothing.
+//! Tests that the suite for agents can fail: every check and every scenario detects at least one injected fault, and
+//! agents that do nothing pass no scenario and no check.
 
 use ahp_harness::agent::acp::AgentConfig;
 use ahp_harness::agent::acp::fault::{FAULTS, Fault};
@@ -24,8 +24,8 @@ fn every_fault_of_an_agent_is_detected_and_every_check_can_fail() {
     }
     let broken = matrix.broken(&suite);
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
-    // Some fault breaks each requirement that an agent can break. For every other requirement the ledger states
-    // the reason why no agent can break this requirement.
+    // Each requirement that an agent can break is broken by at least one fault. For every other requirement, the ledger
+    // has the reason why no agent can break it.
     let ledger = RequirementLedger::of(Version::ACP_1);
     assert!(ledger.iter().count() > 50);
     let alive =
@@ -94,7 +94,7 @@ const QUESTIONS: &[&str] = &[
 ];
 /// The scenario that an agent passes rightly if it ends its turns, and ignores a cancel between turns.
 const IDLE: &[&str] = &["acp/cancel/idle"];
-/// The scenario that an agent passes rightly if it sends some text in each turn.
+/// The scenario that an agent passes rightly if it sends any text in each turn.
 const TEXTS: &[&str] = &["acp/turn/says-what-the-model-says"];
 
 /// Returns the scenarios that a lying agent may pass, because it really does what their rules require.

@@ -1,5 +1,5 @@
-//! Tests of captures between a client and an agent, in the formats of other recorders. The checks of a live run
-//! judge each `corpus/acp/NAME.jsonl`, and the result must equal `NAME.txt`.
+//! Tests of captures between a client and an agent, in the formats of other recorders. Each `corpus/acp/NAME.jsonl` is
+//! judged by the same checks as a live run, and the result must equal `NAME.txt`.
 //!
 //! `UPDATE=1 cargo test --test acp_captures` rewrites the texts; review the changes.
 
@@ -82,8 +82,8 @@ fn assuming_acp_judges_client_and_server_lines_as_acp() {
     assert_eq!(said(&found), said(&judged(&whole, None)));
 }
 
-/// Returns the capture lines of a conversation. Each item is: seconds, `c2a` or `a2c`, the message without its
-/// `jsonrpc` member.
+/// Returns the capture lines of a conversation. Each item has the time in seconds, `c2a` or `a2c`, and the message
+/// without its `jsonrpc` member.
 fn conversation(lines: &[(f64, &str, &str)]) -> String {
     let line = |(at, dir, msg): &(f64, &str, &str)| {
         let msg = msg.replacen('{', "{\"jsonrpc\":\"2.0\",", 1);
@@ -184,7 +184,7 @@ const PROMPT: (f64, &str, &str) = (
 );
 const END: (f64, &str, &str) = (3.0, "a2c", r#"{"id":2,"result":{"stopReason":"end_turn"}}"#);
 
-/// Returns a whole turn with these updates of the tool call `t`; each update comes without its braces.
+/// Returns a whole turn with these updates of the tool call `t`; the updates are given without their braces.
 fn turn_of(updates: &[&str]) -> String {
     let texts: Vec<String> = updates
         .iter()
@@ -257,7 +257,7 @@ fn ran_though_rejected(inputs: &[&str]) -> String {
     said(&judged(&format!("{text}{ran}\n"), None))
 }
 
-/// Checks that the input of a tool call is the input that was reported last, whichever message reported it.
+/// Checks that the input of a tool call is the one that was reported last, in any kind of message.
 #[test]
 fn a_rejected_call_is_recognised_by_its_accumulated_input() {
     let found = ran_though_rejected(&["he", "hello"]);
@@ -370,8 +370,8 @@ fn repeated_option_ids_are_findings() {
     assert!(!ask("r").contains("acp.permission.option-ids"), "{}", ask("r"));
 }
 
-/// Checks that an agent that has answered nothing is not accused of silence: it may still be starting. An agent
-/// whose handshake took long gets three times as long for its next answers.
+/// Checks that an agent that has not answered any request is not reported as silent, because it may still be starting.
+/// An agent whose handshake took long gets three times as long for its next answers.
 #[test]
 fn an_agent_that_starts_slowly_is_not_accused_of_silence() {
     let silent = |answers: &[(f64, &str, &str)], until: f64| {

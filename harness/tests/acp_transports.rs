@@ -35,7 +35,7 @@ impl Drop for TestListener {
     }
 }
 
-/// Plays the suite, or a part of it, against the agent at this address.
+/// Plays the suite or a part of it against the agent at this address.
 fn run(name: &str, how: &str, arguments: &[&str]) -> (Output, String, PathBuf) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("acp-by-{name}"));
     let _ = fs::remove_dir_all(&folder);

@@ -1,5 +1,5 @@
-//! Tests a fixed sample of `mutants --wire --acp`: the share of an agent's faults that the always-on checks
-//! detect in captures, by class, and that these checks report no finding for a legal rewrite of a capture.
+//! Tests a fixed sample of `mutants --wire --acp`: the percentage of an agent's faults that the always-on checks detect
+//! in captures, by class. Also tests that these checks report no finding for a legal rewrite of a capture.
 //!
 //! The whole table is in `reports/oracle/`. A lower score here means that a check detects less than before.
 
@@ -18,18 +18,18 @@ use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
 #[path = "common/wire_trial.rs"]
 mod wire_trial;
 
-/// The divisor of the suite: the test plays one of this many scenarios.
+/// The number N: the test plays one of N scenarios of the suite.
 const PART: usize = 4;
 /// The number of legal variants of the agent that the test plays as well.
 const VARIANTS: u64 = 24;
 /// The number of mutants and of rewrites per operator.
 const COUNT: usize = 4;
 
-/// The minimum share of killed mutants per class, in percent. The actual share is 100 %; the margin allows for
-/// different conversations after a change of the suite.
+/// The minimum percentage of killed mutants per class. The actual value is 100 %; the margin allows for different
+/// conversations after a change of the suite.
 const LEAST: usize = 97;
-/// The minimum share, in percent, of noted or killed mutants among the mutants that only break recommendations
-/// of the specification.
+/// The minimum percentage of noted or killed mutants among the mutants that only break recommendations of the
+/// specification.
 const NOTED: usize = 97;
 
 fn captures() -> Vec<MutableCapture> {

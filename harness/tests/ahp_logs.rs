@@ -1,6 +1,5 @@
-//! Tests of logs that AHP software keeps of its connections: how the harness reads and merges logs, that an
-//! unknown order of messages never causes a finding, and that logs written by the harness are judged like a
-//! capture.
+//! Tests of the connection logs of AHP software: the harness reads and merges logs, an unknown order of messages never
+//! causes a finding, and logs that the harness wrote are judged like a capture.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -176,7 +175,7 @@ fn an_undecided_order_of_two_logs_has_no_finding() {
         assert_eq!((judged.connections, judged.messages), (2, 14));
         assert!(!judged.summary.failed());
     }
-    // The harness reports a finding that a single log proves, whatever the order of other messages.
+    // The harness reports a finding that a single log proves, regardless of the order of other messages.
     let own = a.titled(30, 6, "three", None);
     let judged = verdict(&[("1", &own.text), ("2", &b.text)]);
     let alone = found(&verdict(&[("1", &own.text)]));
@@ -361,21 +360,21 @@ fn unreadable_lines_are_reported_with_file_and_line() {
         assert!(has(&judged, reason), "{:?}", judged.notes);
         assert_eq!(judged.messages, 4);
     }
-    // Test the opposite case: a line of a log in a capture.
+    // The opposite case: a line of a log in a capture.
     let text = format!("{{\"dir\":\"open\",\"conn\":\"A\"}}\n{good}");
     let judged = judge(text.as_bytes(), None, FailOn::default()).unwrap();
     assert!(judged.broken && has(&judged, "line 2 cannot be read"), "{:?}", judged.notes);
     assert!(has(&judged, "a line of a log"), "{:?}", judged.notes);
-    // An incomplete last line is no mistake: the file is still being written.
+    // An incomplete last line is not a mistake: the file is still being written.
     let judged = verdict(&[("x.jsonl", &good[..good.len() - 9])]);
     assert!(!judged.broken && has(&judged, "was cut off with the file"), "{:?}", judged.notes);
-    // Test a line that never ends.
+    // A line that never ends.
     let endless =
         io::Read::chain(good.as_bytes(), io::Read::take(io::repeat(b'x'), MAX_LINE as u64 + 5));
     let endless = io::BufReader::new(endless);
     let logs = ConnectionLogs::read(vec![("x.jsonl".to_owned(), endless)]).unwrap();
     assert!(logs.broken && logs.notes[0].contains("longer than"), "{:?}", logs.notes);
-    // Test an empty file next to a non-empty file.
+    // An empty file next to a non-empty file.
     let judged = verdict(&[("x.jsonl", ""), ("y.jsonl", &good)]);
     assert_eq!(
         (judged.notes.as_slice(), judged.messages),

@@ -1,7 +1,7 @@
 //! Tests every check with a capture that breaks its rule: each `corpus/captures/NAME.jsonl` is judged, and the
 //! result must equal `NAME.txt`. Captures whose names begin with `clean` break no rule and exercise every
-//! check. `corpus/captures/clients` has the same for the checks of clients; there a capture whose name begins
-//! with `kept` is the legal counterpart of the captures beside it.
+//! check. `corpus/captures/clients` has the same for the checks of clients. In this folder, a capture whose name begins
+//! with `kept` is the legal counterpart of the other captures for the same check.
 //!
 //! `UPDATE=1 cargo test --test captures` rewrites the texts; review the changes.
 
@@ -76,7 +76,7 @@ fn every_capture_of_clients_has_the_findings_in_its_text_file() {
     expect_findings(judged_in("captures/clients", &JudgedSubject::clients(None)), "kept");
 }
 
-/// Expects the findings in the text beside each capture, and none in those whose names begin with `clean`.
+/// Expects the findings in the text file of each capture, and no finding in captures whose names begin with `clean`.
 fn expect_findings(judged: JudgedCaptures, clean: &str) {
     for (path, checks) in judged {
         let (beside, said) = (path.with_extension("txt"), said(&checks));
@@ -90,7 +90,7 @@ fn expect_findings(judged: JudgedCaptures, clean: &str) {
     }
 }
 
-/// Checks that redaction with numbered marks changes no verdict: checks, weights and lines stay the same.
+/// Checks that redaction with numbered marks does not change a verdict: checks, weights and lines stay the same.
 #[test]
 fn redacted_captures_have_the_same_findings() {
     let patterns = ["^[a-z]+[0-9]+$", "^[A-D]$", r"(?i)\b(one|two|three|hello|count|a)\b"];
@@ -128,7 +128,7 @@ fn every_check_has_a_capture_that_breaks_it_and_one_that_keeps_it() {
     expect_both(judged_in("captures/clients", &JudgedSubject::clients(None)), of_clients);
 }
 
-/// Expects that each check reports a finding for some capture, and observes another without a finding.
+/// Expects that each check reports a finding for at least one capture, and observes another capture without a finding.
 fn expect_both(judged: JudgedCaptures, rows: &[CheckRow]) {
     let (mut broken, mut kept) = (BTreeSet::new(), BTreeSet::new());
     for (_, checks) in &judged {

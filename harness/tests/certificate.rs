@@ -1,5 +1,5 @@
-//! Tests of certificates and the HTML page: their content for honest, broken and idle hosts, and that no text
-//! from a host becomes markup.
+//! Tests of certificates and the HTML page: their content for hosts without faults, with faults and without function,
+//! and that no string from a host becomes markup.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run the harness has failed")]
 
@@ -131,7 +131,7 @@ fn the_page_prints_each_source_and_each_shared_reason_once() {
     }
     let (requirements, scenarios) = list.split_once("id=\"scenarios\"").unwrap();
     assert_eq!(requirements.matches("<li id=\"r-").count(), certificate.requirements.len());
-    // The reason is not part of the titles, which this run takes from the same text.
+    // The titles of this run come from the same text, but do not contain the reason.
     assert_eq!(scenarios.matches(&format!("2 scenarios: {why}</th>")).count(), 1, "{scenarios}");
     assert_eq!(scenarios.matches(&format!("small\">{why}")).count(), 0, "{scenarios}");
 }
@@ -212,7 +212,7 @@ fn nothing_a_host_says_becomes_markup() {
     assert!(!markdown.contains("<script>") && markdown.contains("\\<script\\>"), "{markdown}");
 }
 
-/// Returns every part of the page between two texts.
+/// Returns every part of the page between two strings.
 fn between<'a>(page: &'a str, before: &'a str, after: &'a str) -> Vec<&'a str> {
     page.split(before).skip(1).filter_map(|rest| rest.split(after).next()).collect()
 }
@@ -630,8 +630,8 @@ fn a_profile_with_a_must_out_of_reach_is_incomplete() {
     let (certificate, _) = all_but_one(&["other-version"]);
     assert_eq!(profile(&certificate).verdict, ProfileVerdict::Incomplete);
 
-    // A requirement that does not apply to the host leaves no gap, even if one of its scenarios is for another
-    // version.
+    // A requirement that does not apply to the host does not count as untested, even if one of its scenarios is for
+    // another version.
     for causes in [&["not-applicable"][..], &["not-applicable", "other-version"]] {
         let (certificate, _) = all_but_one(causes);
         let found = profile(&certificate);

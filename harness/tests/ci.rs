@@ -40,8 +40,7 @@ fn check(folder: &Path, arguments: &[&str], code: i32, expected: &[&str]) -> Str
     said
 }
 
-/// Writes a scenario that passes if `holds` is set; if not, the scenario expects a refusal that does not
-/// happen.
+/// Writes a scenario that passes if `holds` is set. Otherwise, the scenario expects a refusal that does not happen.
 fn scenario(folder: &Path, id: &str, holds: bool) {
     let outcome = if holds { "accept: {}" } else { "reject: {}" };
     let text = format!(
@@ -165,7 +164,7 @@ fn merges_shards_into_the_run_that_they_are_parts_of() {
         let fixed = ["run", "known/suite", "--report", &report, "--seed"];
         check(&here, &[&fixed, more].concat(), 1, &["1 failed"]);
     };
-    // Each shard runs on a separate machine, so it has a separate seed.
+    // Each shard runs on a separate machine, so it has its own seed.
     let whole = ["run", "known/suite", "--report", "jsonl=whole.jsonl", "--seed", "7"];
     check(&here, &whole, 1, &["3 passed, 2 failed"]);
     play("1.jsonl", &["7", "--shard", "1/2"]);
@@ -204,7 +203,7 @@ fn merges_shards_into_the_run_that_they_are_parts_of() {
     check(&here, &["report", "run.jsonl"], 1, &["report.html"]);
     check(&here, &["merge", "1.jsonl", "--out", "half.jsonl"], 0, &["shard 2/2 is not among"]);
 
-    // A part of a run certifies nothing, before or after a merge; a whole run certifies the host.
+    // A part of a run cannot certify the host, before or after a merge; a whole run can.
     for (file, complete) in [("run.jsonl", true), ("half.jsonl", false), ("1.jsonl", false)] {
         check(&here, &["report", file], 1, &[]);
         let certificate: Value =
@@ -285,8 +284,7 @@ fn writes_the_baseline_anew() {
     check(&here, &known, 1, &["1 passed, 1 failed, 1 known", "ping.response"]);
     fs::write(&path, before).unwrap();
 
-    // The baseline keeps the user's reason, whatever it contains, and also keeps entries whose scenarios were
-    // not played.
+    // The baseline keeps the user's reason with any content, and also keeps entries whose scenarios were not played.
     let odd = r##""it's #1: \"so\" \\ – [x]""##;
     fs::write(&file, written.replace("\"TODO: give the reason\"", odd)).unwrap();
     check(&here, &[&update[..], &["--id", "mine/a"]].concat(), 0, &["1 passed", "0 new entries"]);
@@ -411,7 +409,7 @@ fn the_action_certifies_with_the_options_it_is_given() {
     let here = folder("action");
     scenario(&here, "mine/it holds", true);
     let action = github("actions/ahp-harness/action.yml");
-    // Take the second script in the file, and remove the indentation of eight spaces.
+    // This takes the second script in the file, and removes the indentation of eight spaces.
     let script = action.split("      run: |\n").nth(2).unwrap();
     let script: Vec<&str> =
         script.lines().map_while(|line| line.strip_prefix("        ")).collect();

@@ -115,7 +115,7 @@ fn claims_after_a_choice_of_the_host_are_skipped() {
     assert_eq!((outcome, reason.as_str()), (RequirementOutcome::Skip, "the host is nowhere"));
     let report = check(&[other, snapshot(RIGHT, ESSENTIAL)], Status::Skip, &["skip"]);
     assert_eq!(report.reason, "the host is nowhere");
-    // A missing message is a choice of the host, too; an error or silence is not a choice.
+    // A missing message is also a choice of the host; an error or silence is not a choice.
     let wait = choice("await: { at: A, type: chat/usage");
     check(&[wait, snapshot(RIGHT, MUST)], Status::Skip, &["skip"]);
     let forgotten = choice("drop: A\n  - reconnect: { by: A, lastSeen: -1");
@@ -171,7 +171,7 @@ fn a_message_about_something_else_leaves_later_claims_untested() {
         check(&[title.to_owned(), foreign, after.clone()], Status::Fail, &["FAIL", "untested"]);
     let message = report.failure.unwrap().message.raw().to_owned();
     assert!(message.contains("none came; the closest message has"), "{message}");
-    // A message about the same subject comes closer than a later one about another subject.
+    // A message about the same subject is closer to the expectation than a later one about another subject.
     let other = r#"dispatch: { by: B, channel: "${session}", action: { type: session/titleChanged, title: V } }"#;
     let own = expect(r#"origin: { clientId: "${A.id}" }, action: { title: U }"#);
     let steps = [title.to_owned(), other.to_owned(), own, after.clone()];
@@ -199,7 +199,7 @@ fn a_failed_binding_affects_only_the_steps_that_use_it() {
         &["note", "untested", "pass"],
     );
     assert!(report.claims[1].untested.raw().contains("`${n}` has no value"), "{report:?}");
-    // A later step acts with the bound value, so the harness cannot play this step.
+    // A later step sends the bound value, so the harness cannot play this step.
     let acts = r#"request: { by: A, method: "subscribe", params: { channel: "${n}" } }"#.to_owned();
     let report =
         check(&[finds, acts, snapshot(RIGHT, ESSENTIAL)], Status::Note, &["note", "untested"]);

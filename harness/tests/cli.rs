@@ -46,7 +46,7 @@ fn check(arguments: &[&str], code: i32, expected: &[&str]) -> String {
     said
 }
 
-/// Compares a text with its golden file; `UPDATE=1` updates the file.
+/// Compares output with its golden file; `UPDATE=1` updates the file.
 fn golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     // The output must not depend on the path of the sources.
@@ -241,7 +241,7 @@ fn explains_and_lists() {
     check(&["list", "actions"], 0, &["chat/delta", "dispatched by the host alone"]);
     check(&["list", "methods"], 0, &["createSession", "session/prompt"]);
     check(&["list", "capabilities"], 0, &["terminals"]);
-    // The members of an action are what the author of a scenario needs.
+    // The author of a scenario needs the members of an action.
     check(&["explain", "chat/turnCancelled"], 0, &["duration                     integer\n"]);
     // Words, findings, causes and profiles of a report.
     check(&["explain", "out-of-reach"], 0, &["out-of-reach in reports: outcome"]);

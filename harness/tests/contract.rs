@@ -1,5 +1,5 @@
-//! Tests of the contract vectors (`contract/vectors.json`): the reference host's own agent keeps the contract,
-//! and `agent check` names the step that a provider gets wrong.
+//! Tests of the contract vectors (`contract/vectors.json`): the reference host's own agent follows the contract, and
+//! `agent check` names the step in which a provider fails.
 #![cfg(feature = "cli")]
 #![expect(clippy::expect_used, reason = "a test that cannot play has failed")]
 
@@ -42,7 +42,7 @@ fn the_reference_hosts_agent_keeps_the_contract() {
     }
 }
 
-/// Checks that faulty agents fail vectors; a vector that no agent can fail would be useless.
+/// Checks that agents with faults fail vectors, because a vector that no agent can fail would be useless.
 #[test]
 fn an_agent_that_breaks_the_contract_is_noticed() {
     let check = |fault: HostFault, name: &str| {

@@ -20,7 +20,7 @@ use ahp_harness::transcript::line::{TranscriptLine, read};
 use ahp_harness::verdict::Status;
 
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
-/// The scenarios that play, but whose messages are too long to be converted.
+/// The scenarios that can be played, but whose messages are too long to be converted.
 const FLOODS: [&str; 3] = [
     "dispatch/large-payloads-starve-nobody",
     "jsonrpc/huge-frames-harm-nobody-else",
@@ -71,7 +71,7 @@ fn loaded(made: &ConvertedScenario) -> Arc<ParsedScenario> {
     Arc::new(loaded.scenario.unwrap())
 }
 
-/// Members of steps whose effect is not visible in a recording.
+/// The members of steps whose effect is not visible in a recording.
 const LOST: &[&str] = &["flood", "mangle", "credentials", "origin"];
 
 /// Returns whether the text of a prompt contains a client identifier, which differs when the recording is

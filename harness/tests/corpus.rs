@@ -7,7 +7,7 @@ use std::path::Path;
 use ahp_harness::arb::targets::{ByteTarget, TARGETS};
 use ahp_harness::dice::Dice;
 
-/// The number of random inputs per target, and their maximal length.
+/// The number of random inputs per target, and their maximum length.
 const DRAWN: usize = 60;
 const LONGEST: usize = 400;
 

@@ -1,4 +1,4 @@
-//! Tests with a host that ends, hangs or restarts: only the scenario that causes the outage gets a finding.
+//! Tests with a host that exits, hangs or restarts: only the scenario that causes the outage gets a finding.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -18,7 +18,7 @@ const CALM: &str = r#"
   - open: { by: A }
   - dispatch: { by: A, channel: "${session}", action: { type: session/titleChanged, title: calm }, accept: {}, proves: dispatch.table.client.session.titleChanged }
 "#;
-/// Scenarios that end a host with the matching weakness. The tables below refer to the names.
+/// Scenarios that stop a host with the matching weakness. The tables below refer to the names.
 const DEADLY: &[(&str, &str)] = &[
     (
         "dispatch",
@@ -68,7 +68,7 @@ const WAYS: &[(&str, &str)] = &[
     ("restarts", "dispatch"),
 ];
 
-/// A process group that ends with the test.
+/// A process group that is killed at the end of the test.
 struct StartedGroup(Child);
 
 impl Drop for StartedGroup {
@@ -180,7 +180,7 @@ fn a_host_that_was_started_for_the_run_is_started_again_and_the_culprit_found() 
                 assert_eq!(blamed(&results), ["deadly-1"], "{way}: {said}");
                 assert_eq!(passed(&results), CALM_IDS, "{way}: {said}");
                 assert_eq!(output.status.code(), Some(1), "{way}: {said}");
-                // The harness gives the same result when it judges the file.
+                // The result is the same when the harness judges the file.
                 let judged =
                     Command::new(PROGRAM).arg("judge").arg(folder.join("run.jsonl")).output();
                 let judged = String::from_utf8_lossy(&judged.unwrap().stdout).into_owned();
@@ -254,7 +254,7 @@ fn a_host_that_ends_by_itself_is_nobodys_fault() {
     assert!(blamed(&results).is_empty(), "{said}");
     assert!(said.contains("by itself"), "{said}");
 
-    // This host ends after a number of connections, whatever their content. The harness judges each scenario,
+    // This host exits after a number of connections, regardless of their messages. The harness judges each scenario,
     // and reports no outage for a scenario.
     let folder = scenarios("connections", &["dispatch", "disposal", "reconnect"]);
     let command = format!("exec {} exits-after-connections {{port}}", dying_host().display());
@@ -305,7 +305,7 @@ fn restarts_change_between_two_versions_of_a_host() {
     assert_eq!(passed(&results), ["upgrade"], "{said}");
     assert_eq!(fs::read_to_string(log).unwrap(), "old\nnew\nold\n", "{said}");
 
-    // The second version has to listen where the first one did, so both commands need the port.
+    // The second version has to listen on the same port as the first one, so both commands need the port.
     let arguments = ["run", "--command", &old, "--upgrade-command", "echo ws://127.0.0.1:1"];
     let refused = Command::new(PROGRAM).args(arguments).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));

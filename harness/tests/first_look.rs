@@ -42,7 +42,7 @@ const FAILS: &str =
 /// Shell code that answers with the prompt itself, including the script.
 const ECHOES: &str = r#"printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%s"}}}}\n' "$text""#;
 
-/// A host that ends with the test.
+/// A host that is stopped at the end of the test.
 struct TestHost {
     process: Child,
     url: String,
@@ -77,8 +77,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Returns whether a certificate lists `agentScripts` as offered, how the harness found out, and the output of
-/// the run.
+/// Returns whether a certificate lists `agentScripts` as offered, the evidence for this, and the output of the run.
 fn look(name: &str, serve: &[&str], certify: &[&str]) -> (bool, String, String) {
     let folder = folder(name);
     let host = TestHost::new(serve);

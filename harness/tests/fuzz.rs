@@ -87,8 +87,8 @@ fn a_conversation_comes_back_from_its_file() {
     }
 }
 
-/// Checks that the checks report no finding for the honest host, and nearly all messages equal the messages of
-/// the simulation.
+/// Checks that there is no finding for the host without faults, and that nearly all messages equal the messages of the
+/// simulation.
 #[test]
 fn the_reference_host_without_faults_has_no_finding() {
     for version in Version::played() {
@@ -107,8 +107,8 @@ fn the_reference_host_without_faults_has_no_finding() {
     }
 }
 
-/// Checks that conversations reach the states that scenarios lead to. Random steps alone did not find these faults
-/// in 40,000 steps.
+/// Checks that conversations reach the states to which scenarios lead. Random steps alone did not find these faults in
+/// 40,000 steps.
 #[test]
 fn conversations_that_begin_with_a_scenario_reach_its_states() {
     let cases = [
@@ -136,8 +136,8 @@ fn conversations_that_begin_with_a_scenario_reach_its_states() {
     assert!(left_early > 0, "every conversation plays its scenario to the end");
 }
 
-/// Checks that nothing is claimed by the rules of the conversation's version about a client that negotiated another
-/// version: a host may know the client's action from there.
+/// Checks that the rules of the conversation's version lead to no claim about a client that negotiated another version,
+/// because the other version may have the client's action.
 #[test]
 fn the_rules_of_a_version_are_no_claims_about_a_client_of_another_one() {
     const BASE: &str = "handshake/older-clients-get-older-actions";
@@ -204,8 +204,8 @@ fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     assert!(claimed, "a host that lets clients speak for it is not found by a claim");
 }
 
-/// Checks that no legal variant of the host has a finding in every `part`-th of these conversations, beginning
-/// with another one for each variant.
+/// Checks that no legal variant of the host has a finding. Each variant plays every `part`-th of these conversations,
+/// beginning with a different one.
 fn no_variant_has_a_finding(drafts: &[ScenarioDraft], part: usize) {
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
     for (place, row) in VARIANTS.iter().filter(|row| row.since <= V1).enumerate() {
@@ -220,8 +220,8 @@ fn no_variant_has_a_finding(drafts: &[ScenarioDraft], part: usize) {
     }
 }
 
-/// Checks that the claims about restarts hold for hosts that keep anything or nothing, and fail for hosts that
-/// go on with a turn that a crash ended, or that let a client return with a wrong state.
+/// Checks that the claims about restarts hold for hosts that keep any part of their state. They must fail for hosts
+/// that continue a turn that a crash ended, or that let a client return with a wrong state.
 #[test]
 fn claims_about_restarts_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     let taste = DrawTaste { restarts: HostRestarts::Crashes, ..DrawTaste::FOREIGN };
@@ -265,7 +265,7 @@ fn another_interleaving_is_legal_everywhere_and_finds_lost_actions() {
     assert!(found.into_iter().any(|it| it.rule == "fanout.complete"));
 }
 
-/// Checks that a finding names the order of the clients' frames that it needs, also over sockets.
+/// Checks that a finding names the order of the clients' frames that it needs, in memory and over sockets.
 #[test]
 fn a_finding_says_which_order_it_needs() {
     let program = env!("CARGO_BIN_EXE_ahp-harness");
@@ -359,14 +359,15 @@ fn injected_faults_are_found_and_shrunk() {
 /// The number of conversations that are shrunk for one fault.
 const HITS: usize = 3;
 
-/// Checks three results: a conversation shows an injected fault, the smallest shrunk conversation has at most this many
-/// steps, and the written file gives the same finding on the faulty target and no finding on the honest target.
+/// Checks three results: an injected fault is found in a conversation; the smallest shrunk conversation has at most
+/// this many steps; the written file leads to the same finding on the target with the fault, and to no finding on the
+/// target without it.
 fn is_found_and_becomes_small(
     (honest, faulty): (&EmbeddedGround, &EmbeddedGround),
     drafts: &[ScenarioDraft],
     (fault, most): (&str, usize),
 ) {
-    // The first conversation decides little: another one shows the fault in fewer steps.
+    // The first conversation is not decisive, because another one may find the fault in fewer steps.
     let hits = drafts.iter().filter_map(|it| Some((it, faulty.found(it).into_iter().next()?)));
     let shrunk =
         hits.take(HITS).map(|(draft, finding)| (faulty.small(draft.clone(), &finding), finding));
@@ -381,7 +382,7 @@ fn is_found_and_becomes_small(
     assert!(honest.found(&small).is_empty(), "{fault}: it shows on the honest target too");
 }
 
-/// Checks that the first conversations detect hosts that do nothing and hosts that lie.
+/// Checks that the first conversations detect hosts without function and hosts with false answers.
 #[test]
 fn null_and_lying_hosts_are_detected() {
     let ground = EmbeddedGround::of(V1, AgentMode::Host, &[]);
@@ -403,7 +404,8 @@ fn null_and_lying_hosts_are_detected() {
     }
 }
 
-/// Checks that a shrunk conversation keeps its names bound and its clients declared, whatever is removed.
+/// Checks that all names of a shrunk conversation are bound and its clients are declared, regardless of the removed
+/// steps.
 #[test]
 fn a_shrunk_conversation_is_a_valid_scenario() {
     struct AnyHost(u32);
@@ -487,8 +489,8 @@ fn a_host_that_dies_ends_a_campaign_and_nothing_is_lost() {
     let (code, said) =
         fuzz(&out, &["--url", "ws://127.0.0.1:9", "--sequences", "1", "--timeout", "500ms"]);
     assert_eq!(code, Some(3), "{said}");
-    // The campaign restarts the host's command, and reports no finding for a host that ends by itself. The
-    // campaign ends after its time limit, or when the host ends while no conversation is played.
+    // The campaign restarts the host's command, and reports no finding for a host that exits by itself. The campaign
+    // ends after its time limit, or when the host exits while no conversation is played.
     let args =
         ["--command", &serve, "--scripted", "--reference", "--time", "20s", "--timeout", "500ms"];
     let (code, said) = fuzz(&out, &args);
@@ -497,7 +499,7 @@ fn a_host_that_dies_ends_a_campaign_and_nothing_is_lost() {
     assert!(out.join("campaign.jsonl").exists());
 }
 
-/// Returns generated conversations with an agent that the honest reference agent plays exactly as generated.
+/// Returns generated conversations that the reference agent without faults plays exactly as generated.
 fn drawn_with_agents(count: u64) -> Vec<ScenarioDraft> {
     let generator = AgentConversationGenerator::new(1, AgentAbilitySet::all());
     let honest = EmbeddedGround::of_agent(&[]);
@@ -505,7 +507,7 @@ fn drawn_with_agents(count: u64) -> Vec<ScenarioDraft> {
     drafts.filter(|draft| honest.found(draft).is_empty()).collect()
 }
 
-/// Checks that the checks report no finding for the honest agent, and most conversations proceed as generated.
+/// Checks that there is no finding for the agent without faults, and that most conversations proceed as generated.
 #[test]
 fn the_reference_agent_has_no_finding() {
     let generator = AgentConversationGenerator::new(1, AgentAbilitySet::all());
@@ -599,8 +601,8 @@ fn a_campaign_with_an_agent_writes_files_that_run_plays() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("FAIL acp.tr-04"), "{said}");
     assert_eq!(played("").0, Some(0));
-    // A campaign against the agent process finds the same kind of finding, and a campaign against the honest
-    // process finds none.
+    // A campaign against the agent process has the same kind of finding, and a campaign against a process without
+    // faults has none.
     let profile = profile.to_str().unwrap();
     let outside = folder("fuzz-agent-outside");
     let (code, said) = fuzz(&outside, &["--acp", profile, "--sequences", "12", "--seed", "1"]);
@@ -608,7 +610,7 @@ fn a_campaign_with_an_agent_writes_files_that_run_plays() {
     assert!(said.contains("12 conversations"), "{said}");
 }
 
-/// Checks that an agent that waits for a permission decision, which no client sends, need not end its turn.
+/// Checks that an agent does not have to end its turn while it waits for a permission decision that no client sends.
 #[test]
 fn a_prompt_may_stay_open_while_permission_is_requested() {
     let steps = [
@@ -636,7 +638,7 @@ fn findings_of_one_defect_have_one_cause_and_those_of_two_have_two() {
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
     let drafts: Vec<ScenarioDraft> =
         drawn(V1, 2 * SOME).filter(|it| honest.found(it).is_empty()).collect();
-    // Adapt the conversations as for a host that is not the reference host.
+    // The conversations are adapted as for a host that is not the reference host.
     let mut fitted = drafts.clone();
     fitted.iter_mut().for_each(|draft| fit(draft, &BTreeSet::new()));
     let ground = |fault: HostFault| EmbeddedGround::of(V1, AgentMode::Host, &[fault]);
@@ -650,7 +652,7 @@ fn findings_of_one_defect_have_one_cause_and_those_of_two_have_two() {
     let causes: BTreeSet<String> = places.iter().map(|it| it.cause()).collect();
     assert!(keys.len() >= 3, "{keys:?}");
     assert_eq!(causes.len(), 1, "{causes:?}");
-    // Use the first finding of each of these faults.
+    // The first finding of each of these faults is used.
     let faults = [
         HostFault::AcceptsHostOnly,
         HostFault::SequenceRepeats,

@@ -1,5 +1,5 @@
-//! A gallery of hostile hosts: for each host, the harness does not panic, ends within its time limit, stays
-//! within its memory limit, and writes reports that strict parsers accept.
+//! A gallery of hostile hosts: for each host, the harness does not panic, exits within its time limit, stays within its
+//! memory limit, and writes reports that strict parsers accept.
 //!
 //! The quick rows always run; `cargo test --test gallery -- --include-ignored` runs all rows. With
 //! `AHP_HARNESS_ROW=TEXT` only the rows with this text in their names are played.
@@ -74,7 +74,7 @@ const CERTIFY: GalleryCommand = GalleryCommand {
     budget: "8s",
     codes: &[0, 1, 3],
 };
-/// The campaign takes 6 s, and ends after 21 s at the latest, as it says.
+/// The campaign takes 6 s, and ends after 21 s at the latest, as its output says.
 const FUZZ: GalleryCommand = GalleryCommand {
     arguments: &["fuzz", "--timeout", "200ms", "--time"],
     budget: "6s",
@@ -112,7 +112,7 @@ struct GalleryPlay {
 }
 
 impl GalleryCommand {
-    /// Returns the time after which the command must have ended.
+    /// Returns the time after which the command must have exited.
     fn limit(&self) -> Duration {
         let seconds: u64 = self.budget.trim_end_matches('s').parse().unwrap();
         let rest = match self.arguments.first() {
@@ -301,8 +301,7 @@ fn mistakes(command: &GalleryCommand, played: &GalleryPlay, folder: &Path) -> Ve
     wrong
 }
 
-/// Returns the first text of a SARIF file that could affect the surrounding output: a control character, or a
-/// link.
+/// Returns the first part of a SARIF file that could affect the surrounding output: a control character or a link.
 fn sarif_mistake(text: &str) -> Option<String> {
     let report: serde_json::Value = match serde_json::from_str(text) {
         Ok(report) => report,
@@ -403,11 +402,11 @@ fn check(name: &str, command: &GalleryCommand, per_core: usize, rows: &[GalleryR
 /// The number of tests that have taken a mark for their processes.
 static MARKS: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs a command with each hostile process. `{process}` in the arguments stands for the line of the process.
+/// Runs a command with each hostile process. `{process}` in the arguments is replaced by the line of the process.
 fn check_processes(name: &str, command: &GalleryCommand) {
     let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gallery-{name}"));
     let _ = fs::remove_dir_all(&base);
-    // Tests that run at the same time look for their own processes only.
+    // Tests that run at the same time look only for their own processes.
     let number = MARKS.fetch_add(1, Ordering::Relaxed);
     let mark = format!("31337.{}{number}", std::process::id());
     let mut all = Vec::new();
@@ -552,7 +551,7 @@ fn pages_run_no_script_of_a_host_and_load_nothing() {
     fs::create_dir_all(&folder).unwrap();
     let counter = browser::RequestCounter::start();
     let bait = counter.bait();
-    // Without the harness the bait works, so the browser and the counter do what this test needs.
+    // Without the escaping of the harness, the bait works, so the browser and the counter do what this test needs.
     let control = folder.join("control.html");
     let stays = counter.bait_that_stays();
     fs::write(&control, format!("<!doctype html><html><title>x</title>{stays}</html>")).unwrap();

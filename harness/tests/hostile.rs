@@ -1,5 +1,5 @@
-//! Tests with hosts that try to hang, crash or exhaust the harness: the harness ends in time and reports what
-//! it received.
+//! Tests with hosts that try to hang, crash or exhaust the harness: the harness exits in time and reports the messages
+//! that it received.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start a server has failed")]
 
@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, accept_async};
 
-/// The time limit for a run of one scenario, however hostile the host.
+/// The time limit for a run of one scenario, even with the most hostile host.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Plays one scenario against a server with this behaviour.
@@ -35,7 +35,7 @@ where
 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ws://{}", listener.local_addr().unwrap());
-    // The server ends with the process of the test.
+    // The server runs until the process of the test exits.
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async move {
@@ -211,7 +211,7 @@ fn a_connection_that_ends_within_a_frame_is_reported() {
     let output = play(|stream| async move {
         let mut socket = shaken(stream).await;
         let _ = socket.next().await;
-        // Send the header of a text frame of 100 bytes, and only two bytes of its content.
+        // The host sends the header of a text frame of 100 bytes, and only two bytes of its content.
         let _ = socket.get_mut().write_all(&[0x81, 100, b'{', b'"']).await;
     });
     check(&output, 1, "the connection ended");

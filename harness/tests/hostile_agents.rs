@@ -1,5 +1,5 @@
-//! Tests with malicious agents as real processes: each run ends, reports the misbehaviour, leaves no process
-//! running and touches nothing outside the agent's folder.
+//! Tests with malicious agents as real processes: each run ends, reports the misbehaviour, leaves no process running,
+//! and changes nothing outside the agent's folder.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -35,7 +35,7 @@ struct HostileRun {
     folder: PathBuf,
 }
 
-/// Plays a scenario against an agent with this script. `{mark}` in the script becomes a unique text.
+/// Plays a scenario against an agent with this script. `{mark}` in the script becomes a unique string.
 fn play(name: &str, script: &str, id: &str) -> HostileRun {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -149,7 +149,7 @@ fn standard_error_is_read_and_bounded() {
     assert!(played.transcript.len() < 12 << 20, "{} bytes", played.transcript.len());
 }
 
-/// Checks that the reason why nothing can be tested is told in the agent's own words, and that no rule is
+/// Checks that the output contains the agent's own error as the reason why nothing can be tested, and that no rule is
 /// reported as broken.
 #[test]
 fn an_agent_that_cannot_be_tested_says_why() {
@@ -192,7 +192,7 @@ fn an_agent_that_never_exits_is_killed() {
 #[test]
 fn subprocesses_of_the_agent_are_killed() {
     let mark = mark("forks");
-    // Start four children: one ignores signals, one has its own session, one has forked twice, and one has
+    // The agent starts four children: one ignores signals, one has its own session, one has forked twice, and one has
     // cleared its environment.
     let forks = format!(
         "sh -c 'trap \"\" TERM HUP INT; while :; do sleep 1; done' {mark} >/dev/null 2>&1 &\n\

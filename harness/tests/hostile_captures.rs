@@ -142,7 +142,7 @@ fn notes_a_recording_that_was_cut_off() {
     };
     check(r#"{"run":"capture","format":1}"#, r#"{"run":"end"}"#, 0);
     check(r#"{"run":"capture","format":1}"#, "", 1);
-    // Captures of other recorders have neither a head line nor an end line.
+    // Captures of other recorders have neither a first line nor a last line about the recording.
     check("", "", 0);
 }
 
@@ -174,7 +174,7 @@ fn extreme_numbers_overflow_nothing() {
                             return line.to_owned();
                         };
                         if line["dir"] == party {
-                            // Without its id, a response would answer no request, and few checks would look at it.
+                            // Without its id, a response would not belong to any request, and few checks would read it.
                             let id = line["msg"].get("id").cloned();
                             extreme(&mut line[place], &number);
                             if let Some(id) = id {

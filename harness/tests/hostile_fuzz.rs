@@ -1,7 +1,7 @@
 //! Tests of fuzz campaigns against hosts that turn hostile: the campaign keeps earlier findings, reports the
 //! hostile behaviour as a finding or an error, and continues or ends.
 //!
-//! A gate in front of a real host lets some connections through and tampers with others.
+//! A gate between the harness and a real host forwards some connections unchanged and tampers with others.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start a server has failed")]
 
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use ahp_harness::arb::campaign::FuzzCampaign;
 
-/// The time limit of a campaign, however hostile the host.
+/// The time limit of a campaign, even with the most hostile host.
 const LIMIT: Duration = Duration::from_secs(100);
 /// The number of conversations of a campaign.
 const SEQUENCES: u64 = 8;
@@ -24,8 +24,7 @@ const SEQUENCES: u64 = 8;
 /// tampering.
 const HONEST: usize = 16;
 const SPOILT: usize = 8;
-/// The number of the host's bytes that the gate passes on before it tampers: the WebSocket handshake and some
-/// more.
+/// The number of the host's bytes that the gate forwards before it tampers: the WebSocket handshake and some more.
 const PASSES: usize = 900;
 /// The number of connections before a host hangs, enough for the first look and some conversations.
 const AWAKE: usize = 40;
@@ -74,7 +73,7 @@ fn host() -> HostileHost {
     HostileHost { child, address: address.parse().unwrap() }
 }
 
-/// Starts a gate in front of a host and returns its address. The gate tampers with the connections with these
+/// Starts a gate for a host and returns the address of the gate. The gate tampers with the connections with these
 /// numbers, after `passes` of the host's bytes.
 fn gate(
     host: SocketAddr,
@@ -84,7 +83,7 @@ fn gate(
 ) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // The gate ends with the process of the test.
+    // The gate runs until the process of the test exits.
     thread::spawn(move || {
         let connections = AtomicUsize::new(0);
         for client in listener.incoming().map_while(Result::ok) {
@@ -255,7 +254,7 @@ fn a_campaign_that_waits_for_a_silent_host_is_interrupted() {
     assert!(said.contains(" conversations, ") && !errors.contains("cleanup"), "{said}{errors}");
 }
 
-/// Checks that a host that still completes handshakes, but answers nothing else any more, ends the campaign.
+/// Checks that the campaign ends if the host still completes handshakes, but does not answer any other request.
 #[test]
 fn a_host_that_answers_only_handshakes_is_hung() {
     let host = host();
@@ -267,7 +266,7 @@ fn a_host_that_answers_only_handshakes_is_hung() {
     assert!(campaign(&out).sequences < 30, "{said}");
 }
 
-/// Checks that a host that ends by itself is not a finding. Without a restart command the campaign ends; with a
+/// Checks that it is not a finding if a host exits by itself. Without a restart command the campaign ends; with a
 /// restart command the campaign continues.
 #[test]
 fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
@@ -276,7 +275,7 @@ fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     let running = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-fuzz-host");
     let _ = std::fs::remove_file(&running);
     let pid = running.display();
-    // `exec` keeps the process id for `timeout`, which passes a signal on to the host.
+    // `exec` keeps the process id for `timeout`, which forwards a signal to the host.
     let serve = |seconds: u32| {
         format!(
             "echo $$ >{pid}; exec timeout {seconds} {program} serve --listen 127.0.0.1:{port} \
@@ -303,8 +302,8 @@ fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     assert_eq!(before.failures().count(), 0, "{said}");
     assert!(before.sequences > 0);
 
-    // The same campaign continues with a restart command, and the end of that command is not the end of the
-    // host.
+    // The same campaign continues with a restart command. The exit of that command does not mean that the host has
+    // stopped.
     let mut host = start(serve(8));
     assert!(listens());
     let again =

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 
-/// A process that ends with the test.
+/// A process that is killed at the end of the test.
 struct TestProcess(Child);
 
 impl Drop for TestProcess {
@@ -82,7 +82,7 @@ fn a_started_host_is_killed_with_its_subprocesses() {
         .unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stdout));
     for pid in std::fs::read_to_string(&pids).unwrap().lines() {
-        // A process that has ended but was not reaped has no command line.
+        // A process that has exited but was not reaped has no command line.
         let alive =
             std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
         assert!(!alive, "process {pid} is still there");

@@ -1,4 +1,4 @@
-//! Tests that SIGKILL at any moment loses no result that was reported before.
+//! Tests that no result that was reported is lost if the process is killed with SIGKILL at any moment.
 #![cfg(all(feature = "cli", unix))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -20,7 +20,7 @@ const LARGEST: u64 = 10_000;
 /// The longest time that a test waits for a file to grow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A process that ends with the test.
+/// A process that is killed at the end of the test.
 struct ListeningProcess(Child);
 
 impl Drop for ListeningProcess {
@@ -46,7 +46,7 @@ fn listening(arguments: &[&str]) -> (ListeningProcess, String) {
     (ListeningProcess(child), url.trim().to_owned())
 }
 
-/// Waits until a file has a size that depends on the number, and then up to 50 ms more. On a busy machine, a
+/// Waits until a file has a size that depends on the number, and then for up to 50 ms. On a busy machine, a
 /// moment that depends only on the clock could come before the first report.
 fn wait_for_moment(number: u64, file: &Path, largest: u64) {
     let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -74,7 +74,7 @@ fn killed(number: u64, arguments: &[&str], folder: &Path, largest: u64) -> Strin
     child.kill().unwrap();
     child.wait().unwrap();
     let text = fs::read_to_string(printed).unwrap();
-    // Drop an incomplete last line: the command has reported only whole lines.
+    // An incomplete last line is dropped, because the command has reported only whole lines.
     text[..text.rfind('\n').map_or(0, |end| end + 1)].to_owned()
 }
 

@@ -57,8 +57,8 @@ proptest! {
         prop_assert_eq!(laws::what_nobody_knows_survives(&story), Ok(()));
     }
 
-    /// Checks that the same state, action and clock give the same result, whatever other state was reduced in
-    /// between, and the reducer does not change the action.
+    /// Checks that the same state, action and clock give the same result, even if another state was reduced in between,
+    /// and that the reducer does not change the action.
     #[test]
     fn reducers_are_pure(one in stories(true), other in stories(true)) {
         let fold = |story: &ActionStory| {

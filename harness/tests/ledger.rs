@@ -46,8 +46,8 @@ fn excluded_requirements_are_not_tested() {
     }
 }
 
-/// Each rule about clients says how it is observed, or why it is not. What a capture shows, a check judges. What only
-/// shows if the host plays a part, or with a driver, a scenario about clients judges.
+/// Each rule about clients says how it is observed, or why it cannot be observed. If a capture is enough to observe a
+/// rule, a check has to judge the rule.
 #[test]
 fn every_requirement_of_clients_is_observed_or_excluded() {
     let (suite, vectors) = (ScenarioSuite::of_clients(), vector::carried());
@@ -55,7 +55,7 @@ fn every_requirement_of_clients_is_observed_or_excluded() {
         for row in LedgerCoverage::of(ledger.version, &suite, &vectors).rows {
             let (place, rule) = (format!("{} {}", ledger.version, row.rule.id), row.rule);
             let Some(observation) = rule.observation else {
-                // The interpretations of a version's texts bind whoever reads them.
+                // The interpretations of a version's texts apply to all parties.
                 let reading = rule.id.starts_with("reading.");
                 let client = rule.party == BoundParty::Client;
                 assert!(!client || reading || rule.excluded.is_some(), "{place}: not observed");

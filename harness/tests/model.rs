@@ -121,7 +121,7 @@ async fn a_hold_waits_until_its_name_is_released() {
     // An early release is stored; each release lets one answer continue.
     stand.release("", "go");
     assert!(ask(&address, MESSAGES, &conversation("hold go\nsay <c>", 0)).await.contains("<c>"));
-    // A repeated request for the same answer is not held again.
+    // A repeated request for the same answer does not wait again.
     assert!(ask(&address, MESSAGES, &conversation("hold go\nsay <c>", 0)).await.contains("<c>"));
     let held = conversation("hold go", 0);
     let again = ask(&address, MESSAGES, &held);
@@ -176,7 +176,7 @@ async fn stalled_connections_do_not_block_other_requests() {
     let (stand, address) = stand().await;
     let mut silent = Vec::new();
     for _ in 0..100 {
-        // Half a head, half a body, an answer that is not read, and an answer that holds.
+        // The requests: half a head, half a body, an answer that is not read, and an answer that waits at a hold.
         let mut half = TcpStream::connect(&address).await.unwrap();
         half.write_all(b"POST /v1/messages HTTP/1.1\r\nHost").await.unwrap();
         let mut body = TcpStream::connect(&address).await.unwrap();

@@ -1,7 +1,7 @@
-//! Tests that the suite can fail: the checks and scenarios in the row of each injected fault report this fault,
-//! and every scenario and check detects some fault. The test plays each fault until every check and scenario in
-//! its row has reported the fault; `ahp-harness mutants` plays the whole suite with each fault and also judges
-//! all other failures.
+//! Tests that the suite can fail: the checks and scenarios in the row of each injected fault report this fault, and
+//! every scenario and check detects at least one fault. The test plays each fault until every check and scenario in its
+//! row has reported the fault; `ahp-harness mutants` plays the whole suite with each fault and also judges all other
+//! failures.
 
 use std::collections::HashSet;
 
@@ -74,7 +74,7 @@ fn every_fault_makes_the_checks_and_scenarios_of_its_row_fail() {
     HELD.into_iter().for_each(every_fault_is_caught);
 }
 
-/// Checks that the honest host has no failure in all other versions either.
+/// Checks that the host without faults has no failure in the other versions.
 #[test]
 fn reference_host_without_faults_trips_no_check() {
     let suite = ScenarioSuite::carried();

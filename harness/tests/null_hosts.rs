@@ -1,5 +1,5 @@
-//! Tests that hosts that do nothing pass nothing, and that hosts that only perform the handshake pass only the
-//! rules that the handshake shows.
+//! Tests that hosts without function pass no scenario and no check, and that hosts that only perform the handshake pass
+//! only the rules about the handshake.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot write a report has failed")]
 
@@ -19,8 +19,8 @@ use ahp_harness::run::suite::ScenarioSuite;
 use ahp_harness::verdict::{FailOn, Status};
 use ahp_harness::wire::version::Version;
 
-/// The time limit of a run against a silent host with default timeouts: four rounds of 2 s until the host is
-/// given up, and a margin for slow machines.
+/// The time limit of a run against a silent host with default timeouts: four rounds of 2 s until the run stops, and a
+/// margin for slow machines.
 const MUTE_LIMIT: Duration = Duration::from_secs(12);
 
 /// The results of a suite against a host.
@@ -36,7 +36,7 @@ struct SuiteResult {
     cases: usize,
 }
 
-/// Plays the whole suite, each scenario against a new host.
+/// Plays the whole suite; each scenario gets a new host.
 fn play(version: Version, mut host: impl FnMut() -> Box<dyn SansIoHost>) -> SuiteResult {
     let mut summary = RunSummary::new(FailOn::default());
     let mut junit = JunitReport::default();
@@ -96,11 +96,11 @@ fn null_hosts_pass_no_scenario() {
     }
 }
 
-/// Returns the identifiers that a lying host may pass; the host may pass no others. An entry that ends with `*`
-/// stands for all identifiers with that prefix.
+/// Returns the identifiers that a lying host may pass; the host may pass no others. An entry that ends with `*` matches
+/// all identifiers with that prefix.
 fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
     match liar {
-        // The rules that the handshake alone shows.
+        // The rules that can be observed in the handshake alone.
         LiarBehaviour::MuteAfterHandshake => &[
             "handshake.agreed",
             "handshake.refusal",
@@ -154,8 +154,8 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "handshake/unknown-version-is-refused",
             "handshake/what-a-client-is-called-changes-nothing",
         ],
-        // The host's requests, session list, initial states and delivery of echoes are honest. Everything that
-        // needs a rejected action or the effect of an action is not honest.
+        // The host's requests, session list, initial states and delivery of echoes are correct. Rejections and the
+        // effects of actions are wrong.
         LiarBehaviour::EchoEverything => &[
             "chats/a-chat-needs-a-session-that-there-is",
             "metadata/nothing-is-completed-of-what-is-not-there",
@@ -262,7 +262,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "metadata/what-is-offered-is-the-hosts-own",
             "reconnect/a-gap-too-old-is-answered-with-snapshots",
         ],
-        // The host delivers actions correctly; only a look at a state shows the lie.
+        // The host delivers actions correctly; only its states are wrong.
         LiarBehaviour::FrozenSnapshot => &[
             "chats/a-chat-needs-a-session-that-there-is",
             "metadata/nothing-is-completed-of-what-is-not-there",
@@ -282,8 +282,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "catalog.one-owner",
             "catalog.updated-known",
             "chats/completions-come-promptly",
-            // These entries need only requests and their answers, facts that actions alone show, or facts in
-            // the first snapshot.
+            // These entries need only requests and their answers, facts in actions, or facts in the first snapshot.
             "sessions/the-list-shows-what-its-chats-do",
             "chats/workers-of-workers-come-to-an-end",
             "turns/a-turn-before-the-session-is-ready-is-not-lost",
@@ -393,7 +392,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "reconnect/a-gap-too-old-is-answered-with-snapshots",
             "terminals/a-late-reader-holds-up-nobody",
         ],
-        // The host is honest until a client reconnects.
+        // The host behaves correctly until a client reconnects.
         LiarBehaviour::ForgetsOnReconnect => &[
             "reconnect/a-stranger-is-no-client-that-was-here",
             "handshake.agreed",
@@ -480,7 +479,7 @@ fn listed(list: &[&str], id: &str) -> bool {
     })
 }
 
-/// Checks that a run against a silent host behind a socket takes a bounded time, and passes nothing.
+/// Checks that a run against a silent host on a socket takes a bounded time, and that nothing passes.
 #[test]
 fn a_mute_host_costs_a_bounded_time() {
     let program = env!("CARGO_BIN_EXE_ahp-harness");

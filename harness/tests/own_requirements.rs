@@ -1,4 +1,4 @@
-//! Tests of an author's own requirements, in a file next to the scenarios, and of the weight from which a run
+//! Tests of an author's own requirements, in a file next to the scenarios, and of the minimum weight at which a run
 //! fails.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]

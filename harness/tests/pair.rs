@@ -1,7 +1,7 @@
-//! Property tests of clients and the reference host, in virtual time with delayed delivery: whatever the
-//! clients do, the conversation follows the rules, and no check reports a finding.
+//! Property tests of clients and the reference host, in virtual time with delayed delivery: for all actions of the
+//! clients, the conversation follows the rules and no check reports a finding.
 //!
-//! A failure prints the shortest failing play. `PROPTEST_CASES=2000` and `PROPTEST_RNG_SEED=<n>` extend the
+//! A failure prints the shortest failing conversation. `PROPTEST_CASES=2000` and `PROPTEST_RNG_SEED=<n>` extend the
 //! search.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
@@ -46,7 +46,7 @@ proptest! {
     }
 }
 
-/// The behaviour that the plays must cover, so that the property above is meaningful.
+/// The behaviour that the conversations must cover, so that the property above is meaningful.
 const COVERED: &[&str] = &[
     "0.9.0",
     "1.0.0",

@@ -1,5 +1,5 @@
-//! Tests of runs about each agent of a host: which scenarios are played with which agent, and that all output
-//! files of such a run agree with this selection.
+//! Tests of runs that test each agent of a host: the selection of scenarios for each agent is correct, and all output
+//! files of such a run agree with the selection.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run the harness has failed")]
 
@@ -108,7 +108,7 @@ fn the_certificate_lists_the_results_of_every_agent() {
     run(&file, &[]);
     let out = folder.join("certificate");
     let (code, said) = harness(&["report", file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    // The profiles are incomplete: the run has a few scenarios only.
+    // The profiles are incomplete, because the run has only a few scenarios.
     assert_eq!(code, Some(1), "{said}");
     let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
     let certificate: Value = serde_json::from_str(&read("certificate.json")).unwrap();
@@ -165,7 +165,7 @@ fn merged_shards_equal_the_whole_run() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// The host refuses the token for one agent. This is no reason to leave the other agents untested.
+/// The host refuses the token for one agent. The other agents must be tested nevertheless.
 #[test]
 fn a_refused_token_concerns_only_the_agent_that_requires_it() {
     let file = folder("providers-token").join("run.jsonl");

@@ -82,7 +82,7 @@ fn frames(seed: u64, count: usize, masked: bool) -> Vec<u8> {
             0x80..=0x82 => false,
             _ => open,
         };
-        // Some of the texts are invalid UTF-8, which the proxy must forward unchanged.
+        // Some of the text frames are invalid UTF-8, which the proxy must forward unchanged.
         let payload: Vec<u8> = (0..dice.below(most)).map(|_| dice.roll() as u8).collect();
         frame(&mut out, first, &payload, masked.then(|| dice.roll() as u32));
     }

@@ -1,5 +1,5 @@
 //! Property tests of the reducers of every version, with states and actions generated from that version's
-//! tables: the possible outcomes of a valid action, and effects that no action may have.
+//! tables: the possible outcomes of a valid action, and the effects that an action must not have.
 
 #[path = "common/cases.rs"]
 mod cases;
@@ -35,7 +35,7 @@ proptest! {
         }
     }
 
-    /// Checks that reducing an action into a valid state gives a valid state.
+    /// Checks that a valid state is still valid after an action was applied.
     #[test]
     fn states_stay_valid(story in stories(false)) {
         let protocol = Protocol::of(story.version).unwrap();
@@ -49,8 +49,8 @@ proptest! {
         }
     }
 
-    /// Checks that a state that is serialized and read again behaves like the original, and serializing it
-    /// again gives the same text.
+    /// Checks that a state that is serialized and read again behaves like the original, and results in the same text
+    /// when it is serialized again.
     #[test]
     fn a_state_behaves_the_same_after_a_round_trip(story in stories(true)) {
         let mut state = story.state.clone();

@@ -1,5 +1,5 @@
-//! Tests that a run and its file give the same result: the recordings of the built-in scenarios are judged
-//! again without a host, and the harness reports that a file was cut off, wherever the cut is.
+//! Tests that a run and its file lead to the same result: the recordings of the built-in scenarios are judged again
+//! without a host. Also tests that the harness reports a file that was cut off at any place.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -112,7 +112,7 @@ fn played_by(
     WrittenPlay { text: String::from_utf8(bytes).unwrap(), report }
 }
 
-/// Returns the recording of every built-in scenario, for each version that it applies to.
+/// Returns the recording of every built-in scenario, for each version to which it applies.
 fn all() -> &'static [WrittenPlay] {
     static ALL: OnceLock<Vec<WrittenPlay>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -219,7 +219,7 @@ fn a_client_that_connects_again_leaves_its_first_connection() {
     let WrittenPlay { text, report } = played(&in_vain(again), Version::NEWEST);
     let strays = report.checks.iter().find(|line| line.check == "jsonrpc.no-stray-response");
     assert!(strays.unwrap().findings.is_empty(), "{strays:?}");
-    // Test the file without the scenarios, with only the connection names.
+    // The same file without the scenarios, with only the connection names.
     let events = text.lines().filter(|line| !line.contains("\"run\":"));
     let bare: String = events.map(|line| line.replace("\"case\":1,", "") + "\n").collect();
     let judged = judge(bare.as_bytes(), None, FailOn::default()).unwrap();
@@ -270,7 +270,7 @@ proptest! {
                 }
             }
         }
-        // The judge may refuse a file with a line and a reason, but must not fail in any other way.
+        // `judge` may refuse a file and name the line and the reason, but must not fail in any other way.
         if let Err(error) = judge(kept.join("\n").as_bytes(), None, FailOn::default()) {
             prop_assert!(error.line as usize <= kept.len().max(1));
         }

@@ -27,7 +27,7 @@ use ahp_harness::wire::places::PlaceKind;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::{PUBLISHED, Version};
 
-/// A recorder of the places in the protocol tables that a scenario shows.
+/// A recorder of the places in the protocol tables that occur in a scenario.
 struct ShownTables {
     lines: u64,
     case: String,
@@ -56,10 +56,10 @@ fn play(entry: &SuiteEntry, version: Version, shown: &Arc<Mutex<ShownPlaces>>) -
     CaseReport::of(0, entry, &sim::play(play, &mut RefHost::new(config)))
 }
 
-/// The first versions; the suite must show every place of their tables.
+/// The first versions; every place of their tables must occur in the suite.
 const WHOLE: &[Version] = &[Version::V0_1, Version::V0_2];
-/// The kinds of places that the suite must show in every version: each action accepted, dispatched by clients
-/// if permitted, and refused.
+/// The kinds of places that must occur in the suite in every version: each action is accepted, dispatched by clients if
+/// this is permitted, and refused.
 const ACTIONS: &[PlaceKind] = &[PlaceKind::Accepted, PlaceKind::FromClient, PlaceKind::Refused];
 
 #[test]
@@ -74,8 +74,8 @@ fn the_suite_has_no_mistakes() {
     assert!(!suite.entries.is_empty());
 }
 
-/// Scenarios for hosts that make other choices than the reference host. On the reference host, these scenarios
-/// apply only with an injected fault, or never.
+/// Scenarios for hosts that make other choices than the reference host. On the reference host, these scenarios apply
+/// only with an injected fault, or do not apply at all.
 const OTHERWISE: [&str; 2] =
     ["automations/who-offers-none-serves-none", "context/a-resumed-turn-has-one-prompt"];
 

@@ -63,7 +63,7 @@ fn redacted_secrets_are_searched_in_frames() {
         (header, "canary-0123456789", true),
         (header, "Bearer canary-0123456789", true),
         (header, "canary", false),
-        // A short text may occur by accident.
+        // A short string may occur by accident.
         (&["canary"], "canary", false),
     ] {
         let (live, again) = missed(secrets, said);

@@ -1,5 +1,5 @@
-//! Tests of terminals with real shells: input runs on a pseudo-terminal, a flood blocks no other client, and no
-//! process stays behind.
+//! Tests of terminals with real shells: input runs on a pseudo-terminal, a flood does not block other clients, and no
+//! process is left running.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 const TOKEN: &str = "a-token-of-this-test";
 
-/// A host with shells that ends with the test.
+/// A host with shells that is stopped at the end of the test.
 struct ShellHost {
     process: Child,
     url: String,
@@ -52,7 +52,7 @@ impl ShellHost {
         marked.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// Waits until all shells of the host have ended.
+    /// Waits until all shells of the host have exited.
     fn none_left(&self) {
         let began = Instant::now();
         while !self.shells().is_empty() {
@@ -64,7 +64,7 @@ impl ShellHost {
 
 impl Drop for ShellHost {
     fn drop(&mut self) {
-        // A host that is asked to end also ends its shells.
+        // A host that is asked to exit also stops its shells.
         let _ = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
         let _ = self.process.wait();
     }
@@ -92,7 +92,7 @@ fn the_suite_plays_on_real_shells() {
     let host = ShellHost::new("sh");
     let output = host.run(Path::new("../scenarios/ahp/terminals"));
     passes(&output, "11 passed, 3 skipped");
-    // The harness disposes of terminals that scenarios leave behind, and the host ends their shells.
+    // The harness disposes of terminals that scenarios have left, and the host stops their shells.
     host.none_left();
 }
 

@@ -1,4 +1,4 @@
-//! Loads on the reference host: many clients in memory, in virtual time, and a few over sockets.
+//! Tests of loads on the reference host: many clients in memory and in virtual time, and a few clients over sockets.
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
 use std::path::Path;
@@ -48,7 +48,7 @@ fn the_reference_host_has_no_finding() {
     let result = played(plan(), HostConfig::default());
     assert!(result.findings.is_empty(), "{}", shown(&result));
     let counts = &result.counts;
-    // The load has to exercise what the rules are about.
+    // The load has to exercise the rules.
     for (what, count) in [
         ("turns", counts.turns),
         ("decisions", counts.decisions),
@@ -107,7 +107,7 @@ fn captures_show_their_findings() {
     assert_eq!(reduced.shows, Some(true));
     let (before, after) = (found.evidence.entries.len(), reduced.entries.len());
     assert!(after < 60 && after < before, "{before} frames became {after}");
-    // The reduced capture is judged like any other: the same check, proved by the same lines.
+    // The reduced capture is judged like any other capture, and the same check is proved by the same lines.
     let options = OracleOptions { foreign: true, ..OracleOptions::default() };
     let mut oracle = Oracle::new(options);
     let entries = reduced.entries.iter().map(KeptEntry::entry);
@@ -115,7 +115,7 @@ fn captures_show_their_findings() {
     findings.extend(oracle.finish_with_findings().1);
     let same = findings.iter().filter(|it| it.check == found.finding.check);
     assert_eq!(same.map(|it| &it.lines).collect::<Vec<_>>(), [&found.finding.lines]);
-    // Nothing else is found in it, such as an action that the reduction would have taken away.
+    // The reduced capture has no other finding, for example about an action that was removed.
     assert!(findings.iter().all(|it| it.check == found.finding.check), "{findings:#?}");
 }
 

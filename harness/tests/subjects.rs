@@ -1,4 +1,4 @@
-//! Tests of `ahp-harness reducers` with subjects that are broken on purpose in every way.
+//! Tests of `ahp-harness reducers` with subjects that have all kinds of defects.
 //!
 //! The subjects are the harness's reducer behind filters in a shell.
 #![cfg(all(feature = "cli", target_os = "linux"))]
@@ -184,7 +184,7 @@ fn the_example_subjects_pass() {
         }
     }
     if Command::new("node").arg("--version").output().is_ok() {
-        // A reducer with its own third parameter, such as a log, must not get the index as that argument.
+        // If a reducer has a third parameter, such as a log, it must not get the index as that argument.
         let text = fs::read_to_string(examples.join("subject.mjs")).unwrap();
         let strict = "root: (...all) => { if (all.length !== 2) throw new Error(`got ${all.length}`); return agents(...all); }";
         let file = folder().join("strict.mjs");

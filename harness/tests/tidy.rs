@@ -46,7 +46,7 @@ const IMPURE: [&str; 10] = [
     "getrandom",
 ];
 
-/// Files that perform input and output, in modules whose other files are pure.
+/// The files that perform input and output in modules whose other files are pure.
 const SHELL: [&str; 8] = [
     "load/driver.rs",
     "record/proxy.rs",
@@ -81,7 +81,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns whether two lines name the same package. Versions of a package on consecutive lines share one
+/// Returns whether two lines name the same package. Several versions of a package on consecutive lines have one common
 /// reason.
 fn same_package(line: &str, other: &str) -> bool {
     let package = |line: &str| {
@@ -191,7 +191,7 @@ fn pure_modules_stay_pure() {
     report(&mistakes);
 }
 
-/// Files that format output for people.
+/// The files that format output for people.
 const SHOWING: [&str; 11] = [
     "report/brief.rs",
     "report/console.rs",
@@ -206,7 +206,7 @@ const SHOWING: [&str; 11] = [
     "cli/",
 ];
 
-/// Files that format output for people and also pass texts to the scenarios, which need the texts unescaped.
+/// The files that format output for people and also pass strings to the scenarios, which need the strings unescaped.
 const HANDING_ON: [&str; 3] = ["cli/case_place.rs", "cli/run.rs", "cli/stress.rs"];
 
 #[test]
@@ -292,7 +292,8 @@ const ONE_WORD_TYPES: [&str; 16] = [
     "Weight",
 ];
 
-/// Alternative files for different operating systems. Only one of them is compiled; all define the same types.
+/// Alternative files for different operating systems. Only one of them is compiled, and all of them define the same
+/// types.
 const ALTERNATIVES: [&str; 1] = ["system/other.rs"];
 
 /// Returns the type that a line defines: the name after `struct`, `enum`, `trait`, `union`, or after an

@@ -1,5 +1,5 @@
-//! Property tests of the life of a tool call: whatever the sequence of actions, each call follows the table of
-//! transitions, and an action without a transition leaves the state unchanged.
+//! Property tests of the life of a tool call: for any sequence of actions, each call follows the table of transitions,
+//! and an action without a transition does not change the state.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -72,7 +72,7 @@ fn deed() -> impl Strategy<Value = BriefAction> {
 }
 
 impl BriefAction {
-    /// Returns the action for a channel that holds turns: a chat, or up to 0.3.0 a session.
+    /// Returns the action for a channel with turns: a chat or, up to 0.3.0, a session.
     fn action(&self, channel: ChannelKind) -> Value {
         let yes = self.flag;
         let action_type = format!("{}/{}", channel.family(), self.kind);
@@ -128,7 +128,7 @@ fn calls(state: &Value) -> Vec<(String, ToolCallStatus)> {
     parts.filter_map(call).collect()
 }
 
-/// Returns the kind of the channel that holds turns.
+/// Returns the kind of the channel with turns.
 fn channel(version: Version) -> ChannelKind {
     if ProtocolFeature::Chats.is_in(version) { ChannelKind::Chat } else { ChannelKind::Session }
 }
@@ -205,7 +205,8 @@ proptest! {
     }
 }
 
-/// Checks that each row of the table is taken by some sequence, so that the property above is meaningful.
+/// Checks that each transition of the table is taken in at least one sequence, so that the property above is
+/// meaningful.
 #[test]
 fn some_sequence_takes_every_row_of_the_table() {
     let newest = idle(Version::V1_0);
@@ -226,7 +227,7 @@ fn some_sequence_takes_every_row_of_the_table() {
     }
 }
 
-/// Returns the rows of the table that no sequence takes in a version.
+/// Returns the transitions of the table that are not taken in any sequence in a version.
 fn idle(version: Version) -> Vec<&'static ToolCallTransition> {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -1,7 +1,7 @@
-//! Property tests of the protocol tables with messages of the reference host: every frame of a random play is
-//! valid, and a frame without a required member, or with a member of another JSON type, is not.
+//! Property tests of the protocol tables with messages of the reference host: every frame of a random conversation is
+//! valid, and a frame without a required member, or with a member of another JSON type, is invalid.
 //!
-//! This file determines the required members with its own walk over the tables.
+//! This file determines the required members from the tables independently of the validator.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -203,7 +203,7 @@ fn leads(path: &str, to: &str) -> bool {
         .is_some_and(|rest| path.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Breaks a message at one place; `None` if the place accepts any value.
+/// Makes a message invalid at one place; `None` if the place accepts any value.
 fn broken(said: &SentFrame, place: &MessageSite, drop: bool, type_: Index) -> Option<Message> {
     let mut value = said.message.value().clone();
     if drop && place.required {
@@ -224,8 +224,8 @@ fn broken(said: &SentFrame, place: &MessageSite, drop: bool, type_: Index) -> Op
     Some(Message::new(value))
 }
 
-/// The change that breaks a message: the index of the message, the index of the place, whether to remove the
-/// member, and the index of the other type if the member stays.
+/// The change that makes a message invalid: the index of the message, the index of the place, whether to remove the
+/// member, and the index of the other type if the member is kept.
 type MessageBreak = (Index, Index, bool, Index);
 
 proptest! {

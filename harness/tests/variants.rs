@@ -60,7 +60,7 @@ fn several_variants_keep_every_rule_together() {
     }
 }
 
-/// Plays variants for which a check once reported a false finding.
+/// Plays variants for which a check has reported a false finding in the past.
 #[test]
 fn earlier_false_findings_about_variants_do_not_return() {
     const FOUND: &[(&str, Version, &str)] = &[
@@ -84,7 +84,7 @@ fn earlier_false_findings_about_variants_do_not_return() {
         ("agents-reversed", Version::V1_0, "metadata/the-first-directory-stays"),
         ("creating-for-a-second", Version::V1_0, "turns/what-a-message-carries-is-kept"),
     ];
-    /// Scenarios that once had a false finding, and that the named variant makes untestable now.
+    /// Scenarios that had a false finding in the past, and that the named variant makes untestable now.
     const UNTESTED: &[(&str, &str)] = &[
         ("one-simple-agent", "metadata/what-there-is-is-told-anew"),
         ("without-risk-assessments", "tools/what-is-said-of-a-call-stays-with-it"),
@@ -121,7 +121,7 @@ fn earlier_false_findings_about_variants_do_not_return() {
     }
 }
 
-/// Plays a scenario, given as text, against a host with legal variants. `variants` lists their names, separated
+/// Plays a scenario, given as a string, against a host with legal variants. `variants` lists their names, separated
 /// by `+`.
 fn play_text(path: &str, text: &str, version: Version, variants: &str) {
     let suite = ScenarioSuite::of([(path.to_owned(), text.to_owned())], &CarriedFiles);
@@ -153,7 +153,7 @@ steps:
     }
 }
 
-/// A session that is announced and removed is the same one for every subscriber.
+/// A session that is announced and removed is the same for every subscriber.
 #[test]
 fn brief_sessions_of_other_users_are_the_same_for_every_subscriber() {
     let text = r#"
@@ -280,7 +280,7 @@ fn each_variant_of_an_agent_changes_some_play() {
     }
 }
 
-/// Plays variants of an agent for which a check once reported a false finding.
+/// Plays variants of an agent for which a check has reported a false finding in the past.
 #[test]
 fn earlier_false_findings_about_agents_do_not_return() {
     const FOUND: &[(&[&str], &str)] = &[
@@ -294,7 +294,7 @@ fn earlier_false_findings_about_agents_do_not_return() {
             "acp/kinds/search",
         ),
     ];
-    /// Scenarios that once had a false finding, and that the named variant of the agent makes untestable now.
+    /// Scenarios that had a false finding in the past, and that the named variant of the agent makes untestable now.
     const UNTESTED: &[(&str, &str)] = &[
         ("asks-twice", "acp/permission/two-at-a-time"),
         ("asks-twice", "acp/reports/pending-then-in-progress-then-completed"),

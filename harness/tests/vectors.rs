@@ -1,5 +1,5 @@
-//! Tests of the built-in vectors: the vectors have no mistakes, the harness's reducer passes all vectors, and
-//! each vector that an idle reducer passes has a twin that it fails.
+//! Tests of the built-in vectors: the vectors have no mistakes, the harness's reducer passes all vectors, and each
+//! vector that passes with a reducer that does nothing has a twin that fails with it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -148,7 +148,7 @@ fn every_reason_for_a_no_op_has_a_vector() {
         })
         .collect();
     assert!(missing.is_empty(), "no vector shows {missing:?}");
-    // No vector names a reason that the harness does not know.
+    // The harness knows every reason that a vector names.
     for vector in vectors(files) {
         for outcome in &vector.outcomes {
             let ExpectedResult::NoOp(reason) = outcome else { continue };
@@ -158,9 +158,8 @@ fn every_reason_for_a_no_op_has_a_vector() {
     }
 }
 
-/// Checks that states and actions of vectors are valid. A vector with an invalid state or action would prove
-/// nothing, because a subject may refuse the vector. Only a vector that is marked as open may have an invalid
-/// state or action.
+/// Checks that states and actions of vectors are valid. A vector with an invalid state or action would be useless,
+/// because a subject may refuse it. Only a vector that is marked as open may have an invalid state or action.
 #[test]
 fn states_and_actions_are_those_of_the_tables() {
     let files = &*FILES;

@@ -1,5 +1,5 @@
-//! Property tests of transcript lines: a written line is read back unchanged, whatever its frames contain, and
-//! no text makes the reader panic.
+//! Property tests of transcript lines: a written line with any frame is read back unchanged, and no input makes the
+//! reader panic.
 
 #[path = "common/cases.rs"]
 mod cases;
@@ -17,7 +17,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Generates texts that are JSON, or nearly.
+/// Generates strings that are JSON or nearly JSON.
 fn jsonish() -> impl Strategy<Value = String> {
     let token = select(
         &[

@@ -1,5 +1,5 @@
-//! Tests a fixed sample of `mutants --wire`: the share of a host's faults that the always-on checks detect in
-//! captures, by class, and that these checks report no finding for a legal rewrite of a capture.
+//! Tests a fixed sample of `mutants --wire`: the percentage of a host's faults that the always-on checks detect in
+//! captures, by class. Also tests that these checks report no finding for a legal rewrite of a capture.
 //!
 //! The whole table is in `reports/oracle/`. A lower score here means that a check detects less than before.
 
@@ -22,14 +22,14 @@ use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
 #[path = "common/wire_trial.rs"]
 mod wire_trial;
 
-/// The divisor of the suite: the test plays one of this many scenarios.
+/// The number N: the test plays one of N scenarios of the suite.
 const PART: usize = 9;
 /// The number of generated conversations that the test plays as well.
 const DRAWN: u64 = 4;
 /// The number of mutants and of rewrites per operator.
 const COUNT: usize = 3;
 
-/// The minimum share of killed mutants per class, in percent. The margin to the actual share allows for
+/// The minimum percentage of killed mutants per class. The margin below the actual percentage allows for
 /// different conversations after a change of the suite.
 const LEAST: &[(FaultClass, usize)] = &[
     (FaultClass::Delivery, 86),
@@ -84,8 +84,8 @@ fn legal_rewrites_have_no_finding() {
     expect_no_accusation(captures(), &wanted, COUNT);
 }
 
-/// Returns captures that are judged by their clients: first those of the corpus that break no rule of clients, then
-/// those of the suite. Also returns the number of the first.
+/// Returns captures whose clients are judged: first those of the corpus that break no rule of clients, then those of
+/// the suite. Also returns the number of captures of the corpus.
 fn captures_of_clients() -> (usize, Vec<MutableCapture>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures/clients");
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -109,8 +109,8 @@ fn captures_of_clients() -> (usize, Vec<MutableCapture>) {
     (own, all)
 }
 
-/// The minimum share of killed mutants of each class of clients, in percent. A number from the future, for example,
-/// shows only if an action follows.
+/// The minimum percentage of killed mutants of each class of clients. For example, a number that is too high can be
+/// detected only if an action follows.
 const LEAST_OF_CLIENTS: usize = 80;
 
 #[test]
@@ -135,13 +135,13 @@ fn the_score_of_each_class_of_client_mutants_does_not_fall() {
 #[test]
 fn legal_rewrites_of_what_clients_send_have_no_finding() {
     let (own, mut all) = captures_of_clients();
-    // The clients of the suite reconnect as each scenario wants, and not as a client should.
+    // The clients of the suite reconnect as each scenario requires, and not always as a client should.
     let mut number = 0;
     all.retain(|capture| {
         number += 1;
         number <= own || !capture.text().contains("\"reconnect\"")
     });
-    // Some scenarios send what no client may send; their captures are left out.
+    // Some scenarios send messages that clients must not send; their captures are left out.
     let trial = WireTrial::new(all.clone(), 1, COUNT);
     assert!(trial.captures().len() > own + 20, "{}", trial.captures().len());
     assert!(trial.captures().iter().take(own).all(|it| it.name.contains("kept")));

@@ -1,5 +1,5 @@
 //! Property tests of the scenario language as text: a scenario in YAML and the same scenario in JSON are equal,
-//! including their mistakes; no text makes the loader fail; and every mistake has a place in its file.
+//! including their mistakes; no input makes the loader panic; and every mistake has a place in its file.
 
 #[path = "common/cases.rs"]
 mod cases;
@@ -15,7 +15,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// Words with a meaning in YAML or in the language, and some without.
+/// Words with a meaning in YAML or in the scenario language, and some words without a meaning.
 const WORDS: &[&str] = &[
     "A",
     "B",
@@ -212,7 +212,7 @@ impl YamlStyle {
         if self.single && text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
             return format!("'{}'", text.replace('\'', "''"));
         }
-        // A JSON string is a double-quoted YAML string, but YAML requires escapes for these characters, too.
+        // A JSON string is a double-quoted YAML string, but YAML also requires escapes for these characters.
         let mut quoted = String::new();
         for c in Value::from(text).to_string().chars() {
             match c {
@@ -298,7 +298,7 @@ fn meaning(loaded: &LoadedFile) -> (Vec<String>, Option<String>) {
     (errors, scenario)
 }
 
-/// Checks that a text gives a scenario, a fragment or a mistake, and that the place of every mistake is within
+/// Checks that any input results in a scenario, a fragment or a mistake, and that the place of every mistake is within
 /// the file.
 fn check_sound(loaded: &LoadedFile) -> Result<(), TestCaseError> {
     let nothing = loaded.scenario.is_none() && !loaded.fragment && loaded.errors.is_empty();

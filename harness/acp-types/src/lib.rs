@@ -1,5 +1,5 @@
-//! The types of `agent-client-protocol-schema` by method. A message is deserialized into the crate's type and
-//! serialized again, and the crate's schema is converted to the form of the harness's tables.
+//! The types of `agent-client-protocol-schema`, by method. A message is deserialized into the crate's type and
+//! serialized again. The crate's schema is converted to the form of the harness's tables.
 //!
 //! Real clients use these types, which are lenient: a member that does not fit is dropped, not refused. A
 //! comparison of input and output therefore detects both dropped and refused members.
@@ -38,7 +38,7 @@ pub struct CrateMethod {
 }
 
 fn again<T: DeserializeOwned + Serialize>(value: &Value) -> Result<Value, String> {
-    // The value passes through text, as on the wire.
+    // The value is converted to text and parsed again, as on the wire.
     let typed: T = serde_json::from_str(&value.to_string()).map_err(|error| error.to_string())?;
     serde_json::to_value(typed).map_err(|error| error.to_string())
 }

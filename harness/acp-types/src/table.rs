@@ -1,5 +1,5 @@
 //! Converts the crate's schema to the form of the harness's tables: `fields`, `enum`, or `tag` and `variants`,
-//! with types as short texts.
+//! with types as short strings.
 //!
 //! Start at [`entry`].
 
@@ -76,7 +76,7 @@ fn fields(schema: &Value, object: &Value) -> Map<String, Value> {
     fields
 }
 
-/// Returns the name of the definition that a reference points to.
+/// Returns the name of the definition to which a reference points.
 fn reference(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.rsplit('/').next()
 }
@@ -85,8 +85,8 @@ fn named<'a>(schema: &'a Value, part: &Value) -> Option<&'a Value> {
     schema.get(reference(part)?)
 }
 
-/// Returns a type as a short text. A named object or choice keeps its name; a named text or number is replaced
-/// by its plain type.
+/// Returns a type as a short string. A named object or union keeps its name; a named string or number is replaced by
+/// its plain type.
 pub fn word(schema: &Value, part: &Value) -> String {
     if let Some(name) = reference(part) {
         let definition = schema.get(name).unwrap_or(&Value::Null);

@@ -1,5 +1,5 @@
-//! Compares the harness with the protocol's own crate. All messages of the client and of the honest reference
-//! agent in the suite for agents pass through the crate's types, and the harness's tables are compared with the
+//! Compares the harness with the protocol's own crate. All messages of the client and of the reference agent without
+//! faults in the suite for agents pass through the crate's types, and the harness's tables are compared with the
 //! crate's schema. The lists here contain the known differences with reasons.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its files has failed")]
 
@@ -105,7 +105,7 @@ impl TranscriptRecorder for KeptMessages {
     }
 }
 
-/// Plays the suite against an honest agent. Returns every message of each scenario, in order.
+/// Plays the suite against an agent without faults. Returns every message of each scenario, in order.
 fn conversations(
     config: &AgentConfig,
     side: &AgentSide,
@@ -264,7 +264,7 @@ fn messages_equal_those_of_the_crates_types() {
 /// Methods that neither side of the harness sends, because the suite does not play elicitation.
 const UNSENT: &[&str] = &["elicitation/create", "elicitation/complete"];
 
-/// This test shows that the test above can fail: each of these messages is an honest message with one change.
+/// This test proves that the test above can fail: each of these messages is a correct message with one change.
 #[test]
 fn an_invalid_message_does_not_survive_a_round_trip() {
     let plain = sim::side(Some(Version::ACP_1));

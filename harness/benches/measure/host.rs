@@ -40,7 +40,7 @@ pub async fn echo(mut socket: WebSocketStream<TcpStream>) {
     }
 }
 
-/// Sends this many texts and closes the connection.
+/// Sends this many text frames and closes the connection.
 pub async fn pour(mut socket: WebSocketStream<TcpStream>, count: u64) {
     let _ = socket.next().await;
     for seq in 1..=count {
@@ -91,7 +91,7 @@ pub async fn serve(mut socket: WebSocketStream<TcpStream>, deltas: u64) {
     }
 }
 
-/// Returns the action of a dispatch and its `clientSeq`, cut out of the text. The action must be the last
+/// Returns the action of a dispatch and its `clientSeq`, as parts of the frame's text. The action must be the last
 /// member.
 fn dispatched(text: &str) -> Option<(&str, &str)> {
     let (_, rest) = text.split_once("\"clientSeq\":")?;

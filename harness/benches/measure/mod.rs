@@ -20,14 +20,14 @@ pub fn wanted() -> bool {
     std::env::args().any(|argument| argument == "--bench")
 }
 
-/// Returns whether a side is to be measured. `--only ours` and `--only bare` omit the other side, for a profile
+/// Returns whether a side has to be measured. `--only ours` and `--only bare` omit the other side, for a profile
 /// or an instruction count.
 pub fn asked_for(side: &str) -> bool {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--only");
     arguments.nth(1).is_none_or(|only| only == side)
 }
 
-/// Returns the two numbers after `--instructions`, which restrict the bench to one task for a run under
+/// Returns the two numbers after `--instructions`. With this option, the bench performs only one task, for a run under
 /// callgrind.
 pub fn instructions() -> Option<(u64, u64)> {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--instructions");
@@ -63,7 +63,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// Runs the other end of a connection on a separate thread, in place of a separate process. Threads stay on the
+/// Runs the other end of a connection on a separate thread, which replaces a separate process. Threads stay on the
 /// core that [`pin`] chose for the first thread. The caller passes a bound listener in `end`, and joins the
 /// thread when the client is done.
 pub fn beside<F: Future<Output = ()>>(

@@ -13,11 +13,11 @@ use super::host;
 /// The parameters of the traffic.
 #[derive(Clone, Copy)]
 pub struct TrafficRow {
-    /// The name of the row, which states the difference from the base row.
+    /// The name of the row, which describes its difference from the base row.
     pub name: &'static str,
     /// The number of turns in the history of the chat.
     pub turns: u64,
-    /// The number of additional channels that the client is subscribed to.
+    /// The number of additional channels to which the client is subscribed.
     pub channels: u64,
     /// The number of connections that are subscribed to the chat; each gets every envelope.
     pub clients: u32,

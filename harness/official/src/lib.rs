@@ -1,8 +1,8 @@
 //! The official Rust crates of all versions as subjects of `ahp-harness reducers`.
 //!
-//! These crates are in a package of their own, since their thousands of decoders need no optimisation, and the
-//! build settings of the harness are for code that runs often. Crates that cannot be linked beside another
-//! crate have packages in the folders here, which share the wrapper.
+//! These crates are in a separate package, because their thousands of decoders need no optimisation, and the build
+//! settings of the harness are for code that runs often. Crates that cannot be linked beside another crate have
+//! packages in the folders here, which share the wrapper.
 //!
 //! Knows: the crate of each version. Never knows: the harness, its reducers and values.
 //!
@@ -19,7 +19,7 @@ use wrapper::{Answer, Question};
 ///
 /// # Errors
 ///
-/// Returns an error of reading or writing. A version without a crate is no such error: each of its lines is
+/// Returns an error if reading or writing fails. A version without a crate is not such an error: each of its lines is
 /// answered with an error message.
 pub fn serve(version: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<()> {
     wrapper::serve(|question| ask(version, question), input, output)

@@ -1,8 +1,9 @@
-//! Answers a line with an official crate: the crate's types decode, its reducer folds, and its types encode.
+//! Answers a line with an official crate: the crate's types decode the question, its reducer applies the actions, and
+//! its types encode the answer.
 //!
 //! The crates of all versions use the same names for different types, so a macro generates the code for every
-//! version. A further macro holds the additions of a newer version. The packages in the folders beside also
-//! compile this file, each with a crate that cannot be linked beside the others.
+//! version. A further macro has the additions of a newer version. The packages in the neighbouring folders also compile
+//! this file, each with a crate that cannot be linked together with the others.
 //!
 //! Knows: the names in the crates `ahp`, and the line protocol. Never knows: the linked versions, the harness's
 //! reducers and values.
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// A question to a crate. The values stay text, so the crate decodes exactly the text of the line.
+/// A question to a crate. The values are kept as text, so the crate decodes exactly the text of the line.
 #[derive(Deserialize)]
 pub struct Question<'a> {
     #[serde(default)]
@@ -38,11 +39,11 @@ pub struct Question<'a> {
 /// The members of the answer, or the reason why the crate has no answer.
 pub type Answer = Result<Value, String>;
 
-/// Answers every line with a crate, until the input ends or the reader of the answers has gone.
+/// Answers every line with a crate, until the input ends or the reader of the answers has exited.
 ///
 /// # Errors
 ///
-/// Returns an error of reading or writing.
+/// Returns an error if reading or writing fails.
 pub fn serve(
     crate_answers: impl Fn(&Question<'_>) -> Answer,
     input: &mut dyn BufRead,
@@ -97,7 +98,7 @@ where
     Ok(json!({"state": encode(&state)?, "outcomes": outcomes}))
 }
 
-/// Finds a type by its name and passes the value through the type.
+/// Finds a type by its name, decodes the value with the type and encodes it again.
 macro_rules! types {
     ($ahp:ident $question:ident; $($module:ident: $($name:ident)*;)*) => {
         match $question.name.as_str() {

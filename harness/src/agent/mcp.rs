@@ -2,10 +2,10 @@
 //! host's agent really executed.
 //!
 //! A message is a line of JSON-RPC, or the body of a request by HTTP. The tool, [`TOOL`], returns its text and
-//! changes nothing. Three texts are special: [`FAILS`] makes the tool fail, [`WAITS`] keeps it from returning, and
-//! [`COUNTS`] makes it return the number of calls since the last call with this text.
+//! changes nothing. Three inputs are special: with [`FAILS`], the tool fails; with [`WAITS`], it does not return; with
+//! [`COUNTS`], it returns the number of calls since the last call with this input.
 //!
-//! Pure: the functions return the output and the record, and the caller writes them.
+//! The functions are pure: they return the output and the record, and the caller writes them.
 //!
 //! Knows: JSON-RPC. Never knows: files, processes, scripts.
 //!
@@ -25,13 +25,13 @@ pub const MARK_HEADER: &str = "X-Ahp-Mark";
 /// The value of [`MARK_VARIABLE`] and of [`MARK_HEADER`].
 pub const MARK: &str = "ahp-mark";
 
-/// The text with which the tool fails.
+/// The input with which the tool fails.
 pub const FAILS: &str = "ahp-fail";
-/// The text with which the tool never returns.
+/// The input with which the tool never returns.
 pub const WAITS: &str = "ahp-wait";
 
-/// The text for which the tool returns the number of calls since the last call with this text. Calls that the server
-/// refused count, too.
+/// The input with which the tool returns the number of calls since the last call with this input. Calls that the server
+/// refused count as well.
 pub const COUNTS: &str = "ahp-count";
 /// The resources of the server: the URI, the MIME type, the member that has the content (`text` or `blob`), and the
 /// content.
@@ -49,7 +49,7 @@ const RESOURCES: &[(&str, &str, &str, &str)] = &[
 /// Creates a content block.
 type MakeBlock = fn() -> Value;
 
-/// The texts for which the tool returns a content block in addition to the text. MCP and ACP have the same
+/// The inputs with which the tool returns a content block in addition to the text. MCP and ACP have the same
 /// blocks.
 const GIVES: &[(&str, MakeBlock)] = &[
     ("ahp-image", || json!({"type": "image", "data": PIXEL, "mimeType": "image/png"})),
@@ -79,7 +79,7 @@ const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mN
 /// An empty sound, a WAV in base64.
 const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
-/// Returns the additional content block for a text; `None` for other texts.
+/// Returns the additional content block for an input; `None` for other inputs.
 pub fn given(text: &str) -> Option<Value> {
     GIVES.iter().find(|(name, _)| *name == text).map(|(_, make)| make())
 }
@@ -107,7 +107,7 @@ pub struct McpLineResult {
     pub called: Option<Value>,
 }
 
-/// An error that the server answers with: its code and its message.
+/// An error answer of the server: its code and its message.
 pub type McpError = (i64, String);
 
 /// The answer to a request.

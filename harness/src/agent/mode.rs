@@ -21,7 +21,7 @@ pub enum AgentMode {
     Host,
     /// The host's own agent, with the harness's stand-in as its model.
     Model,
-    /// The harness's agent, which the host starts and speaks ACP to.
+    /// The harness's agent, which the host starts and with which it communicates over ACP.
     Acp,
     /// An agent under test, whose behaviour does not depend on a script.
     Fixed,
@@ -31,7 +31,7 @@ impl AgentMode {
     /// Returns why this mode cannot play a script; `None` if it can.
     pub fn cannot(self, script: &AgentScript) -> Option<&'static str> {
         let limits = match self {
-            // For optional steps the host declares which ones its agent can play, see `AgentScript::extras`.
+            // The host declares the optional steps that its agent can play, see `AgentScript::extras`.
             AgentMode::Host | AgentMode::Fixed => return None,
             AgentMode::Model => MODEL,
             AgentMode::Acp => ACP,
@@ -47,7 +47,7 @@ struct ModeLimit {
     why: &'static str,
 }
 
-/// The steps that a model cannot make its agent play.
+/// The steps that an agent cannot play if only its model is replaced.
 const MODEL: &[ModeLimit] = &[
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Title(_)),

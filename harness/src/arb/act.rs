@@ -1,4 +1,4 @@
-//! Generates actions of clients from the protocol tables, aimed at the channel's state. Most actions are legal;
+//! Generates actions of clients from the protocol tables, so that they fit the channel's state. Most actions are legal;
 //! the others have a named deviation.
 //!
 //! Knows: the tables, typical values of action members. Never knows: the legality of actions (the stage decides
@@ -78,8 +78,8 @@ pub fn dispatch_on(
     deviating(draw, bid, deviant)
 }
 
-/// The actions that make an agent work. These actions are not dispatched if no agent plays scripts, because
-/// their effects are unknown then.
+/// The actions that start an agent's work. They are not dispatched if no agent plays scripts, because their effects
+/// would be unknown.
 const STARTS: [&str; 3] =
     ["chat/turnStarted", "chat/pendingMessageSet", "automation/createRequested"];
 
@@ -113,7 +113,7 @@ fn send(
     Some((name, deviation, came))
 }
 
-/// Extends an expected rejection by the expectation of a reason.
+/// Adds the expectation of a reason to an expected rejection.
 fn says_why(draw: &mut ConversationDraw) {
     let Some(step) = draw.steps.last_mut().and_then(super::draft::members_mut) else { return };
     if step.remove("refused").is_some() {
@@ -210,7 +210,7 @@ fn hearers(draw: &ConversationDraw, uri: &str) -> Vec<String> {
     present
 }
 
-/// Generates an action of a type, aimed at the state of the channel.
+/// Generates an action of a type that fits the state of the channel.
 pub fn drawn(draw: &mut ConversationDraw, bid: &ActionBid, name: &str) -> Option<Value> {
     let plain = draw.dice.chance(35);
     let mut action = draw.sample(plain, |sampler| sampler.action(name))?;
@@ -219,7 +219,7 @@ pub fn drawn(draw: &mut ConversationDraw, bid: &ActionBid, name: &str) -> Option
     Some(action)
 }
 
-/// Gives members typical values of a conversation.
+/// Replaces the values of members by values that are typical of a conversation.
 fn fit(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let user = if bid.kind == ChannelKind::Automations { "automation" } else { "user" };
     let client = bid.client.clone();
@@ -240,12 +240,12 @@ fn fit(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     }
 }
 
-/// The folders that a session may work in.
+/// The folders in which a session may work.
 pub const FOLDERS: &[&str] = &["file:///harness", "file:///harness/a", "file:///harness/b"];
 
 type ActionFit = fn(&mut ConversationDraw, &ActionBid, &mut Value);
 
-/// The adjustments that give particular actions a meaning, by the prefix of the action's type.
+/// The adjustments that make certain actions meaningful, by the prefix of the action's type.
 const FITS: &[(&str, ActionFit)] = &[
     ("chat/turnStarted", |draw, _, action| {
         action["turnId"] = json!(format!("t{}", draw.number()));
@@ -451,7 +451,7 @@ pub fn plugin(draw: &mut ConversationDraw) -> Value {
     })
 }
 
-/// Where in the tree of customizations an entry may be.
+/// The level of an entry in the tree of customizations.
 #[derive(Clone, Copy, PartialEq)]
 enum EntryDepth {
     Top,

@@ -23,7 +23,7 @@ use super::subscribe::{follow, subscription};
 /// The prefixes of methods about files.
 const FILED: [&str; 2] = ["resource", "createResourceWatch"];
 
-/// The requirement for a result of the reference host if no other requirement covers it.
+/// The requirement for a result of the reference host that no other requirement covers.
 const SERVED: &str = "jsonrpc.response.exactly-one";
 
 /// The percentage of requests with a deviation.
@@ -320,7 +320,7 @@ pub fn ask(draw: &mut ConversationDraw, wanted: impl Fn(&str) -> bool) -> Option
     let mut params = draw.sample(true, |sampler| sampler.of_type(&params))?;
     drop_channel(&mut params);
     let channel = channel(draw, &row.on)?;
-    // The row's own adjustment comes last, because its new names must not be replaced by existing names.
+    // The adjustment of the row comes last, because its new names must not be replaced by existing names.
     if let Some((_, state)) = channel.1 {
         StateTargets::of(&state).aim(&mut draw.dice, &mut params);
     }
@@ -370,7 +370,7 @@ fn send(
             _ if !draw.taste.reference && FILED.iter().any(|it| method.starts_with(it)) => None,
             ClientStepResult::Error(code) => rules::of_request(method, Some(*code))
                 .filter(|rule| draw.taste.reference || is_reason(rule, &params)),
-            // Other hosts may refuse the remaining requests that the reference host answers with a result.
+            // Other hosts may refuse the remaining requests, although the reference host answers them with a result.
             ClientStepResult::Result(_) => {
                 rules::of_request(method, None).or(draw.taste.reference.then_some(SERVED))
             }
@@ -421,13 +421,13 @@ fn result_of(draw: &mut ConversationDraw, method: &str, result: &Value) {
             Some(known) => draw.wants(json!({"resource": known})),
             None => draw.bind_result(result),
         },
-        // One page need not contain every session.
+        // One page does not have to contain every session.
         "listSessions" if paged(draw) => {}
         "listSessions" => {
             let items = result["items"].as_array().cloned().unwrap_or_default();
             let shown = |item: &Value| {
                 let mut shown = json!({"resource": names.symbolic(&item["resource"])?});
-                // The size of changes is predictable only where the files are, on the reference host.
+                // The size of changes is predictable only on the reference host, whose files are known.
                 let changes = item.get("changes").filter(|_| draw.taste.reference);
                 if let Some(changes) = changes {
                     shown["changes"] = changes.clone();
@@ -450,7 +450,7 @@ fn request(draw: &ConversationDraw) -> Option<&Value> {
     draw.steps.iter().rev().find_map(|step| step.get("request"))
 }
 
-/// Returns whether the last request is about a file in this conversation's own folder.
+/// Returns whether the last request is about a file in this conversation's folder.
 fn own(draw: &ConversationDraw) -> bool {
     let uri = request(draw).map(|it| &it["params"]["uri"]);
     uri.and_then(Value::as_str).is_some_and(|uri| uri.starts_with(OWN))

@@ -1,4 +1,4 @@
-//! The scenarios of the suite as bases of generated conversations, with their steps in the form of a draft.
+//! The scenarios of the suite with which generated conversations begin (bases). Their steps are in the form of a draft.
 //!
 //! Knows: the embedded scenarios, the members of a scenario file. Never knows: the use of a base.
 //!
@@ -64,7 +64,7 @@ fn with_script(mut step: Value, agent: &str) -> Value {
 mod tests {
     use super::*;
 
-    /// Every scenario file becomes a base, including files with fragments or with steps in their short form.
+    /// Every scenario file becomes a base, including files with fragments or with steps in the short form.
     #[test]
     fn every_scenario_is_read() {
         let files = CARRIED

@@ -21,8 +21,8 @@ use super::finding::FuzzFinding;
 use super::gauge::AnswerTally;
 use super::hold::StepExpectation;
 
-/// The number of replays of a flaky finding up to which the finding is examined again. Each examination replays
-/// another conversation with the finding two or three times.
+/// A flaky finding is examined again until it has been replayed this often. Each examination replays another
+/// conversation with the finding two or three times.
 const DOUBTFUL: u32 = 8;
 /// The number of findings with one cause that are examined on a target outside of this process.
 const EXAMINED: usize = 2;
@@ -47,16 +47,16 @@ pub struct FindingBucket {
     pub seed: u64,
     /// The number of conversations with the finding.
     pub times: u64,
-    /// The result of replays: the number of replays that showed the finding, and the number of all replays.
+    /// The result of replays: the number of replays in which the finding occurred, and the number of all replays.
     pub again: (u32, u32),
-    /// Whether too few replays showed the finding. A flaky finding is listed separately and does not count as a
+    /// Whether the finding occurred in too few replays. A flaky finding is listed separately and does not count as a
     /// failure.
     pub flaky: bool,
     /// The keys of other findings that shrank to the same scenario.
     pub also: Vec<String>,
-    /// The order of its clients' frames that the finding needs, as a sentence; empty if it needs none.
+    /// The order of the clients' frames that the finding needs, as a sentence; empty if it occurs in every order.
     pub order: String,
-    /// Whether the scenario was minimised. If not, it is the whole conversation.
+    /// Whether the scenario was minimised. If not, the scenario is the whole conversation.
     pub minimised: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct UnexaminedFinding {
     pub seed: u64,
 }
 
-/// A finding that is not examined, because enough findings with the same cause were. It does not count as a
+/// A finding that is not examined, because enough findings with the same cause were examined. It does not count as a
 /// failure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FurtherForm {
@@ -77,7 +77,7 @@ pub struct FurtherForm {
     pub finding: FuzzFinding,
     /// The seed of the first conversation with the finding.
     pub seed: u64,
-    /// The number of conversations that showed the finding.
+    /// The number of conversations with the finding.
     pub times: u64,
 }
 
@@ -104,7 +104,7 @@ pub struct FuzzCampaign {
     /// The findings that the campaign had no time to examine. If the campaign continues, it examines these findings
     /// first.
     pub unexamined: Vec<UnexaminedFinding>,
-    /// The findings that most likely have the cause of several others.
+    /// The findings that most likely have the same cause as several others.
     pub forms: Vec<FurtherForm>,
     /// How often each combination was tried: the action or method, the deviation, and the result on the stage.
     pub tried: BTreeMap<String, u64>,
@@ -148,8 +148,8 @@ impl FuzzCampaign {
         }
     }
 
-    /// Returns how rare the combinations of a planned conversation are. A combination that was never observed
-    /// adds one, a frequent combination nearly zero.
+    /// Returns how rare the combinations of a planned conversation are. A combination that was never observed adds one,
+    /// and a frequent combination adds nearly zero.
     pub fn rarity(&self, expected: &BTreeMap<String, u64>) -> f64 {
         let count = |what: &String| self.seen.get(what).copied().unwrap_or_default();
         expected.keys().map(|what| 1.0 / (1.0 + count(what) as f64)).sum()
@@ -165,14 +165,14 @@ impl FuzzCampaign {
         self.buckets.iter().filter(|bucket| !bucket.flaky)
     }
 
-    /// Returns whether a finding with the same cause is known and did reproduce.
+    /// Returns whether a finding with the same cause is known and was reproduced.
     pub fn has_cause_of(&self, finding: &FuzzFinding) -> bool {
         let cause = finding.cause();
         self.failures().any(|bucket| bucket.finding.cause() == cause)
     }
 
-    /// Returns whether enough findings with the same cause did reproduce, so that a further one is not examined.
-    /// A host that accepts what only hosts may dispatch would otherwise cost one examination per action.
+    /// Returns whether enough findings with the same cause were reproduced, so that a further one is not examined.
+    /// Otherwise, a host that accepts actions that only hosts may dispatch would need one examination per action.
     /// `confirmed` lists the findings that were reproduced and are not yet recorded in the campaign.
     pub fn is_familiar<'a>(
         &'a self,
@@ -184,8 +184,8 @@ impl FuzzCampaign {
         all.filter(|other| other.cause() == cause).count() >= EXAMINED
     }
 
-    /// Records a finding that is not examined, because enough findings with its cause did reproduce. `times` is the number of further
-    /// conversations that showed it.
+    /// Records a finding that is not examined, because enough findings with its cause were reproduced. `times` is the
+    /// number of further conversations with the finding.
     pub fn add_form(&mut self, finding: FuzzFinding, seed: u64, times: u64) {
         match self.forms.iter_mut().find(|form| form.finding.key == finding.key) {
             Some(form) => form.times += times,
@@ -204,8 +204,8 @@ impl FuzzCampaign {
         by_cause(self.buckets.iter().filter(|bucket| bucket.flaky))
     }
 
-    /// Returns the number of the next finding. It is greater than the numbers of all findings so far, which begin
-    /// the names of their scenarios, because a flaky record may have been removed.
+    /// Returns the number of the next finding. It is greater than all numbers used so far, even if a flaky record was
+    /// removed, because the number is at the beginning of the scenario's name.
     pub fn next_number(&self) -> usize {
         let number = |bucket: &FindingBucket| {
             let name = bucket.scenario.rsplit('/').next().unwrap_or_default();
@@ -215,15 +215,16 @@ impl FuzzCampaign {
         found.map(number).chain([self.buckets.len()]).max().unwrap_or_default() + 1
     }
 
-    /// Returns whether a finding is flaky and has been replayed so rarely that it is examined again. A conversation
-    /// may have shown the finding only because of another conversation, and a later one may show it alone.
+    /// Returns whether a finding is flaky and has been replayed so rarely that it is examined again. The finding may
+    /// have occurred in a conversation only because of another conversation, and may occur in a later conversation
+    /// without others.
     pub fn is_doubtful(&self, finding: &FuzzFinding) -> bool {
         let doubtful = |bucket: &FindingBucket| bucket.flaky && bucket.again.1 <= DOUBTFUL;
         self.buckets.iter().any(|bucket| bucket.finding.key == finding.key && doubtful(bucket))
     }
 
-    /// Records a flaky finding. If the finding is known already, adds the number of its replays to the record. If
-    /// its cause did reproduce with another finding, it is only a further form of that cause.
+    /// Records a flaky finding. If the finding is known already, adds the number of its replays to the record. If its
+    /// cause was reproduced with another finding, the finding is only a further form of that cause.
     pub fn add_flaky(&mut self, bucket: FindingBucket) {
         if self.has_cause_of(&bucket.finding) {
             self.buckets.retain(|known| known.finding.key != bucket.finding.key);
@@ -238,7 +239,7 @@ impl FuzzCampaign {
         }
     }
 
-    /// Removes the flaky record of a finding that did reproduce now. Other flaky findings with its cause become
+    /// Removes the flaky record of a finding that was reproduced now. Other flaky findings with its cause become
     /// further forms of the cause.
     pub fn forget_flaky(&mut self, finding: &FuzzFinding) {
         let cause = finding.cause();

@@ -27,14 +27,14 @@ pub struct ScenarioDraft {
     pub id: String,
     /// The scenario's title.
     pub title: String,
-    /// The version in whose vocabulary the steps were generated.
+    /// The version whose vocabulary the steps use.
     pub since: Version,
     /// The names of the scenario's clients.
     pub clients: Vec<String>,
     /// The client that approves every tool call that waits for a confirmation, or allows every request of an
     /// agent for permission; `None` if steps answer.
     pub approves: Option<String>,
-    /// The abilities that the draft needs of an agent, or the capabilities that its base needs of a host.
+    /// The abilities that an agent needs for the draft, or the capabilities that a host needs for the draft's base.
     /// Further capabilities of a host follow from the steps.
     pub needs: Vec<&'static str>,
     /// The steps.
@@ -48,8 +48,8 @@ pub const ANYTHING: &str = "security.no-crash-fuzz";
 pub const ANSWERS_ALL: &str = "acp.tr-04";
 
 impl ScenarioDraft {
-    /// Returns the versions for which the expectations hold. Steps from the tables of a version also hold for
-    /// later versions; steps that were only translated to its vocabulary may not.
+    /// Returns the versions for which the expectations hold. Expectations from the tables of a version are also valid
+    /// for later versions. Steps that were only translated to its vocabulary may not be valid there.
     fn spec(&self) -> String {
         let newer = Version::offered().contains(&self.since);
         format!("{}{}", if newer { ">=" } else { "" }, self.since)
@@ -92,8 +92,8 @@ impl ScenarioDraft {
         head
     }
 
-    /// Returns the steps, of which at least one tests a requirement. If no step does, adds a claim at the end:
-    /// the host has to serve a further client, or the agent has to answer another request.
+    /// Returns the steps, of which at least one tests a requirement. If no step tests a requirement, adds a claim at
+    /// the end: the host has to serve a further client, or the agent has to answer another request.
     fn claiming(&self) -> Vec<Value> {
         let mut steps = self.steps.clone();
         if self.is_about_agents() {
@@ -109,7 +109,7 @@ impl ScenarioDraft {
         steps
     }
 
-    /// Returns the scenario, for playing.
+    /// Returns the scenario in the form in which it is played.
     ///
     /// # Errors
     /// Returns the first mistake in the scenario, such as a name that no step binds.
@@ -138,7 +138,7 @@ impl ScenarioDraft {
         text
     }
 
-    /// Returns the scenario as loaded from its file, with the file's text.
+    /// Returns the scenario as it is loaded from its file, with the text of the file.
     ///
     /// # Errors
     /// Returns the first mistake in the scenario.
@@ -205,7 +205,7 @@ pub fn minted(step: &Value) -> Value {
     match step {
         Value::String(text) => {
             let text = text.replace("${new chat ", "${new ");
-            // The text after the name states which session a chat belongs to.
+            // The text after the name is the session to which a chat belongs.
             let used = |part: &str| match part.split_once('}') {
                 Some((name, rest)) => {
                     let name = name.split_once(" in ").map_or(name, |(name, _)| name);

@@ -32,14 +32,13 @@ use super::rules;
 use super::stage::{FuzzStage, PassedFrames};
 use super::step_result::{ClientStepResult, came};
 
-/// The virtual time that the host gets to finish the work that a step started.
+/// The virtual time for the host to finish the work that a step started.
 const PAUSE: Duration = Duration::from_millis(1_300);
 /// The maximum number of waits after one step.
 const MOST_WAITS: usize = 8;
-/// The additional waiting time, compared with the stage, for changes that no client is notified of, in
-/// milliseconds.
+/// The additional waiting time, compared with the stage, for changes of which no client is notified, in milliseconds.
 const LEEWAY: u128 = 50;
-/// The error code for something that does not exist.
+/// The error code for an object that does not exist.
 const NOT_FOUND: i64 = -32008;
 /// The time without any work after which the host counts as idle.
 const REST: Duration = Duration::from_millis(250);
@@ -71,7 +70,7 @@ pub struct ConversationDraw {
     offers: HostOffers,
     /// Whether a step failed on the stage, so that the conversation cannot continue.
     pub broken: bool,
-    /// The preferred subject of scripts and files: a part of their text.
+    /// The preferred subject: a string that scripts and file names should contain.
     pub focus: &'static str,
     /// The unique words that were used so far.
     pub words: Vec<String>,
@@ -172,7 +171,7 @@ impl ConversationDraw {
         Some((engine.client_id.clone(), conn?))
     }
 
-    /// Returns the URIs and kinds of those channels of the stage that the target offers, too.
+    /// Returns the URIs and kinds of those channels of the stage that the target also offers.
     pub fn kinds(&self) -> Vec<(&str, ChannelKind)> {
         let mut all = self.stage.kinds();
         all.retain(|(_, kind)| self.offers.have(*kind));
@@ -260,14 +259,14 @@ impl ConversationDraw {
             || plan::not_offered(scenario, self.offers.detected(), self.agent()).is_some()
     }
 
-    /// Plays a step of a client and adds the expected outcome to the step. `rule` returns the requirement that
-    /// covers an outcome, if there is one.
+    /// Plays a step of a client and adds the expected outcome to the step. `rule` returns the requirement for an
+    /// outcome, if there is one.
     pub fn act(
         &mut self,
         step: Value,
         rule: impl FnOnce(&ClientStepResult, &ConversationDraw) -> Option<String>,
     ) -> Option<ClientStepResult> {
-        // The rules of the conversation's version say nothing about a client that negotiated another one.
+        // The rules of the conversation's version do not apply to a client that negotiated another version.
         let speaks = |name: &String| {
             let version = self.stage.client(name).and_then(|(client, _)| client.version());
             version.is_none_or(|version| version == self.stage.version())
@@ -315,7 +314,7 @@ impl ConversationDraw {
         members.insert("proves", json!(rule));
     }
 
-    /// Returns the last request or subscription. This need not be the last step, because waits may follow the
+    /// Returns the last request or subscription. This is not always the last step, because waits may follow the
     /// request.
     pub fn asked(&mut self) -> Option<&mut Value> {
         self.steps.iter_mut().rev().find(|it| is_asked(it))
@@ -327,7 +326,7 @@ impl ConversationDraw {
         self.steps.splice(at..at, steps);
     }
 
-    /// Makes the last step, if it is a claim, expect a result that matches this pattern.
+    /// If the last step is a claim, adds the expectation that the result matches this pattern.
     pub fn wants(&mut self, pattern: Value) {
         // Waits after a request may bind the names that the pattern uses, so an earlier step cannot use the
         // pattern.
@@ -361,7 +360,7 @@ impl ConversationDraw {
     }
 
     /// Adds waits for the messages that the host sent on its own. A message with an unnamed identifier gets a
-    /// wait that binds a name. A message that a requirement demands gets a wait, too, once for each kind.
+    /// wait that binds a name. A message that a requirement demands also gets a wait, but only one for each kind.
     /// Returns the time at which the last demanded message arrived.
     pub fn hear(&mut self, passed: &[PassedFrames]) -> Option<Duration> {
         let heard = self.heard(passed);
@@ -371,9 +370,8 @@ impl ConversationDraw {
             let name = named_as(message);
             let row = rules::EVENTS.iter().find(|(known, _)| *known == name);
             let last = !heard[place + 1..].iter().any(|(.., later)| named_as(later) == name);
-            // Events without their own requirement are expected of the reference host only. From other hosts,
-            // the conversation expects only the events that advance a turn, so that later steps come after
-            // these events.
+            // Events without a requirement are expected only of the reference host. Of other hosts, the conversation
+            // expects only the events that advance a turn, so that later steps come after these events.
             let backed = |rule: &&str| {
                 self.taste.reference || *rule != rules::LIVE || rules::TURN_EVENTS.contains(&name)
             };
@@ -398,7 +396,8 @@ impl ConversationDraw {
         until
     }
 
-    /// Returns each message that the host sent on its own, once, with the client that received it first.
+    /// Returns the messages that the host sent on its own, without duplicates, each with the client that received it
+    /// first.
     fn heard(&self, passed: &[PassedFrames]) -> Vec<(String, Duration, Message)> {
         let mut heard: Vec<(String, Duration, Message)> = Vec::new();
         for PassedFrames { client, at, event } in passed {
@@ -437,7 +436,7 @@ impl ConversationDraw {
         let params = message.params();
         let action = message.method() == Some("action");
         let value = if action { &params["action"] } else { params };
-        // The harness generated this identifier and generates another one in the next play.
+        // The harness generated this identifier, and generates another one in each replay.
         if value["id"].as_str().is_some_and(|id| id.starts_with("release-")) {
             return None;
         }
@@ -590,7 +589,7 @@ fn telling(value: &Value, names: &BoundNames) -> Value {
     }
     let changes = value.pointer("/changes/items").and_then(|items| names.symbolic(items));
     if let Some(items) = changes {
-        // The order of several items depends on generated names, which differ in each play.
+        // The order of several items depends on generated names, which differ in each replay.
         let several = items.as_array().is_some_and(|items| items.len() > 1);
         let items = if several { json!({"$contains": items}) } else { items };
         told["changes"] = json!({"items": items});
@@ -604,7 +603,7 @@ pub fn rule_of(step: &Value) -> Option<String> {
     members.get("proves")?.as_str().map(str::to_owned)
 }
 
-/// Removes waits that bind only unused names and are no claims. Such a wait stays if a later wait of the same
+/// Removes waits that are not claims and bind only unused names. Such a wait stays if a later wait of the same
 /// kind has to skip its message.
 pub fn prune(steps: &mut Vec<Value>) {
     let mut kept: Vec<Value> = Vec::new();
@@ -644,7 +643,7 @@ fn scenario(clients: &[String], head: &DrawHead, steps: &[Value]) -> Option<Pars
     if let Some(client) = &head.approves {
         root["approves"] = json!((client.as_str()));
     }
-    // An unbound name is no error here: an earlier step of the conversation binds it.
+    // An unbound name is not an error here: an earlier step of the conversation binds it.
     tree(&root).0.filter(|scenario| scenario.steps.len() == steps.len())
 }
 

@@ -32,11 +32,11 @@ use super::shrink::{self, DraftTrial, MAX_TRIES};
 const LIMIT: Duration = Duration::from_secs(2);
 /// The time limit of a wait for an agent, in virtual time; an agent's tools take longer.
 const AGENT_LIMIT: Duration = Duration::from_secs(10);
-/// The seed of the hosts. This seed differs from the stage's seed, so that an identifier of the stage that
-/// leaked into the scenario is detected.
+/// The seed of the hosts. This seed differs from the stage's seed. An identifier of the stage that is in the scenario
+/// by mistake is therefore detected.
 const SEED: u64 = 7;
 
-/// A factory of reference hosts or agents in memory; each play gets a new one.
+/// A factory of reference hosts or agents in memory; each conversation gets a new one.
 #[derive(Clone, Debug)]
 pub struct EmbeddedGround {
     /// The protocol version.
@@ -44,7 +44,7 @@ pub struct EmbeddedGround {
     subject: EmbeddedSubject,
 }
 
-/// The kind of the reference subject, a host or an agent, with its injected faults.
+/// The kind of the reference implementation, a host or an agent, with its injected faults.
 #[derive(Clone, Debug)]
 enum EmbeddedSubject {
     Host { agent: AgentMode, faults: Vec<HostFault> },
@@ -55,7 +55,7 @@ enum EmbeddedSubject {
 type NamedSubject = (&'static str, Box<dyn SansIoHost + Send>);
 
 impl EmbeddedGround {
-    /// Creates a factory of hosts with these faults. The mode states how the host's agent is played.
+    /// Creates a factory of hosts with these faults. The mode says who plays the host's agent.
     pub fn of(version: Version, agent: AgentMode, faults: &[HostFault]) -> EmbeddedGround {
         let subject = EmbeddedSubject::Host { agent, faults: faults.to_vec() };
         EmbeddedGround { version, subject }
@@ -156,14 +156,14 @@ impl EmbeddedGround {
         self.findings(draft, &self.play(scenario))
     }
 
-    /// Returns the broken claims and checks of a draft. Premises that are not met are no findings.
+    /// Returns the broken claims and checks of a draft. Failed premises are not findings.
     pub fn broken(&self, draft: &ScenarioDraft) -> Vec<FuzzFinding> {
         let Ok(scenario) = draft.scenario() else { return Vec::new() };
         findings(&draft.steps, &self.play(scenario))
     }
 
-    /// Returns the findings of a play of a draft. A host has to meet every step of the draft, with or without
-    /// faults; an agent without faults, too. An agent with faults is judged like any other agent.
+    /// Plays a draft and returns the findings. A host, with or without faults, has to meet every step of the draft, and
+    /// so has an agent without faults. An agent with faults is judged like any other agent.
     pub fn findings(&self, draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
         match &self.subject {
             EmbeddedSubject::Agent { faults } if !faults.is_empty() => {
@@ -202,7 +202,7 @@ impl DraftTrial for PlantedHost<'_> {
     }
 }
 
-/// Returns the value of a future that never waits.
+/// Returns the value of a future that is ready at once.
 pub fn now<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     let mut context = Context::from_waker(Waker::noop());

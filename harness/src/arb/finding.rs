@@ -1,4 +1,4 @@
-//! The findings of a play of a generated conversation, and the rule by which two findings count as one defect.
+//! The findings in a generated conversation, and the rule by which two findings count as one defect.
 //!
 //! A finding has an identity: the rule, the place (the verb of the step and its action or method; an always-on
 //! check names the place in its message) and the form of the breach (the message without variable parts).
@@ -22,7 +22,7 @@ use super::hold::StepExpectation;
 /// The checks that judge the harness's own frames, which are invalid on purpose here.
 const OWN: [&str; 2] = ["shape.harness", "acp.wire.harness"];
 
-/// A fault that a play observed in a host or an agent.
+/// A breach that was observed while a conversation was played.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FuzzFinding {
     /// The broken rule: the id of a check, or the requirement of a claim.
@@ -31,7 +31,7 @@ pub struct FuzzFinding {
     pub weight: Weight,
     /// A description for people.
     pub message: String,
-    /// The identity of the finding, as text.
+    /// The identity of the finding, as a string.
     pub key: String,
     /// The index of the step whose claim was broken; `None` for an always-on check. Not a part of the identity.
     pub step: Option<usize>,
@@ -49,10 +49,10 @@ impl FuzzFinding {
     }
 
     /// Returns the probable common cause of the findings of one defect: the first parts of the rule, and the
-    /// message without any name or value. For example, a host that accepts actions which only hosts may
-    /// dispatch accepts each of them; this gives many findings of one cause. The cause of a frame with a wrong
-    /// form is the part of the frame, because a host that passes on malformed actions does so with every member
-    /// of every action. The identity is finer, because two defects may have one cause by chance.
+    /// message without any name or value. For example, a host that accepts one action that only hosts may dispatch
+    /// usually accepts all of them; these findings have one cause. For a malformed frame, the cause is the malformed
+    /// part of the frame, because a host that forwards malformed actions does so for every member of every action. The
+    /// identity is more precise than the cause, because two defects may have the same cause by chance.
     pub fn cause(&self) -> String {
         let message = match part_of_frame(&self.message) {
             Some(part) if self.rule.starts_with(SHAPES) => part,
@@ -86,14 +86,14 @@ const SHAPES: &str = "shape.";
 /// The number of members that name a part of a frame, such as `params.action`.
 const PART: usize = 2;
 
-/// Returns the part of a frame that a message about its form names.
+/// Returns the part of a malformed frame that the message of a finding names.
 fn part_of_frame(message: &str) -> Option<String> {
     let (_, place) = message.split_once(" at `")?;
     let (place, _) = place.split_once('`')?;
     Some(place.split('.').take(PART).collect::<Vec<_>>().join("."))
 }
 
-/// Returns a message without quoted texts and without numbers.
+/// Returns a message without quoted strings and without numbers.
 fn without_names(message: &str) -> String {
     let after = message.strip_prefix("client `").and_then(|rest| rest.split_once("`: "));
     let text = after.map_or(message, |(_, what)| what);
@@ -113,7 +113,7 @@ fn check_of(id: &str) -> Option<&'static CheckRow> {
     all.into_iter().find(|row| row.id == id)
 }
 
-/// Returns all findings of a play of these steps, the heaviest finding first.
+/// Returns all findings of these steps after they were played, the heaviest finding first.
 pub fn findings(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
     let mut all = Vec::new();
     for claim in &verdict.claims {
@@ -135,8 +135,8 @@ pub fn findings(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> 
     all
 }
 
-/// Returns all findings of a play against a reference host. Every premise was legal when it was generated, so a
-/// premise that fails on the reference host is a finding, too.
+/// Returns all findings after a draft was played against a reference host. Every premise was legal when it was
+/// generated, so a premise that fails on the reference host is also a finding.
 pub fn findings_of_reference(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
     let mut all = findings(steps, verdict);
     let claims = verdict.claims.iter().any(|claim| claim.outcome.failure.is_some());
@@ -153,8 +153,8 @@ fn place(step: Option<&Value>) -> String {
     expectation.map(|it| format!("{} {}", it.verb, it.about).trim().to_owned()).unwrap_or_default()
 }
 
-/// The checks whose notes may occur by chance. The host may send by chance a text that it refused to a client,
-/// and the answer to a prompt may have been on its way when the client cancelled the prompt.
+/// The checks whose notes may occur by chance. The host may send a string by chance that it has refused to a client.
+/// The answer to a prompt may have been in transit when the client cancelled the prompt.
 const BY_CHANCE: [&str; 3] =
     ["dispatch.rejection-without-effect", "acp.turns.cancelled", "acp.turns.no-abort-errors"];
 

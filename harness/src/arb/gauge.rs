@@ -1,4 +1,4 @@
-//! Statistics about a target's answers: the share of refusals, and the actions that were tested in each state.
+//! Statistics about a target's answers: the percentage of refusals, and the actions that were tested in each state.
 //!
 //! The state of a channel is defined as the type of the last action that the host sent on it. This definition
 //! needs no model of any channel and still distinguishes the relevant states: a ready tool call, an open
@@ -18,7 +18,7 @@ use crate::transcript::ConnectionEvent;
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};
 
-/// The percentage of refusals from which a warning states that the campaign is of little use.
+/// The percentage of refusals from which the harness warns that the campaign is of little use.
 const FUTILE: u64 = 90;
 /// The minimum number of answers before the warning about refusals.
 const ENOUGH: u64 = 200;
@@ -53,7 +53,7 @@ impl AnswerTally {
     }
 }
 
-/// A recorder that counts a target's answers and keeps no frame.
+/// A recorder that counts a target's answers and does not keep the frames.
 #[derive(Clone, Debug, Default)]
 pub struct AnswerGauge(Arc<Mutex<GaugeCounts>>);
 
@@ -180,7 +180,7 @@ impl GaugeCounts {
     }
 }
 
-/// Returns the place that a message names: a channel of a host, or a session of an agent.
+/// Returns the channel of a host, or the session of an agent, that a message names.
 fn place(params: &Value) -> Option<&str> {
     params["channel"].as_str().or(params["sessionId"].as_str())
 }

@@ -1,5 +1,5 @@
-//! Generates conversations of several clients: mostly legal, with named deviations, and with the outcome that
-//! requirements demand of each step.
+//! Generates conversations of several clients. Most steps are legal, and the others have named deviations. Each step
+//! has the outcome that requirements demand.
 //!
 //! A conversation has a theme, which makes some moves more likely than others, so that every area is covered.
 //! The stage determines which moves are possible, and their outcomes; new versions and actions need only their
@@ -51,7 +51,7 @@ pub struct DrawTaste {
     pub agent: Option<AgentMode>,
     /// How the host can be restarted.
     pub restarts: HostRestarts,
-    /// Whether the host may be harmed.
+    /// Whether messages that may harm the host are permitted.
     pub aggressive: bool,
     /// Whether the target is the reference host, whose files, shells and settings are known.
     pub reference: bool,
@@ -77,7 +77,7 @@ impl DrawTaste {
 /// A generated conversation, and the log of its moves.
 #[derive(Clone, Debug)]
 pub struct DrawnSequence {
-    /// The conversation's own seed, which is sufficient to generate the conversation again.
+    /// The seed of the conversation, from which the conversation can be generated again.
     pub seed: u64,
     /// The draft to play.
     pub draft: ScenarioDraft,
@@ -171,8 +171,8 @@ const MOVES: &[(&str, usize, ConversationMove)] = &[
 /// Of each `ROUND` conversations, those at these places begin with the steps of a scenario of the suite.
 const OF_SUITE: &[u64] = &[1, 3];
 const ROUND: u64 = 5;
-/// The distance of two scenarios that take turns, so that they are about different subjects. A prime number
-/// greater than the number of scenarios.
+/// The distance between two consecutive scenarios in the list, so that they are about different subjects. A prime
+/// number greater than the number of scenarios.
 const STRIDE: u64 = 7_919;
 /// The factor by which a theme increases the weight of its moves.
 const THEMED: usize = 3;
@@ -225,9 +225,9 @@ impl ConversationGenerator {
         self.bases.get_or_init(|| suite::fitting(self.version, self.taste, &self.offers))
     }
 
-    /// Returns the seed of the conversation with this number. The parity of a seed tells whether the conversation
-    /// begins with the steps of a scenario, and the seed also selects the scenario. The scenarios take turns, so
-    /// that a campaign uses all of them before it uses one again.
+    /// Returns the seed of the conversation with this number. The parity of a seed decides whether the conversation
+    /// begins with the steps of a scenario, and the seed also selects the scenario. The scenarios take turns, so that a
+    /// campaign uses all of them before it uses one again.
     pub fn seed_of(&self, number: u64) -> u64 {
         let rolled = Dice::new(self.seed, number).roll();
         let scenarios = self.bases().len() as u64;
@@ -236,7 +236,7 @@ impl ConversationGenerator {
             Some(place) if scenarios > 0 && self.theme.is_none() => {
                 let turn = number / ROUND * OF_SUITE.len() as u64 + place as u64;
                 let base = (self.seed % scenarios + turn % scenarios * STRIDE) % scenarios;
-                // The greatest number that is not above the rolled one and selects this scenario.
+                // The greatest number that is not above the random number and selects this scenario.
                 let round = 2 * scenarios;
                 (rolled / round).saturating_sub(1) * round + 2 * base
             }
@@ -286,8 +286,8 @@ fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<DrawnSequenc
     finished(draw, seed, &title, told)
 }
 
-/// Returns the finished conversation; `None` if its steps are no valid scenario, for example because no client
-/// is connected at the end and nothing is expected.
+/// Returns the finished conversation; `None` if its steps are not a valid scenario, for example because no client is
+/// connected at the end and there is no expectation.
 pub(super) fn finished(
     draw: ConversationDraw,
     seed: u64,

@@ -118,7 +118,7 @@ impl StepExpectation {
         })
     }
 
-    /// Returns whether a host that does not meet the expectation costs the whole time limit: the expected outcome
+    /// Returns whether the whole time limit passes if a host does not meet the expectation: the expected outcome
     /// is the arrival of a message, or the end of the connection.
     pub fn is_wait(&self) -> bool {
         matches!(self.ending, Heard | Closed)
@@ -141,15 +141,15 @@ impl StepExpectation {
 /// The condition on which the certainty of an expectation depends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ClaimBasis {
-    /// The expectation depends only on the frame that was just sent, whatever happened to its channels and
-    /// identifiers before. The client must not have sent malformed frames on the connection, because the host
-    /// may then close it.
+    /// The expectation depends only on the frame that was just sent, and not on the history of its channels and
+    /// identifiers. The client must not have sent malformed frames on the connection, because the host may then close
+    /// it.
     OnItself,
     /// The expectation depends on the history of its channels and identifiers, which has to be the same as on
     /// the stage.
     OnBefore,
-    /// The expectation depends on the history as well, and a restart of the host in between does not change
-    /// it: the steps before it are premises that the host has kept what the expectation is about.
+    /// The expectation also depends on the history. A restart of the host in between does not matter, because earlier
+    /// steps are premises that test whether the host has kept the channel.
     AcrossRestart,
 }
 
@@ -183,11 +183,11 @@ use AskedPart::{All, AnyError};
 use ClaimBasis::{AcrossRestart, OnBefore, OnItself};
 use StepEnding::{Accepted, Closed, Error, Heard, Ignored, Refused, Result as Answer, State};
 
-/// The requirements that permit a host no other outcome, by id or by a prefix with `*`. The list omits requests
-/// that a host may refuse for reasons of its own, such as a limit, and messages that a host may delay or omit.
-/// The always-on checks cover the rules that the frames alone show.
+/// The requirements that permit a host no other outcome, by id or by a prefix with `*`. The list omits requests that a
+/// host may refuse for its own reasons, such as a limit, and messages that a host may delay or omit. The always-on
+/// checks cover the rules that depend only on frames.
 const CLAIMS: &[ExpectationClaim] = &[
-    // JSON-RPC 2.0, 4.2 and 5.1, and the errors that the base protocol names.
+    // JSON-RPC 2.0, sections 4.2 and 5.1, and the errors that the base protocol names.
     claim("jsonrpc.parse-error", Error, OnItself, All),
     claim("jsonrpc.invalid-request", Error, OnItself, All),
     claim("jsonrpc.method-not-found", Error, OnItself, All),
@@ -231,7 +231,7 @@ const CLAIMS: &[ExpectationClaim] = &[
     claim(UNKNOWN_CHANNEL, Error, OnBefore, AnyError),
     claim("chat.create.source.unknown-chat", Error, OnBefore, AnyError),
     claim("automation.run.unknown", Error, OnBefore, AnyError),
-    // What a restart leaves, if the host has kept the channel.
+    // The state after a restart, if the host has kept the channel.
     claim("multi.converge", State, AcrossRestart, All),
     claim("disconnect.crash.turns-failed", State, AcrossRestart, All),
     claim("automation.run.idempotent", Answer, AcrossRestart, All),
@@ -251,7 +251,7 @@ fn claim_of(step: &Value) -> Option<&'static ExpectationClaim> {
     CLAIMS.iter().find(fits)
 }
 
-/// Returns whether a restart of the host before a step does not change what the step claims.
+/// Returns whether a step makes the same claim if the host is restarted before the step.
 pub fn holds_across_restart(step: &Value) -> bool {
     claim_of(step).is_some_and(|claim| claim.rests != OnBefore)
 }
@@ -262,8 +262,8 @@ pub fn fit(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     fit_from(draft, unmet, None);
 }
 
-/// Adapts a draft with another interleaving. From the step with the index `after` on, the histories of the
-/// channels and identifiers with these names are open.
+/// Adapts a draft with another interleaving. From the step with the index `after` on, the histories of the channels and
+/// identifiers with these names are unknown.
 pub fn fit_raced(
     draft: &mut ScenarioDraft,
     unmet: &BTreeSet<StepExpectation>,
@@ -301,7 +301,7 @@ pub fn loosen(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     prune(&mut draft.steps);
 }
 
-/// Removes the claims that a host does not meet, except those of the steps in `kept`. Premises stay, so the other
+/// Removes the claims that a host does not meet, except those of the steps in `kept`. Premises are kept, so the other
 /// claims are as certain as before. Returns the new indices of the kept steps.
 pub fn drop_claims(
     draft: &mut ScenarioDraft,
@@ -325,19 +325,19 @@ pub fn drop_claims(
     places
 }
 
-/// Returns the expectations that the host did not meet: the expectations of broken claims, and of the premise
-/// that ended the play.
+/// Returns the expectations that the host did not meet: the expectations of broken claims, and of the premise that
+/// ended the conversation.
 pub fn missed(draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<StepExpectation> {
     let claims = verdict.claims.iter().filter_map(|claim| claim.outcome.failure.as_ref());
     let restart = draft.restart();
-    // What a restart lost says nothing about other conversations.
+    // Expectations that failed because of a restart are left out, because they say nothing about other conversations.
     let tells = |at: &usize| restart.is_none_or(|restart| *at < restart);
     let premise = verdict.failure.iter().filter_map(|failure| failure.step).filter(tells);
     let steps = claims.filter_map(|failure| failure.step).chain(premise);
     steps.filter_map(|at| StepExpectation::of(draft.steps.get(at)?)).collect()
 }
 
-/// The pause in which another host can finish work that no client is notified of.
+/// The pause in which another host can finish work about which no client is notified.
 const REST: &str = "250ms";
 
 struct ClaimFit<'a> {
@@ -346,7 +346,8 @@ struct ClaimFit<'a> {
     gone: BTreeSet<String>,
     /// The names for which the histories on the stage and on the host differ.
     apart: BTreeSet<String>,
-    /// The names of earlier steps, and those from before a restart. The host may have lost what these name.
+    /// The names of earlier steps, and the names from before a restart. The host may have lost the objects with these
+    /// names.
     named: BTreeSet<String>,
     lost: BTreeSet<String>,
     /// The clients that sent malformed frames, so that the host may have closed their connections.
@@ -354,13 +355,14 @@ struct ClaimFit<'a> {
     /// The clients whose last frame was their first malformed frame. The response to that frame is still
     /// certain.
     answers: BTreeSet<String>,
-    /// The names of watches. A host that names a watch by what it watches may begin it anew under that name.
+    /// The names of watches. If a host derives the name of a watch from its root, it may start a new watch with the
+    /// same name.
     watches: BTreeSet<String>,
     pending: PendingDispatches,
 }
 
-/// The dispatches whose outcome no step waits for: the names that each dispatch is about, by client. The host
-/// may process the next frame of another client first.
+/// The dispatches for whose outcome no step waits: the names of the channels and identifiers in each dispatch, by
+/// client. The host may process the next frame of another client first.
 #[derive(Default)]
 struct PendingDispatches {
     names: BTreeMap<String, BTreeSet<String>>,
@@ -471,7 +473,7 @@ impl ClaimFit<'_> {
             return self.open(step);
         }
         let apart = !on_itself && !names.is_disjoint(&self.apart);
-        // The host may have lost what the claim is about, whatever it did before.
+        // The host may have lost the object of the claim, regardless of its earlier behaviour.
         let lost =
             claim.is_some_and(|claim| claim.rests == OnBefore) && !names.is_disjoint(&self.lost);
         if lost && !apart {
@@ -503,7 +505,7 @@ impl ClaimFit<'_> {
         Some(step)
     }
 
-    /// Removes the expectation from a step. Returns `None` if the step only waits, or uses a name that is no
+    /// Removes the expectation from a step. Returns `None` if the step only waits, or if it uses a name that is no
     /// longer bound.
     fn open(&mut self, mut step: Value) -> Option<Value> {
         let lacks = self.lacks(&step);
@@ -537,8 +539,8 @@ impl ClaimFit<'_> {
     }
 }
 
-/// Returns whether a step changes the state that all clients of a host share. Another conversation, or an earlier
-/// play, may have made the same change before, and a host need not announce a change that changes nothing.
+/// Returns whether a step changes the state that all clients of a host share. Another conversation, or an earlier run,
+/// may have made the same change before, and a host does not have to announce a change without an effect.
 fn is_about_everybody(step: &Value) -> bool {
     step.pointer("/dispatch/channel").and_then(Value::as_str) == Some(ROOT)
 }
@@ -554,8 +556,8 @@ fn found(text: &str) -> Vec<String> {
     rests.map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect()).collect()
 }
 
-/// Returns the names that a step uses, creates or binds, without the names of clients. A step that names no
-/// chat is about the first chat.
+/// Returns the names that a step uses, creates or binds, without the names of clients. If a step names no chat, it is
+/// about the first chat.
 pub(super) fn names_in(step: &Value) -> BTreeSet<String> {
     let text = step.to_string();
     let word = |rest: &str| -> String {

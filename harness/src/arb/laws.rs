@@ -1,5 +1,5 @@
-//! Laws about the evolution of states, in every version: finished turns do not change, text only grows, tool
-//! calls follow their transition table, the status matches the turn, ids stay unique, unknown members survive.
+//! Laws about the changes of states, in every version: finished turns do not change, text only grows, tool calls follow
+//! their transition table, the status matches the turn, ids stay unique, and unknown members are kept.
 //!
 //! Property tests and fuzz targets check the same laws. Each law itself excludes the actions to which it does
 //! not apply.
@@ -94,7 +94,7 @@ pub fn calls_move_along_the_table(story: &ActionStory) -> LawBreach {
             moved += 1;
             let status = ToolCallStatus::from_name;
             let legal = if ended {
-                // A call with an unknown status is cancelled, too, because no call in the history is active.
+                // A call with an unknown status is also cancelled, because no call in the history is active.
                 let over = status(from).is_some_and(ToolCallStatus::is_final);
                 status(to) == Some(ToolCallStatus::Cancelled) && !over
             } else {
@@ -110,8 +110,8 @@ pub fn calls_move_along_the_table(story: &ActionStory) -> LawBreach {
     Ok(())
 }
 
-/// Checks that a status that matches the turn keeps matching it. A response part that arrives in a pending
-/// state may not affect the status until it is next derived.
+/// Checks that a status that matches the turn still matches it after each action. A response part that arrives in a
+/// pending state may not affect the status until it is next derived.
 ///
 /// # Errors
 /// Returns the action after which the status does not match.
@@ -284,8 +284,7 @@ fn mark(value: &mut Value, whose: &str) {
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {
                 match member {
-                    // Every member of a map is an entry: an unknown member would keep the map from becoming
-                    // empty.
+                    // Every member of a map is an entry, so with an unknown member the map would never become empty.
                     Value::Object(entries) if MAPS.contains(&&**name) => {
                         entries.values_mut().for_each(|entry| mark(entry, whose));
                     }
@@ -330,8 +329,8 @@ fn brought(value: &Value) -> bool {
 /// The members that an action creates from its type alone.
 const MADE: [&str; 2] = ["lifecycle", "state"];
 
-/// Returns whether all values that are equal in `before` and `after` have kept their marks. A value that came
-/// with the action has the action's mark, which is accepted, too.
+/// Returns whether all values that are equal in `before` and `after` have kept their marks. A value that came with the
+/// action has the action's mark, which is also accepted.
 fn kept(before: &Value, after: &Value) -> bool {
     if before == after || brought(after) {
         return true;
@@ -371,7 +370,7 @@ pub struct CallList {
 }
 
 impl CallList {
-    /// Sets the turn that the following tool calls belong to.
+    /// Sets the turn to which the following tool calls belong.
     pub fn turn(&mut self, id: &str) {
         self.turn = Some(Text::from(id));
     }

@@ -1,4 +1,4 @@
-//! Finds out whether the specification permits the behaviour that a finding reports. The reference host, or the
+//! Determines whether the specification permits the behaviour that a finding reports. The reference host, or the
 //! reference agent, plays the conversation with each legal variant. If one variant shows the same finding, the
 //! behaviour is permitted.
 //!

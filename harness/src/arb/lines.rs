@@ -58,7 +58,7 @@ pub fn come_and_go(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     }
 }
 
-/// Reconnects a client, with its own state or with other values.
+/// Reconnects a client, with the values from its state or with other values.
 fn back(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
     let mut members = json!({"by": name});
     let mut deviation = "legal";
@@ -113,7 +113,7 @@ pub fn dawdle(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     told("pause", "legal", ClientStepResult::Nothing)
 }
 
-/// Lets a client that has not been connected before join the session.
+/// Connects a client that was not connected before, and lets it join the session.
 pub fn join(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let absent: Vec<String> = draw
         .clients
@@ -220,8 +220,8 @@ pub fn again(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     told("initialize", "again", came)
 }
 
-/// A raw frame: its name, a function that creates it, and the requirement about the response. The requirement
-/// is an empty text if no response is certain.
+/// A raw frame: its name, a function that creates it, and the requirement about the response. The requirement is an
+/// empty string if no response is certain.
 type RawFrameRow = (&'static str, fn(&mut ConversationDraw, usize) -> Value, &'static str);
 
 const RAW: &[RawFrameRow] = &[

@@ -1,14 +1,14 @@
-//! The generators of fuzzers and property tests, and the judges of their results.
+//! The generators of fuzzers and property tests, and the code that judges their results.
 //!
-//! Conversations: [`generate`] chooses moves by one of the [`themes`]. [`talk`] starts turns, [`act`] dispatches actions, [`ask`] sends
-//! requests, and [`lines`] opens and drops connections and sends malformed frames. [`agents`] generates
-//! conversations with an agent under test. [`suite`] begins conversations with the steps of a scenario, one of
-//! the [`bases`]. A [`stage`] plays each step at once, [`draw`] adds the expected
-//! outcome by the tables of [`rules`], and [`names`] keeps ids symbolic. A [`draft`] becomes a scenario.
-//! For another host, [`hold`] decides which expectations are claims, and [`races`] plays the conversation with
-//! another interleaving of its clients. [`finding`] lists the findings of a play, [`gauge`] counts what was tested, [`shrink`] shrinks a draft, and
-//! [`campaign`] stores the results. [`embedded`] plays drafts in memory, [`planted`] plays them against every
-//! injected fault.
+//! Conversations: [`generate`] chooses moves according to one of the [`themes`]. [`talk`] starts turns, [`act`]
+//! dispatches actions, [`ask`] sends requests, and [`lines`] opens and drops connections and sends malformed frames.
+//! [`agents`] generates conversations with an agent under test. [`suite`] begins conversations with the steps of a
+//! scenario, one of the [`bases`]. A [`stage`] plays each step at once, [`draw`] adds the expected outcome by the
+//! tables of [`rules`], and [`names`] replaces ids by names. A [`draft`] becomes a scenario. For another host, [`hold`]
+//! decides which expectations are claims, and [`races`] plays the conversation with another interleaving of its
+//! clients. [`finding`] lists the findings in a conversation, [`gauge`] counts the tested combinations, [`shrink`]
+//! shrinks a draft, and [`campaign`] stores the results. [`embedded`] plays drafts in memory, [`planted`] plays them
+//! against every injected fault.
 //!
 //! Bytes: [`targets`] are functions that take any bytes and return nothing.
 //!

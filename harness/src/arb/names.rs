@@ -1,4 +1,4 @@
-//! Maps texts of the stage to names in the scenario. Identifiers are symbolic in the scenario, so that the
+//! Maps strings of the stage to names in the scenario. Identifiers are symbolic in the scenario, so that the
 //! scenario has the same meaning on every host.
 //!
 //! Knows: the bindings of the stage. Never knows: the generated step.
@@ -10,12 +10,12 @@ use crate::wire::json::{Map, Value, json};
 
 use super::stage::is_made;
 
-/// The minimum length of a bound text that is also replaced inside other texts.
+/// The minimum length of a bound string that is also replaced inside other strings.
 const TELLING: usize = 16;
 /// The members whose identifiers clients never need.
 const UNNAMED: [&str; 5] = ["partId", "startedAt", "commandId", "modifiedAt", "createdAt"];
 
-/// The texts that names are bound to, the longest first.
+/// The strings to which names are bound, the longest first.
 pub struct BoundNames {
     known: Vec<(String, String)>,
 }
@@ -32,8 +32,8 @@ impl BoundNames {
         BoundNames { known }
     }
 
-    /// Returns a value with every bound text replaced by its name. Returns `None` if the value contains an
-    /// unbound text of the stage's host.
+    /// Returns a value with every bound string replaced by its name. Returns `None` if the value contains an unbound
+    /// string of the stage's host.
     pub fn symbolic(&self, value: &Value) -> Option<Value> {
         Some(match value {
             Value::String(text) => Value::from(self.text(text)?),
@@ -55,7 +55,7 @@ impl BoundNames {
         if let Some((_, name)) = self.known.iter().find(|(known, _)| known == text) {
             return Some(format!("${{{name}}}"));
         }
-        // A literal `$` has to be doubled; a generated text that contains `${` is symbolic already.
+        // A literal `$` has to be doubled; a generated string that contains `${` is symbolic already.
         let mut result =
             if text.contains("${") { text.to_owned() } else { text.replace('$', "$$") };
         for (known, name) in self.known.iter().filter(|(known, _)| known.len() >= TELLING) {
@@ -66,8 +66,8 @@ impl BoundNames {
         (!is_made(&result)).then_some(result)
     }
 
-    /// Returns a pattern that binds every unnamed text of the stage's host in a value. `fresh` creates a name
-    /// from the member that contains the text. Returns `None` if there is nothing to bind.
+    /// Returns a pattern that binds every unnamed string of the stage's host in a value. `fresh` creates a name from
+    /// the member that contains the string. Returns `None` if there is nothing to bind.
     pub fn binding(
         &self,
         member: &str,

@@ -1,5 +1,5 @@
-//! Moves that observe channels: by a new client, through a limited view, or by reading the resources that a
-//! state refers to.
+//! Moves that observe channels: with a new client, with a limited view, or by reading the resources to which a state
+//! refers.
 //!
 //! Knows: the members of a state that clients set (`rules`). Never knows: the time of an observation.
 //!
@@ -48,7 +48,7 @@ pub fn window(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
             Some("dispatch.table.client.chat.truncated".to_owned())
         })?;
     }
-    // A page may contain only some of the turns. An action that names a turn makes the host load it.
+    // A page may contain only some of the turns. An action that names a turn makes the host load this turn.
     if draw.is_quiet() && (!loads || draw.taste.reference) {
         mirrored(draw, &by, &uri)?;
     }
@@ -67,7 +67,7 @@ fn mirrored(draw: &mut ConversationDraw, by: &str, uri: &str) -> Option<()> {
     Some(())
 }
 
-/// Reads a resource that a chat's state refers to.
+/// Reads a resource to which a chat's state refers.
 pub fn read(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let mut found: Vec<String> = Vec::new();
     for (_, state) in draw.channels(ChannelKind::Chat) {
@@ -121,7 +121,7 @@ pub fn look(draw: &mut ConversationDraw, pick: Option<String>) -> Option<ActionL
     Some(("snapshot".to_owned(), "legal", ClientStepResult::Result(Value::Null)))
 }
 
-/// Returns a pattern for the part of a state that clients decided, so that the host has no choice. Identifiers
+/// Returns a pattern for the part of a state that clients have set, so that the host has no choice. Identifiers
 /// without a name are bound.
 fn told_state(
     draw: &mut ConversationDraw,

@@ -1,6 +1,6 @@
 //! The capabilities that generated steps need: a table from steps to capabilities, which a scenario lists as
 //! its `needs`. If the first look did not find a capability, no step that needs it is generated or played;
-//! `run` would skip such a step, too.
+//! `run` would also skip such a step.
 //!
 //! Knows: the members of steps, the names of capabilities. Never knows: the detection of capabilities.
 //!
@@ -16,13 +16,13 @@ use super::draft::verb_of;
 
 /// A condition on a step.
 enum OfferMember {
-    /// The text at the pointer begins with this text.
+    /// The string at the pointer begins with this string.
     Begins(&'static str, &'static str),
     /// There is a value at the pointer.
     There(&'static str),
     /// The list at the pointer has more than one entry.
     Several(&'static str),
-    /// The step contains this text anywhere.
+    /// The step contains this string anywhere.
     Anywhere(&'static str),
 }
 

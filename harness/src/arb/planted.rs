@@ -1,4 +1,4 @@
-//! Measures the fuzzer: how soon it finds each injected fault, and how small the shrunk scenario is, compared
+//! Measures the fuzzer: the effort until it finds each injected fault, and the size of the shrunk scenario compared
 //! with the hand-written scenario.
 //!
 //! The conversations are generated once and played against every fault. The effort is counted in steps, so that
@@ -38,10 +38,10 @@ use super::source::ConversationSource;
 const OUTSIDE: &str = "it concerns the HTTP request that opens a connection, and the credentials \
                        in it; conversations only use open connections";
 
-/// Why no conversation has to find the faults that show only under load.
+/// Why no conversation has to find the faults that can be observed only under load.
 const UNDER_LOAD: &str = "it shows only under load, and `stress` finds it";
 
-/// Faults that no generated conversation can show, each with the reason, declared in advance.
+/// Faults that cannot be observed in any generated conversation, each with the reason, declared in advance.
 pub const UNSEEN: &[(HostFault, &str)] = &[
     (
         HostFault::ReplayPartialAfterOverflow,
@@ -107,8 +107,8 @@ impl<F: SoughtFault> PlantedRow<F> {
         steps.get(steps.len() / 2).copied().filter(|steps| *steps < usize::MAX)
     }
 
-    /// Returns the number of steps that the shrunk scenario has more than the hand-written scenario; `None` if
-    /// one of them is missing.
+    /// Returns the number of steps of the shrunk scenario minus that of the hand-written scenario; `None` if one of
+    /// them is missing.
     pub fn more(&self) -> Option<isize> {
         let (small, (_, by_hand)) = (self.small?, self.by_hand.as_ref()?);
         Some(small as isize - *by_hand as isize)
@@ -153,19 +153,19 @@ pub trait SoughtFault: FaultKind {
     /// Whether the fault is one of an agent under test.
     const IS_OF_AGENTS: bool;
 
-    /// Returns the mode of the agent in the conversations that may show the fault.
+    /// Returns the mode of the agent in the conversations in which the fault may be observed.
     fn mode(self) -> AgentMode;
 
     /// Returns a host or agent with this fault.
     fn planted(self, version: Version) -> EmbeddedGround;
 
-    /// Returns a host or agent without faults. The mode states how the host's agent is played.
+    /// Returns a host or agent without faults. The mode says who plays the host's agent.
     fn honest(version: Version, mode: AgentMode) -> EmbeddedGround;
 
     /// Returns the generator of the conversations in which the fault is searched for.
     fn source(version: Version, mode: AgentMode, seed: u64) -> ConversationSource;
 
-    /// Returns why no generated conversation can show the fault; `None` if the fault is searched for. The
+    /// Returns why the fault cannot be observed in any generated conversation; `None` if the fault is searched for. The
     /// reasons are declared in advance.
     fn unseen(self) -> Option<&'static str>;
 

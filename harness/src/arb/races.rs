@@ -1,9 +1,9 @@
-//! Plays a conversation with another interleaving of its clients: two steps of different clients, of which the
-//! second waited for the outcome of the first, are sent together, in either order, with a short delay in
-//! between, or while one client does not read what the host sends.
+//! Plays a conversation with another interleaving of its clients. Two steps of different clients are sent together,
+//! although the second step waited for the outcome of the first in the original conversation. They are sent in either
+//! order, with a short delay in between, or while one client does not read the host's messages.
 //!
-//! The specification orders only the frames of one client. Therefore no outcome of the two steps is expected,
-//! and nothing that depends on their channels afterwards; the always-on checks judge the conversation.
+//! The specification orders only the frames of one client. The conversation therefore has no expectations about the two
+//! steps, or about later steps that depend on their channels. The always-on checks judge the conversation.
 //!
 //! Knows: the members of steps. Never knows: hosts, rules.
 //!
@@ -35,7 +35,7 @@ pub struct RacedConversation {
     pub draft: ScenarioDraft,
     /// The index of the first step after the two.
     pub after: usize,
-    /// The names of the channels and identifiers that the two steps are about.
+    /// The names of the channels and identifiers in the two steps.
     pub names: BTreeSet<String>,
 }
 
@@ -81,7 +81,7 @@ pub fn raced(draft: &ScenarioDraft, seed: u64) -> Option<RacedConversation> {
     }
     steps.extend(one.answer.into_iter().chain(other.answer));
     let after = steps.len();
-    // Waits between the two steps stay if later steps use the names that they bind.
+    // Waits between the two steps are kept if later steps use the names that they bind.
     let between = draft.steps.get(first + 1..second)?.iter();
     steps.extend(between.filter(|step| binds_for(step, later)).cloned());
     steps.extend(later.iter().cloned());
@@ -114,14 +114,14 @@ fn pairs(steps: &[Value]) -> Vec<StepPair> {
     found
 }
 
-/// Returns whether a step sends a frame that another order can move.
+/// Returns whether a step sends a frame that can be sent at another time.
 fn acts(step: &Value) -> bool {
     const ACTS: [&str; 6] =
         ["dispatch", "turn", "request", "subscribe", "unsubscribe", "reconnect"];
     verb_of(step).is_some_and(|(verb, _)| ACTS.contains(&verb))
 }
 
-/// Returns whether a step only waits or looks.
+/// Returns whether a step only waits or reads a state.
 fn waits(step: &Value) -> bool {
     let row = verb_of(step).and_then(|(verb, _)| VERBS.iter().find(|row| row.name == verb));
     row.is_some_and(|row| row.asserts || ["barrier", "rest", "await"].contains(&row.name))
@@ -152,7 +152,7 @@ struct UnawaitedStep {
     step: Value,
     /// The step that waits for the response later.
     answer: Option<Value>,
-    /// Marks a step that can only be sent by waiting for its response.
+    /// The step can only be sent together with a wait for its response.
     waits: Option<()>,
 }
 
@@ -196,20 +196,20 @@ fn unawaited(step: &Value, later: &[Value], number: usize) -> UnawaitedStep {
     }
 }
 
-/// Two steps of a case whose order on the host is open: the second one is sent while the host may still
-/// process the first one.
+/// Two steps of a case whose order on the host is unknown: the second one is sent while the host may still process the
+/// first one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OpenOrder {
     first: usize,
     second: usize,
-    /// The two steps as people read them.
+    /// The descriptions of the two steps, for people.
     pub words: (String, String),
 }
 
 /// The pause after which a host has processed an earlier frame.
 const PROCESSED: &str = "400ms";
 
-/// Returns the pairs of steps of different clients whose order on the host is open.
+/// Returns the pairs of steps of different clients whose order on the host is unknown.
 pub fn open_orders(draft: &ScenarioDraft) -> Vec<OpenOrder> {
     let mut found = Vec::new();
     let mut last: Option<usize> = None;
@@ -238,7 +238,7 @@ fn is_open(step: &Value) -> bool {
     !waits && StepEnding::of(step).is_none()
 }
 
-/// Returns a step for people: the client, and what the client sends.
+/// Returns the description of a step for people: the client and its message.
 fn said(step: &Value) -> String {
     let by = clients_of(step).join(" and ");
     let places = ["/action/type", "/method", "/json/method"];

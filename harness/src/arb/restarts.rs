@@ -1,9 +1,9 @@
-//! Moves that restart or crash the host in the middle of a conversation, and what has to hold afterwards.
+//! Moves that restart or crash the host in the middle of a conversation, and the claims about the host afterwards.
 //!
-//! The specification lets a host decide what it keeps. Therefore nothing is expected of what the host has lost:
-//! each claim follows a premise that the host still has the channel. What remains is little: a client that the
-//! host lets return ends with the state that the host shows to others, a turn that a crash interrupted is not
-//! active any more, a run that a `requestId` has started is not started again, and numbers go on.
+//! The specification lets a host decide which channels it keeps. Each claim therefore follows a premise that the host
+//! still has the channel. Only a few claims remain. A client that returns has the state that the host shows to others.
+//! A turn that a crash interrupted is not active any more. A run that a `requestId` has started is not started again.
+//! Sequence numbers continue.
 //!
 //! Knows: channels, acknowledged actions. Never knows: the restart of hosts.
 //!
@@ -19,11 +19,11 @@ use crate::run::plan::HostRestarts;
 
 /// The percentage of restarts that are crashes, if the host can crash.
 const CRASHES: usize = 60;
-/// The percentage of clients that return with `reconnect`, and of clients that begin anew.
+/// The percentage of clients that return with `reconnect`, and of clients that return with `initialize`.
 const RETURNS: usize = 65;
 const BEGINS_ANEW: usize = 20;
 
-/// A client, with a session and a chat that it follows, as names of the conversation.
+/// A client, and a session and a chat to which it is subscribed, as names of the conversation.
 struct FollowedSession {
     by: String,
     session: Value,
@@ -88,7 +88,7 @@ pub fn restart(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     Some((name.to_owned(), "legal", ClientStepResult::Nothing))
 }
 
-/// Returns a connected client with a session, and with a chat of the session, that the client follows.
+/// Returns a connected client, with a session and a chat of the session to which the client is subscribed.
 fn followed(draw: &mut ConversationDraw) -> Option<FollowedSession> {
     let by = draw.somebody()?;
     let follows = |draw: &ConversationDraw, kind| -> Vec<(String, Value)> {
@@ -124,7 +124,7 @@ fn rename(draw: &mut ConversationDraw, followed: &FollowedSession, when: &str) -
 fn is_the_same(draw: &mut ConversationDraw, followed: &FollowedSession, crash: bool) -> Option<()> {
     let FollowedSession { by, session, chat } = followed;
     let title = format!("title{}", draw.number());
-    // These are premises: the host has the session, and the client follows it again.
+    // These are premises: the host has the session, and the client is subscribed to it again.
     draw.put(
         json!({"snapshot": {"of": session.clone(), "state": {"title": format!("$bind {title}")}}}),
     )?;
@@ -152,7 +152,7 @@ fn is_the_same(draw: &mut ConversationDraw, followed: &FollowedSession, crash: b
     .map(drop)
 }
 
-/// Checks that the numbers of a host that kept the session go on.
+/// Checks that the sequence numbers continue if the host has kept the session.
 fn goes_on(draw: &mut ConversationDraw, followed: &FollowedSession, before: &str) -> Option<()> {
     // This is a premise: the host accepts actions on the session.
     rename(draw, followed, "kept")?;

@@ -1,5 +1,5 @@
-//! The requirement that covers each outcome of a step: tables by the name of the action, the method or the
-//! deviation. An outcome without a row is no expectation.
+//! The requirements for the outcomes of steps, in tables by the name of the action, the method or the deviation. An
+//! outcome without a row is not expected.
 //!
 //! Knows: ids of the ledger. Never knows: the generation of steps.
 
@@ -130,8 +130,8 @@ pub fn shown(kind: ChannelKind) -> Value {
     }
 }
 
-/// Returns the additional part that only the reference host guarantees: its agent's texts, its tools, and when
-/// sessions are ready.
+/// Returns the additional part that only the reference host guarantees: the texts of its agent, its tools, and ready
+/// sessions.
 pub fn shown_by_reference(kind: ChannelKind) -> Value {
     match kind {
         ChannelKind::Session => json!({
@@ -166,7 +166,7 @@ pub fn shown_by_reference(kind: ChannelKind) -> Value {
     }
 }
 
-/// The requirements that requests test: the method, which may end with `*`, the error code, and the
+/// The requirements for the outcomes of requests: the method, which may end with `*`, the error code, and the
 /// requirement. The code is `None` for a result and 0 for any other error. The first matching row counts.
 pub const REQUESTS: &[(&str, Option<i64>, &str)] = &[
     ("createSession", None, "session.create.success"),

@@ -1,4 +1,4 @@
-//! Shrinks a conversation that shows a finding: removes steps, alone and in groups, then members and values,
+//! Shrinks a conversation with a finding: removes steps, alone and in groups, then members and values,
 //! then clients. Each candidate has to show the same finding.
 //!
 //! Knows: drafts. Never knows: the property to preserve, its test.
@@ -21,9 +21,10 @@ const LETS_COME: [&str; 6] = ["expect", "await", "answer", "disk", "barrier", "r
 
 /// A test whether a draft still shows the finding.
 pub trait DraftTrial {
-    /// Returns whether premises have to stay: the outcomes of steps, the waits for their effects, and the values
-    /// that the steps send. Otherwise, a shrunk draft could report a host that behaved differently, and legally, in
-    /// an earlier step. It could also send another message than the one that the claim's requirement describes.
+    /// Returns whether premises have to be kept: the outcomes of steps, the waits for their effects, and the values
+    /// that the steps send. Without the premises, a shrunk draft could report a host that behaved differently, but
+    /// legally, in an earlier step. The draft could also send a message other than the one that the claim's requirement
+    /// describes.
     fn keeps_premises(&self) -> bool {
         false
     }
@@ -72,7 +73,7 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
         shows
     }
 
-    /// Returns whether these steps only ensure the premises of other steps and have to stay.
+    /// Returns whether these steps only ensure the premises of other steps and have to be kept.
     fn are_premises(&self, steps: &[usize]) -> bool {
         let lets_come = |step: &Value| {
             rule_of(step).is_none() && LETS_COME.iter().any(|verb| step.get(verb).is_some())
@@ -297,7 +298,7 @@ mod tests {
     use crate::wire::json::json;
     use crate::wire::version::Version;
 
-    /// A finding that every draft with a `createSession` shows.
+    /// A finding that occurs in every draft with a `createSession`.
     struct CreationTrial {
         keeps: bool,
     }

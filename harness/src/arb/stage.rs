@@ -1,4 +1,4 @@
-//! A stage: the reference host with clients that play steps one by one as they are generated. The stage shows
+//! The stage: the reference host with clients that play steps one by one as they are generated. The stage shows
 //! which channels exist and which steps are legal, so the generators need no separate model.
 //!
 //! Knows: the simulation. Never knows: the selection of steps.
@@ -27,8 +27,8 @@ use crate::wire::json::Value;
 use crate::wire::message::Message;
 use crate::wire::version::Version;
 
-/// The seed of the stage's host. The seed is a part of every identifier that the host creates, so these
-/// identifiers differ from all other texts, and no target can know them.
+/// The seed of the stage's host. The seed is a part of every identifier that the host creates, so these identifiers
+/// differ from all other strings, and no target can know them.
 const SEED: u64 = 0x5ced_ab1e;
 /// The mark in the identifiers of the stage's host.
 const MARK: &str = "-5cedab1e-";
@@ -57,7 +57,7 @@ impl TranscriptRecorder for StageTape {
     fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
         let (tape, count) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tape.push(PassedFrames { client: client.to_owned(), at, event: event.clone() });
-        // A wait looks at lines with higher numbers only, so the numbers must not begin again with each step.
+        // A wait reads only lines with higher numbers, so the numbers must not start again with each step.
         *count += 1;
         *count
     }
@@ -82,7 +82,7 @@ impl FuzzStage {
         let config = sim::speaking(HostConfig { seed: SEED, ..HostConfig::default() }, version);
         let epoch = Duration::from_millis(config.epoch_ms);
         let scenario = Arc::new(scenario);
-        // Generating a conversation must not run into the time limit of a scenario.
+        // The time limit of a scenario must not interrupt the generation of a conversation.
         let limit = LIMIT * 1_000;
         let facts = sim::facts(&scenario, version);
         let setup = CaseSetup { facts, ..CaseSetup::of(&scenario, version, seed, epoch, limit) };
@@ -102,8 +102,8 @@ impl FuzzStage {
         stage
     }
 
-    /// Appends a scenario's steps, plays them and advances the time as needed. Returns `None` if a step could
-    /// not be played; the stage cannot be used any more then.
+    /// Appends a scenario's steps, plays them and advances the time as needed. Returns `None` if a step could not be
+    /// played; after that, the stage cannot be used any more.
     pub fn play(&mut self, scenario: ParsedScenario) -> Option<Vec<PassedFrames>> {
         let within =
             scenario.steps.iter().filter_map(|step| step.duration("for")).sum::<Duration>();
@@ -119,7 +119,7 @@ impl FuzzStage {
         (!failed).then(|| self.passed())
     }
 
-    /// Advances the time. Returns the events, and when the host last changed something by itself.
+    /// Advances the time. Returns the events, and the time at which the host last changed something by itself.
     pub fn rest(&mut self, how_long: Duration) -> (Vec<PassedFrames>, Option<Duration>) {
         let until = self.now + how_long;
         let mut changed = None;
@@ -254,7 +254,7 @@ fn lift(
     }
 }
 
-/// Returns whether the stage's host created a text; another host creates another text in its place.
+/// Returns whether the stage's host created a string; another host creates another string in its place.
 pub fn is_made(text: &str) -> bool {
     text.contains(MARK)
 }

@@ -106,7 +106,7 @@ pub(super) fn subscription(
     }
     let exists = draw.stage().has_channel(uri);
     let came = draw.act(step, |came, draw| match came {
-        // On another host, an error has to have the certain reason that there is no such channel.
+        // On another host, an error is expected only if it is certain that there is no such channel.
         ClientStepResult::Error(_) if exists && !draw.taste.reference => None,
         ClientStepResult::Error(code) => {
             rules::of_request("subscribe", Some(*code)).map(str::to_owned)

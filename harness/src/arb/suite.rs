@@ -1,5 +1,5 @@
-//! Generates conversations from the scenarios of the suite: with harmless moves between the steps, or cut
-//! short, and followed by random moves in the state that the scenario led to.
+//! Generates conversations from the scenarios of the suite: with harmless moves between the steps or without the last
+//! steps, and followed by random moves in the resulting state.
 //!
 //! The scenarios reach states that random moves seldom reach. A step keeps the expectations of its scenario, so
 //! a conversation is used only if the reference host still meets them.
@@ -23,19 +23,18 @@ use super::step_result::ClientStepResult;
 
 /// Moves after which the later steps of a scenario usually have the same outcome.
 const DISTURBANCES: &[&str] = &["look", "list", "join", "subscribe", "sessions", "line"];
-/// The percentage of steps that a disturbance follows.
+/// The percentage of steps after which a disturbance follows.
 const DISTURBED: usize = 8;
 /// The percentage of conversations that leave the scenario before its last step.
 const CUT: usize = 30;
 /// The maximum number of random moves after the steps of the scenario.
 const LONGEST: usize = 8;
-/// The client that no scenario needs to have connected.
+/// A client that scenarios do not need to be connected.
 const FURTHER: &str = "Z";
-/// The number from which names and identifiers of random moves count, so that they differ from those of the
-/// scenario.
+/// The first number for names and identifiers of random moves, so that they differ from those of the scenario.
 const NUMBERS: usize = 100;
 
-/// How a conversation departs from its scenario.
+/// How a conversation differs from its scenario.
 #[derive(Clone, Copy)]
 enum SuiteDeparture {
     /// Moves between the steps, and possibly fewer steps.

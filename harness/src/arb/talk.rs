@@ -191,7 +191,7 @@ fn attach(draw: &mut ConversationDraw, to: &str, members: &mut Value) {
         attached_chat(draw, to)
     };
     let Some(attachment) = attachment.and_then(|it| draw.named(&it)) else { return };
-    // The agent recalls the attachment's content, either at once or after other clients have continued.
+    // The agent recalls the attachment's content, either at once or after steps of other clients.
     let later = if draw.dice.chance(30) { "hold gate\n" } else { "" };
     let script = format!("{HEADER}\n{later}recall {SECRET} hello said {}", words(draw));
     members["members"] = json!({"message": {
@@ -203,7 +203,7 @@ fn attach(draw: &mut ConversationDraw, to: &str, members: &mut Value) {
     }
 }
 
-/// Returns a chat as an attachment: usually a chat with turns, either up to a turn or whole.
+/// Returns a chat as an attachment: usually a chat with turns, either as a whole or up to a certain turn.
 fn attached_chat(draw: &mut ConversationDraw, to: &str) -> Option<Value> {
     let all = draw.channels(ChannelKind::Chat);
     let told = all.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| !it.is_empty()));

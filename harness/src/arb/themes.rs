@@ -12,7 +12,7 @@ pub(super) struct ConversationTheme {
     pub(super) opening: ConversationOpening,
     /// The preferred subject of scripts and files.
     pub(super) focus: &'static str,
-    /// The moves with another weight than usual.
+    /// The moves whose weight differs from the usual weight.
     pub(super) more: &'static [(&'static str, usize)],
 }
 

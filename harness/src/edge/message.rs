@@ -1,4 +1,4 @@
-//! Translation of whole messages: lowers a client's messages and lifts a host's messages.
+//! Translates whole messages: lowers a client's messages and lifts a host's messages.
 //!
 //! Knows: methods, envelopes, snapshots. Never knows: the effect of actions.
 //!
@@ -133,7 +133,7 @@ impl VersionEdge {
         self.wrap_notification(method, params)
     }
 
-    /// Does the work of [`VersionEdge::lower_notification`] for params that are already translated.
+    /// Does the same as [`VersionEdge::lower_notification`] for params that are already translated.
     pub fn wrap_notification(&self, method: &str, mut params: Value) -> Option<(String, Value)> {
         if self.protocol.has(ProtocolFeature::Channels) {
             self.protocol.method(method)?;

@@ -6,11 +6,10 @@
 //! after another, newest first; to *lift* a value applies them again. Members that a version only adds need no
 //! row: [`Protocol::trim`] removes them by the protocol tables.
 //!
-//! Reduced and judged values are not translated. The oracle, the mirrors of clients and the states that the
-//! host sends use the version on the wire, with its own tables and reducers, so a wrong row here becomes
-//! visible.
+//! Reduced and judged values are not translated. The oracle, the mirrors of clients and the states that the host sends
+//! use the version on the wire, with its own tables and reducers. A wrong row here therefore leads to a visible error.
 //!
-//! Before 0.4.0 a session has no chat channels: its URI stands for the session and for its chat.
+//! Before 0.4.0 a session has no chat channels: its URI is both that of the session and that of its chat.
 //!
 //! Knows: `wire`. Never knows: connections, states, scenarios.
 //!
@@ -283,7 +282,7 @@ fn rename(members: &mut Map, from: &str, to: &str) {
     }
 }
 
-/// Returns the type of an action; an empty text if the action has no type.
+/// Returns the type of an action; an empty string if the action has no type.
 fn type_of(action: &Value) -> &str {
     action.get("type").and_then(Value::as_str).unwrap_or("")
 }

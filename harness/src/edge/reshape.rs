@@ -254,7 +254,7 @@ pub(super) fn listed_questions(state: &mut Map, _: ChangeContext<'_>) {
     without_questions(state, |part| part.get("response").is_none_or(Value::is_null));
 }
 
-/// Removes the questions for which `gone` returns `true` from finished turns.
+/// From finished turns, removes the questions for which `gone` returns `true`.
 fn without_questions(state: &mut Map, gone: fn(&Value) -> bool) {
     let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
     for turn in turns {

@@ -1,4 +1,4 @@
-//! Texts for people with the names of the version on the wire: actions and notifications have the names under
+//! Converts messages for users to the names of the version on the wire: actions and notifications get the names under
 //! which they are sent.
 //!
 //! Knows: names of actions and methods. Never knows: the meaning of strings.
@@ -10,7 +10,7 @@ use crate::wire::json::json;
 use super::{ChangeContext, VersionEdge, message, type_of};
 
 impl VersionEdge {
-    /// Returns a text in which actions and notifications have the names of this version. A name stays unchanged
+    /// Returns a string in which actions and notifications have the names of this version. A name stays unchanged
     /// if the version has no other name for the same item, or if the name is part of a longer word, such as a
     /// URI.
     pub fn in_words_of_the_wire(&self, text: &str) -> String {

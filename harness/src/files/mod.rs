@@ -1,5 +1,5 @@
-//! Files in memory, and the `resource*` requests about them: what a host offers to clients, and what a client serves
-//! to a host. The requests are the same in both directions.
+//! Files in memory, and the `resource*` requests about them: for a host that offers files to clients, and for a client
+//! that serves files to a host. The requests are the same in both directions.
 //!
 //! Knows: paths, bytes, the params and results of `resource*`. Never knows: connections, permissions.
 

@@ -1,4 +1,4 @@
-//! The params and the results of `resource*` requests, for whoever serves files: the host or a client.
+//! The params and the results of `resource*` requests, for the party that serves files: the host or a client.
 //!
 //! Knows: the shapes of `resource*`. Never knows: URIs, permissions.
 //!
@@ -18,7 +18,7 @@ use super::tree::{
 pub struct WriteRequest {
     /// The bytes to write.
     pub data: Vec<u8>,
-    /// Where the bytes go, together with the position.
+    /// The mode of the write, which is used together with the position.
     pub mode: WriteMode,
     /// The position in the file, in bytes.
     pub position: usize,
@@ -30,7 +30,7 @@ impl WriteRequest {
     /// Reads the params of a request.
     ///
     /// # Errors
-    /// Returns `InvalidParams` if the data is no base64 although the encoding says so, or if the position is no
+    /// Returns `InvalidParams` if the data is not base64 although the encoding says so, or if the position is not a
     /// whole number.
     pub fn read(params: &Value) -> Result<WriteRequest, FileError> {
         let text = |name: &str| params[name].as_str().unwrap_or_default();
@@ -71,7 +71,8 @@ impl WriteRequest {
     }
 }
 
-/// Returns the result of `resourceRead`. Bytes that are not UTF-8 are sent in base64, whatever encoding was requested.
+/// Returns the result of `resourceRead`. Bytes that are not UTF-8 are sent in base64, regardless of the requested
+/// encoding.
 pub fn read_result(path: &str, file: &TreeFile, encoding: &str) -> Value {
     let text = str::from_utf8(&file.bytes).ok();
     let mut result = match text.filter(|_| encoding != "base64") {

@@ -259,7 +259,7 @@ impl FileTree {
         Ok(())
     }
 
-    /// Saves bytes in a new file of a folder and returns its path; `None` if the tree has no room.
+    /// Saves bytes in a new file of a folder and returns its path; `None` if the tree is full.
     pub fn save(&mut self, folder: &str, bytes: &[u8]) -> Option<String> {
         let path = format!("{folder}/{}", self.written);
         self.put(&path, bytes.to_vec(), "").ok()?;
@@ -343,7 +343,7 @@ impl FileTree {
                 changes.push((to.to_owned(), "updated"));
             }
             (FileNode::Folder, None) => changes.extend(self.copy_folder(from, to, now)?),
-            // A folder and an existing node never replace or merge with each other.
+            // A folder never replaces an existing node, and is never merged with one.
             _ => return Err(exists()),
         }
         if moves {
@@ -393,7 +393,7 @@ impl FileNode {
     }
 }
 
-/// Returns the etag for the version number of a content.
+/// Returns the etag for the version number of a file's content.
 pub fn etag(number: u64) -> String {
     format!("w{number}")
 }

@@ -15,7 +15,8 @@ use crate::agent::script::{self, AgentScript, RELEASE, ScriptStep, ToolClass, To
 
 /// The time that the agent takes for one operation.
 pub(super) const STEP: Duration = Duration::from_millis(2);
-/// The number of pieces that `endless` streams. The turn stays silent afterwards, so the state stays bounded.
+/// The number of chunks that `endless` streams. Afterwards the turn sends nothing more, so the size of the state is
+/// bounded.
 pub(super) const ENDLESS_PIECES: u32 = 5_000;
 
 /// An operation of the agent.
@@ -31,7 +32,7 @@ pub(super) enum HostAgentOp {
     Stream { part: String, pieces: u32 },
     /// Starts a tool call and queues its operations.
     Call(ToolStep),
-    /// Streams a piece of a tool call's input.
+    /// Streams a chunk of a tool call's input.
     Input { call: String, text: String },
     /// Publishes the tool call as ready; asks for approval if the script requires approval.
     Ready { call: String, step: ToolStep },
@@ -132,7 +133,7 @@ pub(super) fn plan(text: &str) -> VecDeque<HostAgentOp> {
     }
 }
 
-/// Returns the command that a message is, without the prefix; `None` for other messages.
+/// Returns the command in a message, without the prefix; `None` if the message is not a command.
 fn command(text: &str) -> Option<&str> {
     text.strip_prefix(COMMAND_PREFIX).map(str::trim).filter(|command| !command.is_empty())
 }

@@ -2,9 +2,9 @@
 //! another client has requested.
 //!
 //! A plugin that lists its `children` needs no request. If a plugin at `virtual://NAME/..` has no `children`,
-//! the host asks the publishing client for `plugin.json` and takes the `children` from this file. A request of
-//! another client for a file of a published plugin is passed on to the publishing client, and the response is
-//! passed back. The host numbers its requests independently of the request ids of the client.
+//! the host asks the publishing client for `plugin.json` and takes the `children` from this file. A request of another
+//! client for a file of a published plugin is forwarded to the publishing client, and so is the response to the
+//! requesting client. The host numbers its requests independently of the request ids of the client.
 //!
 //! Knows: connections, published plugins. Never knows: the content of plugins.
 //!
@@ -99,7 +99,7 @@ impl RefHost {
         self.connections.iter().find(serves).map(|(conn, _)| *conn)
     }
 
-    /// Passes a client's request on to the client that serves the file.
+    /// Forwards a client's request to the client that serves the file.
     pub(super) fn pass_on(&mut self, server: ConnId, call: &HostCall, asked: &Message) {
         self.asked_so_far += 1;
         let id = self.asked_so_far;
@@ -116,7 +116,7 @@ impl RefHost {
         self.send(server, message.value().clone());
     }
 
-    /// Passes the response of the client that serves a file back to the client that has requested the file.
+    /// Forwards the response of the client that serves a file to the client that has requested the file.
     fn pass_back(&mut self, conn: ConnId, id: Value, answer: Option<&Message>) {
         let reply = match answer.map(|answer| (answer.result(), answer.value().get("error"))) {
             Some((Some(result), _)) => {
@@ -203,7 +203,7 @@ fn publisher<'a>(session: &'a Value, uri: &str) -> Option<&'a str> {
     clients.into_iter().find(publishes)?["clientId"].as_str()
 }
 
-/// Replaces each character that is not ASCII in the data of a file, as a host does that takes bytes for a text.
+/// Replaces each character that is not ASCII in the data of a file, like a host that treats bytes as text.
 fn spoil(value: &mut Value) {
     if value["encoding"] == "base64" {
         value["encoding"] = json!("utf-8");

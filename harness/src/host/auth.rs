@@ -8,7 +8,7 @@
 //! - A connection has no tokens after a reconnect; an error names the token that a request needs.
 //! - The host reports an expired token only to the connection that delivered it, and only if that connection is
 //!   subscribed to the root channel.
-//! - Creating a session needs a token. Using an existing session does not.
+//! - A client needs a token to create a session, but not to use an existing session.
 //!
 //! Knows: agents, connections. Never knows: sessions.
 //!
@@ -57,7 +57,7 @@ fn is_required(resource: &Value) -> bool {
     resource["required"] != false
 }
 
-/// The longest lifetime of a token that the host honours, in seconds. A longer lifetime counts as unlimited.
+/// The longest lifetime of a token that the host enforces, in seconds. A longer lifetime counts as unlimited.
 const MAX_LIFETIME: u64 = 366 * 24 * 3600;
 
 impl RefHost {

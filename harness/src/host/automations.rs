@@ -7,7 +7,7 @@
 //! - `runCount` counts scheduled runs only. An automation with a limit on its runs is disabled after the last
 //!   of these runs.
 //! - The host accepts a schedule that never matches, such as the 30th of February; the automation never starts.
-//! - Removing an automation removes its runs; the host cancels the active runs first.
+//! - If an automation is removed, its runs are removed as well; the host first cancels the active runs.
 //!
 //! [`errands`]: super::errands
 //!

@@ -28,7 +28,7 @@ pub(super) struct BackgroundCommand {
 }
 
 impl RefHost {
-    /// Starts a background command of a chat that runs for the duration `lasts`.
+    /// Starts a background command in a chat; the command runs for the duration `lasts`.
     pub(super) fn leave_running(&mut self, chat: &str, command: &str, lasts: Duration) {
         let Some(session) = self.chats.get(chat).map(|chat| chat.session.clone()) else {
             return;

@@ -195,7 +195,7 @@ impl RefHost {
         self.publish(uri, action);
     }
 
-    /// Returns the action that completes a call. If `edits`, performs the file edits of the tool first.
+    /// Returns the action that completes a call. If `edits` is set, first performs the file edits of the tool.
     pub(super) fn completion(
         &mut self,
         uri: &str,
@@ -270,7 +270,7 @@ impl RefHost {
         }
     }
 
-    /// Fails the running calls in a session whose owning client satisfies `of`, called with the host, the chat
+    /// Fails the running calls in a session whose owning client satisfies `of`. `of` is called with the host, the chat
     /// and the client.
     pub(super) fn fail_calls(&mut self, session: &str, of: impl Fn(&RefHost, &str, &str) -> bool) {
         for uri in self.chats_of(session) {
@@ -293,7 +293,7 @@ impl RefHost {
 }
 
 impl RefHost {
-    /// Returns the input of a call, both if the state holds the input inline and if the state refers to a file.
+    /// Returns the input of a call, which is in the state itself or in a file to which the state refers.
     fn input_of(&self, call: &Value) -> Option<String> {
         let input = &call["toolInput"];
         let Some(uri) = input["uri"].as_str() else {

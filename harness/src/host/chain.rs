@@ -25,7 +25,7 @@ use super::HostOutput;
 /// The maximum number of open requests that are remembered.
 const MAX_ASKED: usize = 100_000;
 
-/// Whether a message of a client goes on to the host.
+/// Whether a message of a client is passed to the host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MessagePassage {
     /// The host receives the message.
@@ -135,11 +135,11 @@ impl RewriterOutput {
 /// The context of a message: its connection, the request that it answers, and earlier traffic.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageLink<'a> {
-    /// The connection that the message belongs to.
+    /// The connection to which the message belongs.
     pub conn: ConnId,
     /// The method of the request, if the message is a response.
     pub answers: Option<&'a str>,
-    /// The request that the message answers, as the client sent it; `None` if the message is no response.
+    /// The request that the message answers, as the client sent it; `None` if the message is not a response.
     pub request: Option<&'a Value>,
     /// The version that the client and the host have negotiated; before the handshake, the newest version.
     pub protocol: &'static Protocol,
@@ -494,7 +494,7 @@ impl MessageChain {
                 let output = HostOutput::Send { conn, frame };
                 match overtaken {
                     Some(late) => {
-                        // Later messages may overtake this one, but this one overtakes no earlier message.
+                        // Later messages may overtake this message, but this message does not overtake an earlier one.
                         let due = self.in_order(conn, delay);
                         self.waiting.push_back((due + late, output));
                     }
@@ -539,7 +539,7 @@ fn answers(message: &Value, request: &Value) -> bool {
     message.get("method").is_none() && message.get("id") == request.get("id")
 }
 
-/// Parses a text as a JSON object; `None` if the text is no JSON object.
+/// Parses a string as a JSON object; `None` if it is not a JSON object.
 fn object(text: &str) -> Option<Value> {
     Value::read(text).ok().filter(Value::is_object)
 }

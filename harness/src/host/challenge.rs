@@ -22,7 +22,7 @@ struct WaitingCall {
     chat: String,
     turn: String,
     call: String,
-    /// The resource that the token gives access to.
+    /// The resource to which the token gives access.
     resource: Value,
     /// The id of the server that asks for the token; `None` if the call has no server.
     server: Option<String>,
@@ -74,7 +74,7 @@ impl RefHost {
         self.runs.keys().flat_map(of_chat).collect()
     }
 
-    /// Returns the resources for which a call waits for a token.
+    /// Returns the resources for which calls need a token.
     pub(super) fn challenged(&self) -> Vec<Value> {
         self.waiting().into_iter().map(|waiting| waiting.resource).collect()
     }

@@ -37,7 +37,7 @@ const MAX_FILES: usize = 500;
 /// The host's record of a changeset, in addition to its state.
 #[derive(Debug)]
 pub(super) struct HostChangeset {
-    /// The session that the changeset belongs to.
+    /// The session to which the changeset belongs.
     pub(super) session: String,
     /// Whether this is the changeset of the whole session.
     pub(super) whole: bool,

@@ -14,7 +14,7 @@ use super::sessions::{HostChat, directories};
 use crate::wire::channel::ChannelKind;
 use crate::wire::error_code::ErrorName;
 
-/// The character that triggers completions in a message.
+/// The character in a message that triggers completions.
 pub(super) const TRIGGER: &str = "@";
 /// The only completion that this host offers.
 const NOTE: &str = "note";
@@ -50,7 +50,7 @@ impl RefHost {
             self.load_turns(source);
         }
         let state = self.chat_from_source(call, &session, &chat)?;
-        // A fork has the turns of its source as its own turns.
+        // A fork begins with a copy of the turns of its source.
         let context = match state["origin"]["kind"] == "fork" {
             true => String::new(),
             false => self.history(&state["origin"]),

@@ -1,4 +1,4 @@
-//! The offer of the reference host: its agents, and the configuration of the host and of sessions.
+//! The agents of the reference host, and the configuration of the host and of sessions.
 //!
 //! Knows: the shape of configuration schemas. Never knows: the time and the sender of a change.
 //!

@@ -49,14 +49,14 @@ pub(super) struct HostConnection {
 
 /// A request that is passed to its handler.
 pub(super) struct HostCall<'a> {
-    /// The connection that the request came from.
+    /// The connection on which the request came.
     pub(super) conn: ConnId,
     /// The `params`, checked against the tables of the specification.
     pub(super) params: &'a Value,
 }
 
 impl HostCall<'_> {
-    /// Returns a string member of `params`; an empty text if the member is absent.
+    /// Returns a string member of `params`; an empty string if the member is absent.
     pub(super) fn text(&self, name: &str) -> &str {
         self.params.get(name).and_then(Value::as_str).unwrap_or("")
     }
@@ -89,7 +89,7 @@ impl ErrorResponse {
         ErrorResponse::passed_on(name.code(), message.into(), Value::Null)
     }
 
-    /// Creates an error with the code and the message of somebody else, such as a client that serves a file.
+    /// Creates an error with the code and the message from another party, such as a client that serves a file.
     pub(super) fn passed_on(code: i64, message: String, data: Value) -> ErrorResponse {
         ErrorResponse { code, message, data, close: false }
     }

@@ -300,7 +300,7 @@ pub(super) struct RejectedAction<'a> {
 
 /// The reason for a rejection.
 pub(super) struct DispatchRefusal {
-    /// The reason as text, for a person.
+    /// The reason as a string, for a person.
     pub(super) reason: String,
     /// The requirement that the action breaks; empty if none is known.
     pub(super) source: String,

@@ -1,11 +1,11 @@
 //! Admission: the host checks the credentials and the origin of a request before it opens a connection.
 //!
-//! A host with tokens admits a request that carries one of its tokens; a host without tokens admits every
-//! request. Each token identifies a visitor. A client id belongs to the visitor that first completes a
-//! handshake with this client id. The visitor with the first token is the owner of the host.
+//! A host with tokens admits a request with one of its tokens; a host without tokens admits every request. Each token
+//! identifies a visitor. A client id belongs to the visitor that first completes a handshake with this client id. The
+//! visitor with the first token is the owner of the host.
 //!
 //! Interpretations where the specification is silent:
-//! - The host accepts web origins of its own machine only.
+//! - The host accepts only web origins on its own machine.
 //! - A client id belongs to its visitor for as long as the host remembers the client.
 //!
 //! Knows: headers, connections. Never knows: sockets.

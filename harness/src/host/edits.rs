@@ -1,4 +1,4 @@
-//! File edits of agents' tools: `write` and `edit`, inside the area that clients may reach.
+//! File edits of agents' tools: `write` and `edit`, inside the folders that clients may reach.
 //!
 //! The host's own agent takes an edit from the input of the tool call. An agent subprocess reports an edit as a
 //! diff. Both change the host's files, and notify the watches and the session's changesets.
@@ -43,7 +43,7 @@ impl RefHost {
     /// Performs the file edit of a call of the host's own tools.
     ///
     /// # Errors
-    /// Returns the reason for a failed edit, as a text for people.
+    /// Returns the reason for a failed edit, as a string for people.
     pub(super) fn edit_called(
         &mut self,
         chat: &str,

@@ -89,7 +89,7 @@ const EPOCH_MS: u64 = 1_767_225_600_000;
 /// The configuration of a reference host.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
-    /// The supported versions; each version also stands for its caret range. An empty list means the newest
+    /// The supported versions; each version also includes its caret range. An empty list means the newest
     /// versions.
     pub versions: Vec<Version>,
     /// The number of envelopes kept for replay.
@@ -108,7 +108,7 @@ pub struct HostConfig {
     pub tokens: Vec<String>,
     /// The working folder of an agent subprocess that speaks ACP; `None` for the host's own scripted agent.
     pub acp: Option<String>,
-    /// Whether the host's own agent asks a model, as it does with a fault of its requests. Each request becomes a
+    /// Whether the host's own agent asks a model; it does so if a fault concerns these requests. Each request becomes a
     /// [`HostOutput::Asked`].
     pub asks_model: bool,
     /// Whether terminals of clients have real shells. The caller that moves the frames starts the shells.
@@ -133,8 +133,8 @@ impl Default for HostConfig {
     }
 }
 
-/// Returns the versions that need no view. A configuration has to name all other versions, since a view
-/// translates every action.
+/// Returns the versions that need no view. All other versions have to be in the configuration, because the host needs a
+/// view for each of them, which translates every action.
 fn newest_words() -> Vec<Version> {
     let plain = |version: &&Version| VersionEdge::new(**version, PROVIDER).is_plain();
     Version::offered().iter().filter(plain).copied().collect()
@@ -147,7 +147,7 @@ pub(super) struct HostClient {
     pub(super) version: String,
     /// Whether the client shows MCP apps.
     pub(super) apps: bool,
-    /// The visitor that the client id belongs to.
+    /// The visitor to which the client id belongs.
     pub(super) visitor: EndpointVisitor,
     /// The time at which the client lost its last connection, after which it may be removed from its sessions.
     pub(super) gone_at: Option<Duration>,
@@ -224,7 +224,7 @@ pub struct RefHost {
     pub(super) acp: Option<AgentConnection>,
     /// Whether the host's own agent asks a model.
     pub(super) asks_model: bool,
-    /// The sessions that each client is active in.
+    /// The sessions in which each client is active.
     pub(super) active: LiteMap<String, HashSet<String>>,
     /// The sessions that are not ready yet.
     pub(super) creating: HashSet<String>,

@@ -35,7 +35,7 @@ pub(super) struct AutomationRun {
     due: Option<Duration>,
     /// The URI of the session that the run has created.
     session: String,
-    /// The chat and the turn id that the run waits for; `None` before the turn starts.
+    /// The chat and the id of the turn whose end the run waits for; `None` before the turn starts.
     turn: Option<(String, String)>,
 }
 

@@ -1,7 +1,7 @@
-//! The host's files: the folders that clients may reach, and what is in them at the start.
+//! The host's files: the folders that clients may reach, and their initial content.
 //!
-//! The tree also holds a folder outside of the client area, so a host that does not confine clients reveals
-//! this folder. Another folder holds special nodes of a file system.
+//! The tree also has a folder outside of the clients' folders, which a host reveals if it does not confine clients.
+//! Another folder holds special nodes of a file system.
 //!
 //! Knows: the folders. Never knows: clients, channels.
 //!

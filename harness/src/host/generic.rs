@@ -17,7 +17,7 @@ use crate::host::rules::RuleFacts;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-/// Lifts the rules with these requirement ids: the host does not enforce them.
+/// Disables the rules with these requirement ids: the host does not enforce them.
 pub(super) struct LiftsRules(pub(super) &'static [&'static str]);
 
 impl HostHooks for LiftsRules {
@@ -35,7 +35,7 @@ impl HostHooks for ActsOnEvents {
     }
 }
 
-/// Calls a function after each restart of the host, for hosts that do not keep everything.
+/// Calls a function after each restart of the host, for hosts that lose a part of their state.
 pub(super) struct ActsAfterRestart(pub(super) fn(&mut RefHost));
 
 impl HostHooks for ActsAfterRestart {
@@ -107,7 +107,7 @@ impl HostHooks for RefusesActions {
     }
 }
 
-/// Keeps the host from applying and from sending its own actions of these types.
+/// Drops the host's own actions of these types: the host neither applies nor sends them.
 pub(super) struct OmitsActions(pub(super) &'static [&'static str]);
 
 impl HostHooks for OmitsActions {
@@ -235,7 +235,7 @@ impl HostHooks for FixedIds {
     }
 }
 
-/// Calls a function before the host serves requests of these methods; an empty list stands for all methods. A
+/// Calls a function before the host serves requests of these methods; an empty list means all methods. A
 /// reply that the function returns is sent in place of the host's reply.
 pub(super) struct AnswersRequests(
     pub(super) &'static [&'static str],
@@ -251,7 +251,7 @@ impl HostHooks for AnswersRequests {
     }
 }
 
-/// Changes the replies to requests of these methods; an empty list stands for all methods.
+/// Changes the replies to requests of these methods; an empty list means all methods.
 pub(super) struct ChangesReplies(
     pub(super) &'static [&'static str],
     pub(super) fn(&mut RefHost, &ServedRequest, CallReply) -> CallReply,

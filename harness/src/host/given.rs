@@ -8,7 +8,7 @@
 //! - An attached file is included only if clients may read this file.
 //! - The latest completed turn is the last turn that is not active, whatever its outcome.
 //! - The agent of a chat knows its turns with the results of their tools and the answers to their questions, but
-//!   not the attachments of earlier turns. It knows no turn that a truncation has removed.
+//!   not the attachments of earlier turns. It does not know turns that a truncation has removed.
 //!
 //! Knows: the states of chats, files. Never knows: agents.
 //!
@@ -21,7 +21,7 @@ use super::injected::MadeValue;
 use crate::agent::script;
 use crate::wire::json::{Value, json};
 
-/// The maximum size in bytes of one text of the context.
+/// The maximum size in bytes of one string of the context.
 const MAX_TEXT: usize = 1 << 20;
 
 impl RefHost {
@@ -50,7 +50,8 @@ impl RefHost {
         }
     }
 
-    /// Returns the entries of the annotations that an attachment names; without ids it names all of the channel.
+    /// Returns the entries of the annotations that an attachment names. If the attachment has no ids, it names all
+    /// annotations of the channel.
     fn annotations_of(&self, uri: &str, attachment: &Value) -> String {
         let ids = attachment["annotationIds"].as_array();
         let annotations = self.state(uri)["annotations"].as_array().into_iter().flatten();
@@ -87,7 +88,7 @@ impl RefHost {
         script::recalled(words, &known.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Returns what the host's own agent knows in the active turn of a chat, by source.
+    /// Returns the knowledge of the host's own agent in the active turn of a chat, by source.
     fn context_of(&self, uri: &str) -> Value {
         let state = self.state(uri);
         let turns = state["turns"].as_array().into_iter().flatten();
@@ -109,15 +110,15 @@ impl RefHost {
         self.made(&MadeValue::ContextForAgent(uri), known)
     }
 
-    /// Returns what the agent subprocess receives with a message: the context, and the history of the chat if the
-    /// agent has not received it yet.
+    /// Returns the context for a message to the agent subprocess. It includes the history of the chat if the agent has
+    /// not received it yet.
     pub(super) fn context_for_subprocess(
         &self,
         uri: &str,
         given: Vec<String>,
         needs_history: bool,
     ) -> Vec<String> {
-        // As a quotation, so that the agent does not play the scripts of earlier messages.
+        // The history is quoted, so that the agent does not play the scripts of earlier messages.
         let quoted = |line: &str| format!("{}{line}\n", script::QUOTE);
         let history = if needs_history { self.transcript(uri, None) } else { String::new() };
         let history: String = history.lines().map(quoted).collect();
@@ -128,7 +129,7 @@ impl RefHost {
     }
 }
 
-/// Returns all texts in a value.
+/// Returns all strings in a value.
 fn texts_of(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.to_string()],
@@ -138,7 +139,7 @@ fn texts_of(value: &Value) -> Vec<String> {
     }
 }
 
-/// Truncates a text to [`MAX_TEXT`] bytes, at a UTF-8 boundary.
+/// Truncates a string to [`MAX_TEXT`] bytes, at a UTF-8 boundary.
 fn cut(mut text: String) -> String {
     let mut end = MAX_TEXT.min(text.len());
     while !text.is_char_boundary(end) {

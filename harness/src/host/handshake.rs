@@ -75,7 +75,7 @@ impl RefHost {
             "telemetry": telemetry::capabilities(),
             "_meta": {"ahp-script": script::EXTRAS.iter().map(|it| it.name).collect::<Value>()},
         });
-        // An agent subprocess gets every message as it is.
+        // An agent subprocess gets every message unchanged.
         if self.acp.is_none() {
             result["terminalCommandPrefix"] = json!(COMMAND_PREFIX);
         }

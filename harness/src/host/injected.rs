@@ -1,10 +1,10 @@
 //! The hooks by which injected faults and legal variants change the behaviour of the host, and the code that
 //! calls them.
 //!
-//! The host names its rules by their requirements and asks [`RefHost::keeps`] whether to enforce a rule. The
-//! host calls other hooks at general places: requests and replies, actions before and after they are applied,
-//! rejections and notifications, values that the host makes, steps of the agent, events that no message
-//! reports. At these places the host names no fault and no variant.
+//! The host names its rules by their requirements and asks [`RefHost::keeps`] whether to enforce a rule. The host calls
+//! other hooks at general places: for requests and replies, for actions before and after they are applied, for
+//! rejections and notifications, for values that the host makes, for steps of the agent, and for events that no message
+//! reports. The code at these places does not mention any fault or variant.
 //!
 //! Knows: the hooks. Never knows: the single faults and variants.
 //!
@@ -26,7 +26,7 @@ use crate::model::ActionOutcome;
 
 /// A change to the behaviour of the host: a fault or a legal variant. By default every hook changes nothing.
 pub(super) trait HostHooks: Send + Sync {
-    /// Handles an event that happens to the host and that no message reports.
+    /// Handles an event of the host that no message reports.
     fn happens(&self, _host: &mut RefHost, _event: &HostEvent) {}
 
     /// Returns whether the host does not enforce a rule; `rule` is the id of the requirement.
@@ -119,13 +119,13 @@ pub(super) enum MadeValue<'a> {
     Id(&'a str),
     /// The message of a turn that the agent receives.
     MessageForAgent,
-    /// What the agent of the chat with this URI knows besides the message, as lists by source.
+    /// The knowledge of the agent of the chat with this URI besides the message, as lists by source.
     ContextForAgent(&'a str),
     /// The body of a request to a model about the active turn of the chat with this URI.
     ModelRequest(&'a str),
 }
 
-/// An event that happens to the host and that no message to a client reports.
+/// An event of the host that no message to a client reports.
 pub(super) enum HostEvent<'a> {
     /// The host was created.
     Made,
@@ -153,7 +153,7 @@ pub(super) trait StateFault: Send + Sync {
     fn shows(&self, _state: &mut Value, _before: &Value) {}
 }
 
-/// An action that was reduced into a state.
+/// An action that was applied to a state.
 pub(super) struct ReducedAction<'a> {
     /// The type of the action, with the name of the newest version.
     pub(super) kind: &'a str,
@@ -195,7 +195,7 @@ impl StateFaults {
         StateFaults(fault::in_states(faults).collect())
     }
 
-    /// Reduces an action into the state of a channel. If state faults are active, `state_before` is set to the
+    /// Applies an action to the state of a channel. If state faults are active, `state_before` is set to the
     /// state before the action.
     pub(super) fn reduce(
         &self,
@@ -219,7 +219,7 @@ impl StateFaults {
         outcome
     }
 
-    /// Returns the state of a channel as a snapshot shows it.
+    /// Returns the state of a channel for a snapshot.
     pub(super) fn shown(&self, state: &Value, before: Option<&Value>) -> Value {
         let mut shown = state.clone();
         if let Some(before) = before {
@@ -274,8 +274,7 @@ impl RefHost {
         self.injected.0.iter().any(|fault| fault.waives(facts, refusal))
     }
 
-    /// Returns the reason for which a hook rejects an action that the rules allow; `None` if no hook rejects
-    /// the action.
+    /// Returns the reason why a hook rejects an action that the rules allow; `None` if no hook rejects the action.
     pub(super) fn refuses(&self, facts: &RuleFacts) -> Option<&'static str> {
         self.injected.0.iter().find_map(|fault| fault.refuses(facts))
     }

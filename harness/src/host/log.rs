@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-/// The maximum number of bytes of envelopes kept for replay, whatever the configured number of envelopes.
+/// The maximum number of bytes of envelopes kept for replay, regardless of the configured number of envelopes.
 const MAX_REPLAY_BYTES: usize = 64 << 20;
 
 /// An accepted action with its number.

@@ -24,8 +24,8 @@ impl RefHost {
         own.chain(shown).map(String::as_str)
     }
 
-    /// Returns the channels that clients of a version see, with their kinds in the newest version. Where chats
-    /// have no channel, a session's channel is listed as a chat, too.
+    /// Returns the channels that clients of a version see, with their kinds in the newest version. In versions whose
+    /// chats have no channel, a session's channel is listed as a chat as well.
     pub fn kinds_at(&self, version: Version) -> Vec<(&str, ChannelKind)> {
         let Some(view) = self.view_at(version) else {
             return self.channels.iter().map(|(uri, it)| (uri.as_str(), it.kind)).collect();

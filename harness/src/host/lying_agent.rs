@@ -1,4 +1,4 @@
-//! Agents that answer requests but do no work, to find scenarios that pass too easily.
+//! Agents that answer requests but do no work. They are used to find scenarios that pass too easily.
 //!
 //! Each agent negotiates version 1 and creates sessions. It reads and writes no files, runs no tools and calls no
 //! model.

@@ -28,7 +28,7 @@ use crate::wire::message::Message;
 const START: Duration = Duration::from_millis(20);
 /// The scheme of the URIs of side channels.
 const SCHEME: &str = "mcp:";
-/// Methods of the host whose `params` may name a side channel without being meant for it.
+/// Methods of the host whose `params` may name a side channel although the request is not for the side channel.
 const OWN: &[&str] = &["subscribe", "unsubscribe", "dispatchAction"];
 /// The methods that a side channel serves: the required capability, the method, and the member of `params` without
 /// which a request is incomplete.
@@ -232,7 +232,7 @@ impl RefHost {
     }
 }
 
-/// Returns the reply as a host passes it on that takes each content for a text.
+/// Returns the reply as it is forwarded by a host that treats each content as text.
 fn altered(reply: McpReply) -> McpReply {
     let McpReply::Now(Ok(mut result)) = reply else {
         return McpReply::Now(Err((-32603, "the server has failed".to_owned())));

@@ -1,7 +1,7 @@
 //! Delayed and merged deliveries, for subscriptions that allow them.
 //!
 //! The host delays text that the agent streams, up to the latency that the client allows. The host appends
-//! later text for the same part to the delayed envelope; the merged envelope carries the last `serverSeq`. The
+//! later text for the same part to the delayed envelope; the merged envelope has the last `serverSeq`. The
 //! host sends a delayed envelope before anything else on the connection, so the numbers stay increasing.
 //!
 //! Knows: envelopes, subscriptions. Never knows: states.
@@ -23,10 +23,10 @@ const MERGED: &[(&str, &str, &[&str])] = &[
     ("chat/reasoning", "content", &["turnId", "partId"]),
 ];
 
-/// The longest delay, whatever the client allows.
+/// The longest delay, even if the client allows more.
 const MAX_LATENCY: Duration = Duration::from_secs(10);
 
-/// A delayed envelope that later text may be appended to.
+/// A delayed envelope to which later text may be appended.
 #[derive(Debug)]
 pub(super) struct HeldEnvelope {
     params: Value,

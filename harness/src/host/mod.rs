@@ -1,12 +1,12 @@
-//! The reference host: the host under test in the harness's own tests, and the carrier of injected faults.
+//! The reference host: the host under test in the harness's own tests, into which faults are injected.
 //!
 //! A [`SansIoHost`] is a host without a socket: the caller passes in frames with their times and polls
 //! [`HostOutput`]. A host is deterministic: the same calls at the same times give the same frames.
 //!
 //! There are four kinds of host. [`engine::RefHost`] follows the specification, except for the injected faults
 //! in [`fault`]. [`null`] hosts do nothing; [`liar`] hosts violate the protocol after the handshake. No suite
-//! may pass on the null hosts and the lying hosts. [`subject`] is the reference agent in the place of a host,
-//! for the suite of ACP.
+//! may pass on the null hosts and the lying hosts. [`subject`] is the reference agent, which takes the place of a host
+//! in the suite for ACP.
 //!
 //! Knows: `wire`, `model`, `peer`, `agent`. Never knows: sockets, clocks, scenarios, rules.
 //!

@@ -1,8 +1,8 @@
-//! The requests that the host's own agent sends to a model, for a host whose agent asks one.
+//! The requests that the host's own agent sends to a model, if the agent is configured to ask one.
 //!
 //! Nothing answers these requests: the agent follows the script of the message. The caller that moves the frames
-//! records each request in the form of the log of the model stand-in, so that the rules about what an agent gives to
-//! its model can be tested without a real agent.
+//! records each request in the form of the log of the model stand-in, so that the rules about the requests of an agent
+//! to its model can be tested without a real agent.
 //!
 //! Knows: turns, tools. Never knows: the recorder of a request.
 //!
@@ -15,7 +15,7 @@ use super::HostOutput;
 use super::engine::RefHost;
 use super::injected::MadeValue;
 
-/// The model of messages that select none.
+/// The model for messages that do not select a model.
 const MODEL: &str = "script-1";
 
 impl RefHost {
@@ -38,7 +38,7 @@ impl RefHost {
         let serial = self.asked_so_far;
         let setting = ModelSetting { flavor: &flavor, base: "http://model", epoch: 0, serial };
         let mut record = answer(&request, &setting).record;
-        // The stand-in would play the script, too, with calls of its own.
+        // The stand-in would play the script as well, with its own calls.
         record["says"] = json!([]);
         self.outputs.push_back(HostOutput::Asked(record));
         self.outputs.push_back(HostOutput::Asked(json!({"serial": serial, "ended": "complete"})));

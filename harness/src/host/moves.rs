@@ -1,8 +1,8 @@
 //! Moves of chats: to another position in the catalogue, to another session, or to a new session.
 //!
 //! A chat that a user created is movable while it has no active turn. A session's default chat is never
-//! movable, and worker chats move with the chat that they work for. The host checks a move completely before it
-//! changes any state, and assigns the chat to its destination before it notifies subscribers.
+//! movable, and worker chats move together with the chat for which they work. The host checks a move completely before
+//! it changes any state, and assigns the chat to its destination before it notifies subscribers.
 //!
 //! Knows: catalogues. Never knows: subscriptions.
 //!

@@ -1,4 +1,4 @@
-//! Hosts that do nothing. No rule and no scenario may pass on such a host.
+//! Hosts that do no useful work. No rule and no scenario may pass on such a host.
 //!
 //! Knows: frames. Never knows: the protocol.
 //!
@@ -55,7 +55,7 @@ impl NullBehaviour {
     }
 }
 
-/// A host that does nothing.
+/// A host that does no useful work.
 #[derive(Debug)]
 pub struct NullHost {
     kind: NullBehaviour,

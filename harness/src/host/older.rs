@@ -102,7 +102,7 @@ impl RefHost {
         self.sessions.keys().find(known).cloned()
     }
 
-    /// Shows clients of older versions the model, agent and turns that only they can set at a session's
+    /// Shows the model, agent and turns to clients of older versions; only these clients can set them at a session's
     /// creation.
     pub(super) fn show_first(&mut self, uri: &str, call: &HostCall, history: usize) {
         let chosen: Vec<(&str, Value)> = ["model", "agent"]

@@ -1,7 +1,7 @@
 //! Operations on changesets: the actions that a client can invoke on the changes of agents.
 //!
-//! `revert` undoes the changes of all files or of one file. `explain` explains a change. `publish` is listed
-//! but disabled, since there is nothing to publish to. The host answers a request after the operation has
+//! `revert` undoes the changes of all files or of one file. `explain` explains a change. `publish` is listed but
+//! disabled, because the host has no place to publish changes. The host answers a request after the operation has
 //! finished.
 //!
 //! Knows: changesets. Never knows: the computation of changesets.
@@ -98,7 +98,7 @@ impl RefHost {
     /// Restores the original content of all files or of one file.
     ///
     /// # Errors
-    /// Returns the reason, as a text for people. A file that has changed since is rejected before any file is
+    /// Returns the reason, as a string for people. A file that has changed since is rejected before any file is
     /// restored.
     fn revert(&mut self, uri: &str, target: Option<&str>) -> Result<(), String> {
         let Some(changeset) = self.changesets.get(uri) else {

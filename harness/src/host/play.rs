@@ -3,7 +3,7 @@
 //!
 //! The host takes a queued message when a turn has completed, or at once if the chat is idle. After a cancelled
 //! or failed turn the queue waits for the user. The host takes a steering message between two steps of the
-//! script. Without a running turn the steering message stays pending.
+//! script. If no turn is running, the steering message stays pending.
 //!
 //! Knows: operations, the states of chats. Never knows: connections.
 //!
@@ -23,7 +23,7 @@ use super::injected::{AgentStep, MadeValue};
 use crate::agent::script::{AskKind, ScriptStep};
 use crate::wire::channel::ROOT;
 
-/// The time that the agent takes for one piece of `endless`.
+/// The time that the agent takes for one chunk of `endless`.
 const PIECE: Duration = Duration::from_millis(20);
 
 impl RefHost {
@@ -194,7 +194,7 @@ impl RefHost {
     }
 
     /// Publishes an action of the script on the channel that the action names, or on the chat or its session.
-    /// Waits if the action leaves a decision to the user. If the name is that of a notification, sends the
+    /// Waits if the action needs a decision of the user. If the name is that of a notification, sends the
     /// notification to the root channel.
     fn act(&mut self, uri: &str, index: usize, turn: &str, name: &str, members: &str) {
         let mut action: Value = serde_json::from_str(members).unwrap_or_else(|_| json!({}));
@@ -499,8 +499,7 @@ fn questioned(kind: AskKind, message: &str, options: &[String]) -> Value {
     question
 }
 
-/// Returns the event to wait for if an action leaves a decision to the user; `None` if the action leaves no
-/// decision.
+/// Returns the event to wait for if an action needs a decision of the user; `None` if the action needs no decision.
 fn left_open(action: &Value) -> Option<HostAgentWait> {
     let call = || action["toolCallId"].as_str().unwrap_or_default().to_owned();
     match action["type"].as_str()? {

@@ -94,7 +94,7 @@ impl RefHost {
         outcome
     }
 
-    /// Numbers an action and sends it to the subscribers, whatever the effect of the action on the state.
+    /// Numbers an action and sends it to the subscribers, even if the action has no effect on the state.
     pub(super) fn emit(&mut self, uri: &str, action: Value, origin: Option<&ActionOrigin>) {
         let worded = self.worded(uri, &action, origin);
         self.emit_worded(uri, action, origin, worded, false);
@@ -197,7 +197,7 @@ impl RefHost {
         }
     }
 
-    /// Returns a snapshot of a channel's whole state with the names of the connection's version; `None` if the
+    /// Returns a snapshot of a channel's whole state, with the names of the connection's version; `None` if the
     /// connection does not see the channel.
     pub(super) fn snapshot(&self, conn: ConnId, uri: &str) -> Option<Value> {
         let channel = self.channels.get(uri)?;
@@ -260,8 +260,8 @@ impl RefHost {
         }
     }
 
-    /// Serves `fetchTurns`. One page holds all turns that any window omits, so a single action serves every
-    /// subscriber without a gap.
+    /// Serves `fetchTurns`. One page contains all turns that any window omits, so a single action is enough for every
+    /// subscriber, without a gap.
     pub(super) fn fetch_turns(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel();
         if !self.protocol_of(call.conn).has(ProtocolFeature::TurnWindows) {
@@ -395,7 +395,7 @@ pub(super) fn unknown_channel(uri: &str) -> ErrorResponse {
     }
 }
 
-/// Returns the type of an action; an empty text if the action has no type.
+/// Returns the type of an action; an empty string if the action has no type.
 pub(super) fn action_type(action: &Value) -> &str {
     action.get("type").and_then(Value::as_str).unwrap_or("")
 }

@@ -3,8 +3,8 @@
 //! Interpretations where the specification is silent:
 //! - The host never asks a user for permission. Files in the area need no permission. A file in the folder that
 //!   needs a grant is granted at once, to one client and for the requested access. Everything else is denied.
-//! - A file in the place of a folder, a folder in the place of a file, and a folder that is not empty are
-//!   invalid requests.
+//! - A request is invalid if it names a file where a folder is needed, a folder where a file is needed, or a folder
+//!   that is not empty.
 //! - A copy or move never replaces a folder.
 //!
 //! Knows: URIs, the requests. Never knows: the watchers.
@@ -57,7 +57,7 @@ impl RefHost {
         path.is_some_and(|path| path.is_empty() || path.starts_with('/'))
     }
 
-    /// Returns the path that a URI names, without checks of access.
+    /// Returns the path that a URI names, without an access check.
     pub(super) fn place_of(&self, uri: &str) -> Result<String, ErrorResponse> {
         let bad = || ErrorResponse::invalid_params(format!("expected `{SCHEME}{AREA}/..`"));
         let rest = uri.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix('/'));

@@ -1,5 +1,5 @@
-//! Derived state: the members of a session that repeat its chats, and the members of a summary that repeat its
-//! session.
+//! Derived state: the members of a session that repeat data of its chats, and the members of a summary that repeat data
+//! of its session.
 //!
 //! After each action on a chat the host recomputes the chat's entry in the session's catalog and the session's
 //! `inputNeeded`. After each action on a session the host recomputes the status and the announced summary.

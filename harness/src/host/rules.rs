@@ -184,7 +184,7 @@ const UNMET: &[(&str, NoOp, &str)] = &[
     ),
 ];
 
-/// The requirements that the reducers enforce whatever the no-op reason, by the prefix of the action type.
+/// The requirements that the reducers enforce regardless of the reason for the no-op, by the prefix of the action type.
 const UNMET_ANYHOW: &[(&str, &str)] = &[
     ("chat/toolCallResultConfirmed", "dispatch.chat.toolCallResultConfirmed.not-pending"),
     ("chat/toolCallComplete", "dispatch.chat.toolCallComplete.not-running"),
@@ -195,7 +195,7 @@ const UNMET_ANYHOW: &[(&str, &str)] = &[
     ("annotations/", "dispatch.annotations.unknown-id"),
 ];
 
-/// Returns the requirement that a no-op action breaks; an empty text if there is none.
+/// Returns the requirement that a no-op action breaks; an empty string if there is none.
 pub(super) fn unmet(action: &str, why: NoOp) -> &'static str {
     let exact = UNMET.iter().find(|(name, reason, _)| *name == action && *reason == why);
     let anyhow = || UNMET_ANYHOW.iter().find(|(name, _)| action.starts_with(name));
@@ -207,7 +207,7 @@ pub(super) fn require(holds: bool, otherwise: &str) -> Result<(), String> {
 }
 
 impl RuleFacts<'_> {
-    /// Returns the state of the session that the chat belongs to.
+    /// Returns the state of the session to which the chat belongs.
     fn session(&self) -> &Value {
         let chat = self.host.chats.get(self.uri);
         self.host.state(chat.map_or("", |chat| &chat.session))
@@ -494,7 +494,7 @@ fn not_the_primary_alone(facts: &RuleFacts) -> Result<(), String> {
     require(!bare, "the primary directory is replaced, not removed")
 }
 
-/// Checks that the replacement is in the area, where the directory exists or the host can create it.
+/// Checks that the replacement is in the clients' folders, where the directory exists or the host can create it.
 fn in_the_area(facts: &RuleFacts) -> Result<(), String> {
     let open = facts.host.is_in_area(&facts.action["replacement"]);
     require(open, "there is no such directory")

@@ -52,7 +52,7 @@ pub(super) struct HostSession {
 /// The host's record of a chat, in addition to its state.
 #[derive(Debug, Default)]
 pub(super) struct HostChat {
-    /// The session that the chat belongs to.
+    /// The session to which the chat belongs.
     pub(super) session: String,
     /// The ids of the first turns in shortened snapshots.
     pub(super) windows: HashSet<String>,
@@ -302,7 +302,7 @@ impl RefHost {
         self.log.forget();
     }
 
-    /// Changes the state of each channel, as a restart may. No client is told.
+    /// Changes the state of each channel, as a restart may do. No client is notified.
     pub(super) fn change_states(&mut self, change: fn(&mut Value)) {
         let views = self.views.iter_mut().flat_map(|view| view.channels.iter_mut());
         views.for_each(|(_, shown)| change(&mut shown.state));

@@ -127,7 +127,7 @@ impl ShellReader {
             left = after;
         }
         shown.extend_from_slice(left);
-        // A final escape character may begin a mark, so buffer it.
+        // An escape character at the end may begin a mark, so it is buffered.
         let cut = shown.pop_if(|last| *last == b'\x1b');
         show(&mut pieces, &mut shown, cut.is_some());
         shown.extend(cut);
@@ -143,7 +143,7 @@ impl ShellReader {
     }
 }
 
-/// Splits the body of a mark from the bytes that follow the mark; `None` if the mark is incomplete.
+/// Splits bytes into the body of a mark and the bytes after the mark; `None` if the mark is incomplete.
 fn ended(mark: &[u8]) -> Option<(&[u8], &[u8])> {
     let body = mark.get(BEGINNING.len()..)?;
     let bell = memchr::memchr(b'\x07', body).map(|at| (at, 1));
@@ -152,8 +152,8 @@ fn ended(mark: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((body.get(..at)?, body.get(at + long..)?))
 }
 
-/// Parses the body of a mark. Returns `None` if the sequence is no mark and has to be shown, and `Some(None)`
-/// if the host ignores the mark.
+/// Parses the body of a mark. Returns `None` if the sequence is not a mark and has to be shown, and `Some(None)` if the
+/// host ignores the mark.
 fn known(body: &str) -> Option<Option<PrintedPiece>> {
     let (kind, said) = body.split_once(';').unwrap_or((body, ""));
     Some(match kind {

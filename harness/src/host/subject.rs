@@ -1,4 +1,4 @@
-//! The reference agent as the subject of tests: ACP frames in and out, with files in memory.
+//! The reference agent under test: it receives and sends ACP frames, and its files are in memory.
 //!
 //! The agent's tools change the files in memory, and a client's errands see these files. A scenario can
 //! therefore verify which tools have run.

@@ -1,6 +1,6 @@
 //! Telemetry: log records, spans and metrics of the host's activity, for subscribers.
 //!
-//! The channels have no state and the host stores nothing: without a subscriber a record is lost. A record
+//! The channels have no state, and the host does not store records: without a subscriber, a record is lost. A record
 //! names a session, a chat and a turn, but holds no message content. The template of the log channel lets a
 //! client subscribe to log records from a minimum level.
 //!

@@ -2,9 +2,9 @@
 //! version.
 //!
 //! The host stores its states in the newest version. For each older version that the host supports there is a
-//! [`VersionView`]. The host translates every action to that version and reduces it into the view's state, so
-//! the state always results from the actions that the clients of the view received. Actions that only the older
-//! version has change the view alone.
+//! [`VersionView`]. The host translates every action to that version and applies it to the view's state. The state
+//! therefore always results from the actions that the clients of the view received. Actions that only the older version
+//! has change the view alone.
 //!
 //! Knows: edges, reducers. Never knows: the rules for actions.
 //!
@@ -96,7 +96,7 @@ impl VersionView {
         OWN.iter().filter_map(known).collect()
     }
 
-    /// Reduces an action into the view's state.
+    /// Applies an action to the view's state.
     fn fold(
         &mut self,
         faults: &StateFaults,
@@ -228,7 +228,7 @@ impl RefHost {
         }
     }
 
-    /// Reduces a translated action into its view.
+    /// Applies a translated action to its view.
     pub(super) fn fold_views(&mut self, kind: &str, worded: &[Option<ViewedAction>]) {
         let (faults, now) = (self.state_faults.clone(), self.wall_ms());
         for (view, worded) in self.views.iter_mut().zip(worded) {
@@ -356,7 +356,7 @@ impl RefHost {
         outcome
     }
 
-    /// Sends an action to the clients of the older versions that have this action and that `meant` selects.
+    /// Sends an action to the clients of those older versions that have the action and that `meant` selects.
     pub(super) fn say_old(&mut self, key: &str, action: &Value, meant: fn(&Protocol) -> bool) {
         for index in 0..self.views.len() {
             let Some(view) = self.views.get(index) else {
@@ -427,8 +427,7 @@ impl RefHost {
         Some(state)
     }
 
-    /// Returns the members of a session that the newest version changes without an action and that the view
-    /// has, too.
+    /// Returns the members of a session that the newest version changes without an action and that the view also has.
     fn computed(
         &self,
         view: &VersionView,

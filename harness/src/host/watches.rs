@@ -25,7 +25,7 @@ use super::resources::uri_of;
 use crate::files::tree::{FileChange, within};
 use crate::wire::channel::ChannelKind;
 
-/// The beginning of the URIs of watches that contain what is watched.
+/// The prefix of the URIs of watches that contain the root and the patterns of the watch.
 const NAMED: &str = "ahp-resource-watch:/of/";
 /// The maximum number of watches.
 const MAX_WATCHES: usize = 1_000;
@@ -141,7 +141,8 @@ impl RefHost {
         Ok(json!({"channel": uri}))
     }
 
-    /// Serves `createResourceWatch` with a URI that contains what is watched, so equal watches are one.
+    /// Serves `createResourceWatch`. The URI of a watch contains its root and patterns, so equal watches have the same
+    /// URI.
     pub(super) fn create_named_watch(&mut self, call: &HostCall) -> CallReply {
         let (watch, state) = self.watch_of(call)?;
         let uri = format!("{NAMED}{}", HEXLOWER.encode(state.to_text().as_bytes()));
@@ -151,7 +152,7 @@ impl RefHost {
         Ok(json!({"channel": uri}))
     }
 
-    /// Begins a released watch anew if its URI contains what is watched.
+    /// Starts a released watch again if its URI contains its root and patterns.
     pub(super) fn renew_watch(&mut self, call: &HostCall) {
         let uri = call.channel();
         let code = uri.strip_prefix(NAMED).filter(|_| !self.watches.contains_key(uri));

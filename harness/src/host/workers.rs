@@ -2,7 +2,7 @@
 //!
 //! The tool call shows the worker's chat as content, and the chat's origin names the tool call. A worker's chat
 //! accepts no messages of users. A worker's turn ends with the turn of the calling chat, and a worker's chat
-//! moves with the calling chat. A worker may start workers of its own, up to a maximum depth.
+//! moves with the calling chat. A worker may start further workers, up to a maximum depth.
 //!
 //! Knows: chats, tool calls. Never knows: agents.
 //!
@@ -59,20 +59,20 @@ impl RefHost {
         let message = json!({"text": text, "origin": {"kind": "tool"}});
         self.begin_turn(&chat, message, None);
         if !bounded && let Some(run) = self.runs.get_mut(&chat) {
-            // Without a delay, unbounded workers would start each other forever at the same virtual time.
+            // Without a delay, workers without a maximum depth would start each other forever at the same virtual time.
             run.tracks.iter_mut().for_each(|track| track.due = Some(self.now + SLOW));
         }
         self.hold_up(uri, track, HostAgentWait::Worker(chat));
         Ok(())
     }
 
-    /// Returns the number of chats that a worker is nested in.
+    /// Returns the number of chats in which a worker is nested.
     fn depth(&self, uri: &str) -> usize {
         let above = |uri: &String| self.employer(uri);
         std::iter::successors(Some(uri.to_owned()), above).take(MAX_DEPTH + 1).count() - 1
     }
 
-    /// Returns the chat that a worker works for; `None` if the chat does not belong to a worker.
+    /// Returns the chat for which a worker works; `None` if the chat does not belong to a worker.
     pub(super) fn employer(&self, uri: &str) -> Option<String> {
         let origin = &self.state(uri)["origin"];
         let chat = origin["chat"].as_str().filter(|_| origin["kind"] == "tool")?;

@@ -1,4 +1,4 @@
-//! The table of what the clients of a load do.
+//! The table of the actions of clients under load (acts).
 //!
 //! Knows: the engine's verbs. Never knows: the time of actions.
 //!
@@ -10,14 +10,14 @@ use crate::wire::json::{Value, json};
 
 use super::engine::LoadEngine;
 
-/// A thing that a client can do.
+/// An act: an operation that a client can perform.
 #[derive(Clone, Copy)]
 pub struct LoadAct {
     /// The name, for reports.
     pub name: &'static str,
-    /// How often it is chosen, relative to the others.
+    /// How often the act is chosen, relative to the others.
     pub weight: usize,
-    /// Performs it at this time, for the client in this place. Returns whether the client could do it.
+    /// Performs the act at this time, for the client with this index. Returns whether the client could perform the act.
     pub perform: fn(&mut LoadEngine, Duration, usize) -> bool,
 }
 
@@ -29,7 +29,7 @@ const fn act(
     LoadAct { name, weight, perform }
 }
 
-/// All acts. The weights make about nine of ten acts dispatches.
+/// All acts. With these weights, about nine of ten acts are dispatches.
 pub const ACTS: &[LoadAct] = &[
     act("rename the session", 26, |it, now, client| {
         it.on_session(now, client, renamed(client, now))
@@ -68,7 +68,7 @@ pub const WEIGHTS: usize = {
     sum
 };
 
-/// Returns the act at this place of the sum of all weights.
+/// Returns the act for a number below the sum of all weights.
 pub fn chosen(mut place: usize) -> &'static LoadAct {
     for act in ACTS {
         if place < act.weight {
@@ -89,8 +89,8 @@ pub fn message(text: &str) -> Value {
     json!({"text": text, "origin": {"kind": "user"}})
 }
 
-/// The scripts of turns: texts; a call that waits for a decision; calls at the same time; a turn that runs until
-/// it is cancelled or over.
+/// The scripts of turns: texts; a call that waits for a decision; several calls at the same time; a turn that runs
+/// until it is cancelled or ends.
 pub const SCRIPTS: &[&str] = &[
     "say \"one \" \"two \" \"three\"",
     "say \"Looking.\"\ntool shell \"touch ahp-marker\" confirm\nsay \"Done.\"",

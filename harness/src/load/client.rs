@@ -1,4 +1,4 @@
-//! A client of a load: its identity, its connection, and what it waits for.
+//! A client of a load: its identity, its connection, and its open requests.
 //!
 //! Knows: the client engine. Never knows: other clients, sockets.
 //!
@@ -27,16 +27,16 @@ pub enum ClientStage {
     Active,
     /// The client does not read.
     Held,
-    /// The client has given up, since the host refused it too often.
+    /// The client has given up, because the host refused it too often.
     Failed,
 }
 
-/// What an answer is for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AskedFor {
     /// The handshake.
     Greeting,
-    /// The subscriptions of the connection before.
+    /// The subscriptions of the previous connection.
     Resumption,
     /// A token that the client has sent.
     Token,
@@ -48,7 +48,7 @@ pub enum AskedFor {
     ChatState,
     /// The end of a session.
     Disposal,
-    /// Something that changes nothing.
+    /// A request that changes nothing.
     Look,
 }
 
@@ -57,9 +57,9 @@ pub enum AskedFor {
 pub struct LoadClient {
     /// The engine with the client's identity and subscriptions.
     pub engine: ClientEngine,
-    /// The number of the identity, from 0.
+    /// The number of the identity, beginning with 0.
     pub identity: u32,
-    /// The place of the session that the client shares.
+    /// The index of the session that the client shares.
     pub session: usize,
     /// Whether the client subscribes to the root channel.
     pub root: bool,
@@ -75,7 +75,7 @@ pub struct LoadClient {
     pub failures: u32,
     /// The time at which the connection was opened.
     pub opened: Duration,
-    /// The place in the list of active clients, if the client is in it.
+    /// The index in the list of active clients, if the client is in the list.
     pub place: Option<usize>,
 }
 
@@ -106,7 +106,7 @@ impl LoadClient {
         self.unsettled = 0;
     }
 
-    /// Comes back as another client, which has no subscriptions.
+    /// Returns as another client, which has no subscriptions.
     pub fn replace(&mut self, name: String) {
         let identity = self.identity + 1;
         *self = LoadClient { identity, ..LoadClient::new(name, self.session, self.root) };

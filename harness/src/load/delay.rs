@@ -1,8 +1,8 @@
-//! Measures how long an action takes from its dispatch to its subscribers, over the whole load and in
+//! Measures the time from the dispatch of an action to its arrival at the subscribers, for the whole load and for
 //! intervals.
 //!
-//! The clients that are subscribed when an action is dispatched count. A client that leaves, or that stops
-//! reading, does not count any more.
+//! Only clients that are subscribed at the time of the dispatch count. A client no longer counts after it has left or
+//! has stopped reading.
 //!
 //! Knows: times, numbers of clients. Never knows: messages.
 //!
@@ -24,9 +24,9 @@ const SHORTEST: Duration = Duration::from_millis(500);
 /// An action that a client of the load has dispatched.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct DispatchKey {
-    /// The place of the client.
+    /// The index of the client.
     pub client: usize,
-    /// The number of the client's identity. A client that comes back as another client has the next one.
+    /// The number of the client's identity. A client that returns as another client gets the next number.
     pub identity: u32,
     /// The `clientSeq`.
     pub seq: u64,
@@ -45,7 +45,7 @@ pub struct DelaySummary {
     pub max_us: u64,
 }
 
-/// What happened in one interval of a load.
+/// The figures of one interval of a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LoadInterval {
     /// The end of the interval, in seconds since the load began.
@@ -62,7 +62,7 @@ pub struct LoadInterval {
     pub clients: usize,
     /// The delays from a dispatch to the slowest subscriber, for the actions that arrived in the interval.
     pub slowest: DelaySummary,
-    /// The share of the interval in which the harness was busy, from 0 to 1; `None` if it was not measured.
+    /// The fraction of the interval in which the harness was busy, from 0 to 1; `None` if it was not measured.
     pub busy: Option<f64>,
 }
 
@@ -73,11 +73,11 @@ pub struct DelayReport {
     pub own: DelaySummary,
     /// The delays from a dispatch to the slowest subscriber.
     pub slowest: DelaySummary,
-    /// The same in the first quarter of the load.
+    /// The delays to the slowest subscriber in the first quarter of the load.
     pub first_quarter: DelaySummary,
-    /// The same in the last quarter of the load.
+    /// The delays to the slowest subscriber in the last quarter of the load.
     pub last_quarter: DelaySummary,
-    /// The number of actions that some subscriber did not get within the limit.
+    /// The number of actions that did not reach every subscriber within the limit.
     pub late: u64,
     /// The intervals, in order.
     pub intervals: Vec<LoadInterval>,
@@ -113,12 +113,12 @@ pub struct DelayMeter {
 }
 
 fn histogram() -> Histogram<u64> {
-    // A histogram without an upper bound grows, and takes every value.
+    // A histogram without an upper bound grows when necessary, and accepts every value.
     Histogram::new(DIGITS).expect("the library accepts up to five digits")
 }
 
 fn put(histogram: &mut Histogram<u64>, delay: Duration) {
-    // A histogram that grows takes every value.
+    // A histogram that grows accepts every value.
     let _ = histogram.record(u64::try_from(delay.as_micros()).unwrap_or(u64::MAX >> 1));
 }
 
@@ -199,7 +199,7 @@ impl DelayMeter {
         done.into_iter().for_each(|key| self.arrived(key));
     }
 
-    /// Forgets what has not arrived, since the host has lost its connections.
+    /// Forgets the actions that have not arrived, because the host has lost its connections.
     pub fn forget_open(&mut self) {
         self.open.clear();
         self.order.clear();
@@ -216,8 +216,8 @@ impl DelayMeter {
         self.open.len()
     }
 
-    /// Closes the intervals that have ended. `clients` is the number of clients that can act, `busy` the share of
-    /// time in which the harness was busy.
+    /// Closes the intervals that have ended. `clients` is the number of clients that can act, and `busy` is the
+    /// fraction of time in which the harness was busy.
     pub fn advance(&mut self, now: Duration, clients: usize, busy: Option<f64>) {
         while let Some((at, key)) = self.order.front().copied() {
             let settled = !self.open.contains_key(&key);

@@ -1,8 +1,8 @@
 //! Plays a load against a host over sockets.
 //!
-//! Each connection is a task of its own, so that the cost of a frame does not grow with the number of
-//! connections. All events arrive in one queue; if the harness is slower than the host, the queue fills up and
-//! backpressure reaches the host.
+//! Each connection has a separate task, so that the cost of a frame does not grow with the number of connections. All
+//! events arrive in one queue; if the harness is slower than the host, the queue fills up and backpressure reaches the
+//! host.
 //!
 //! Knows: sockets, the clock. Never knows: the actions of clients.
 //!
@@ -27,21 +27,21 @@ use super::engine::LoadOutput;
 use super::play::LoadPlay;
 use super::result::{LoadFinding, LoadResult};
 
-/// The number of events that wait for the judge, and the bytes of their frames; further ones wait in their sockets.
+/// The maximum number of events that wait for the judge. Further events wait in their sockets.
 const INBOX: usize = 4_096;
-/// See [`INBOX`]. A single larger frame is let in alone.
+/// The maximum number of bytes in the frames of these events. A larger frame is accepted if no other event waits.
 const INBOX_BYTES: u32 = 16 << 20;
 /// The maximum number of events that are handled before the clients act.
 const AT_ONCE: usize = 64;
 /// The time limit of a closing handshake.
 const CLOSING: Duration = Duration::from_millis(250);
-/// The time that an interrupted load has to dispose of its sessions.
+/// The time limit for an interrupted load to dispose of its sessions.
 const LEAVING: Duration = Duration::from_millis(200);
-/// The receive buffer of a client that may stop reading, in bytes. Without it, the operating system would keep
-/// several megabytes for the client, and the host would never notice that it does not read.
+/// The receive buffer of a client that may stop reading, in bytes. With the default size, the operating system would
+/// buffer several megabytes for the client, and the host would never notice that the client does not read.
 const SMALL_BUFFER: u32 = 8 << 10;
 
-/// Someone who watches a load.
+/// An observer of a load.
 pub trait LoadObserver {
     /// Handles new findings.
     fn found(&mut self, findings: Vec<LoadFinding>);
@@ -67,7 +67,7 @@ struct LoadLinks {
     small: LinkEndpoint,
 }
 
-/// An event that waits for the judge, with the room that it takes.
+/// An event that waits for the judge, with the permits for its size.
 struct WaitingEvent {
     conn: ConnId,
     event: LinkEvent,
@@ -184,7 +184,7 @@ impl LoadLinks {
 
     fn order(&mut self, conn: ConnId, order: LinkOrder) {
         if let Some(orders) = self.orders.get(&conn) {
-            // A task that has ended has reported why.
+            // A task that has ended has reported the reason.
             let _ = orders.send(order);
         }
     }
@@ -209,7 +209,7 @@ impl LoadLinks {
     }
 }
 
-/// Moves the frames of one connection until it ends, or until nobody listens any more.
+/// Moves the frames of one connection until it ends, or until the receiver of the events is dropped.
 async fn connection(
     conn: ConnId,
     mut link: TransportLink,
@@ -241,7 +241,7 @@ async fn connection(
     }
 }
 
-/// The share of time in which the thread was busy.
+/// The fraction of time in which the thread was busy.
 struct ThreadUsage {
     at: Duration,
     used: Duration,
@@ -254,7 +254,7 @@ impl ThreadUsage {
         ThreadUsage { at: Duration::ZERO, used: thread_time(), share: None, second: 0 }
     }
 
-    /// Returns the share since about a second ago; `None` before the first second is over.
+    /// Returns the fraction for about the last second; `None` before the first second is over.
     fn share(&mut self, now: Duration) -> Option<f64> {
         let passed = now.saturating_sub(self.at);
         if passed >= Duration::from_millis(500) {

@@ -2,7 +2,7 @@
 //!
 //! The engine is sans-IO like the other engines: `handle_*(now, ..)` takes an event, [`LoadEngine::poll_output`]
 //! returns the next output until none is left, and [`LoadEngine::next_timeout`] returns the time of the next
-//! call. All choices follow from the seed of the plan and from the order of the events.
+//! call. All choices depend only on the seed of the plan and on the order of the events.
 //!
 //! Knows: clients, sessions. Never knows: sockets, rules.
 //!
@@ -29,18 +29,18 @@ use super::result::LoadCounts;
 use super::session::{LoadSession, SessionStage};
 use super::stalls::StallWatch;
 
-/// The number of acts that are tried until one is possible.
+/// The maximum number of acts that are tried until one is possible.
 const TRIES: usize = 4;
-/// The time without events at the end of a load, in which late frames arrive.
+/// The time without events at the end of a load, in which late frames may arrive.
 const SETTLING: Duration = Duration::from_millis(1_500);
-/// The least and the most time for the disposal of the sessions at the end.
+/// The minimum and maximum time for the disposal of the sessions at the end.
 const LEAST_CLOSING: Duration = Duration::from_millis(500);
 /// See [`LEAST_CLOSING`].
 const MOST_CLOSING: Duration = Duration::from_secs(3);
-/// One of this many clients has a small receive buffer and may stop reading.
+/// The number N: one of N clients has a small receive buffer and may stop reading.
 const SLOW_SHARE: usize = 8;
 
-/// What the caller has to do for the engine.
+/// An instruction to the caller of the engine.
 #[derive(Clone, Debug)]
 pub enum LoadOutput {
     /// Open a connection for a client.
@@ -56,10 +56,10 @@ pub enum LoadOutput {
         conn: ConnId,
         /// The frame.
         seen: Arc<SeenFrame>,
-        /// The dispatch that the frame contains, and the place of its session.
+        /// The dispatch in the frame, and the index of its session.
         dispatch: Option<(DispatchKey, usize)>,
     },
-    /// Stop reading, or read again.
+    /// Stop or resume reading.
     Hold {
         /// The connection.
         conn: ConnId,
@@ -77,7 +77,7 @@ pub enum LoadOutput {
     },
 }
 
-/// Something that happens at a given time.
+/// An event that happens at a given time.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum LoadTimer {
     /// A client connects.
@@ -90,7 +90,7 @@ pub(super) enum LoadTimer {
     Release(usize),
     /// The host is killed.
     Crash,
-    /// A client of the session writes a text, because another one does not read until this time.
+    /// A client of the session writes text, because another client does not read until this time.
     Write(usize, Duration),
 }
 
@@ -99,9 +99,9 @@ pub(super) enum LoadTimer {
 enum LoadStage {
     /// The clients act.
     Running,
-    /// The host has been killed, and is being started again.
+    /// The host was killed, and is being started again.
     Down,
-    /// The clients wait for what is open; the sessions are disposed of at this time.
+    /// The clients wait for open requests and dispatches; the sessions are disposed of at this time.
     Settling(Duration),
     /// The sessions are disposed of; the connections are closed at this time at the latest.
     Closing(Duration),
@@ -136,7 +136,7 @@ pub struct LoadEngine {
     closing: Duration,
     /// The protocol of the last handshake.
     pub(super) protocol: Option<&'static Protocol>,
-    /// Why a connection or a session failed last.
+    /// The reason of the last failure of a connection or a session.
     pub(super) trouble: String,
 }
 
@@ -189,7 +189,7 @@ impl LoadEngine {
         self.plan_crash(now);
     }
 
-    /// Handles the end of a restart: the host is back, or why it is not.
+    /// Handles the end of a restart: the host is back, or the error says why it is not.
     pub fn restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         if self.stage != LoadStage::Down {
             return;
@@ -222,7 +222,7 @@ impl LoadEngine {
         }
     }
 
-    /// Plans the next crash of the host, after half to one and a half times the mean time.
+    /// Schedules the next crash of the host, after 0.5 to 1.5 times the mean time.
     fn plan_crash(&mut self, now: Duration) {
         if let Some(mean) = self.plan.crashes {
             let share = 0.5 + self.dice.below(1_000) as f64 / 1_000.0;
@@ -230,7 +230,7 @@ impl LoadEngine {
         }
     }
 
-    /// Drops all connections and lets the host crash.
+    /// Drops all connections and crashes the host.
     fn crash(&mut self, now: Duration) {
         self.timers.clear();
         self.stage = LoadStage::Down;
@@ -276,7 +276,7 @@ impl LoadEngine {
         &self.counts
     }
 
-    /// Returns the watch for readers that hold up others.
+    /// Returns the detector of readers that delay other clients.
     pub fn stalls(&mut self) -> &mut StallWatch {
         &mut self.stalls
     }
@@ -286,7 +286,7 @@ impl LoadEngine {
         self.active.len()
     }
 
-    /// Returns why a connection or a session failed last; empty if none did.
+    /// Returns the reason of the last failure of a connection or a session; empty if there was none.
     pub fn trouble(&self) -> &str {
         &self.trouble
     }
@@ -296,8 +296,8 @@ impl LoadEngine {
         self.protocol
     }
 
-    /// Ends the load: no client acts any more. What is open gets `patience` to arrive, and the answers to the
-    /// disposal of the sessions as much, but half a second to three seconds.
+    /// Ends the load: no client acts any more. Open requests and dispatches have `patience` to be answered. The answers
+    /// to the disposal of the sessions have the same time, but at least half a second and at most three seconds.
     pub fn stop(&mut self, now: Duration, patience: Duration) {
         if matches!(self.stage, LoadStage::Running | LoadStage::Down) {
             self.closing = patience.clamp(LEAST_CLOSING, MOST_CLOSING);
@@ -421,7 +421,7 @@ impl LoadEngine {
     fn act_at_pace(&mut self, now: Duration) {
         let LoadPace::PerSecond(rate) = self.plan.pace else { return };
         let gap = Duration::from_secs_f64(1.0 / rate.clamp(0.001, 1e6));
-        // A harness that could not act in time does not make up for more than a second.
+        // If the harness could not act in time, it makes up for at most one second.
         self.next_act = self.next_act.max(now.saturating_sub(Duration::from_secs(1)));
         while self.next_act <= now {
             self.next_act += gap;
@@ -435,12 +435,12 @@ impl LoadEngine {
         }
     }
 
-    /// Lets a client act again, at the greedy pace, if nothing of it is open.
+    /// Lets a client act again, at the greedy pace, if it has no open requests or dispatches.
     fn greedy(&mut self, now: Duration, client: usize) {
         let it = &self.clients[client];
         let free = it.stage == ClientStage::Active && it.unsettled == 0 && it.asked.is_empty();
         if free && self.plan.pace == LoadPace::Greedy && self.stage == LoadStage::Running {
-            // Marks the client as busy until the timer rings.
+            // Marks the client as busy until the timer fires.
             self.clients[client].unsettled += 1;
             self.timer(now, LoadTimer::Act(client));
         }
@@ -519,7 +519,7 @@ impl LoadEngine {
         self.clients[client].replace(name.clone());
         let identity = self.clients[client].identity;
         self.by_name.insert(name, (client, identity));
-        // The last actions of the identity before may still arrive at others.
+        // The last actions of the previous identity may still arrive at other clients.
         self.by_name.retain(|_, (it, known)| *it != client || *known + 1 >= identity);
     }
 

@@ -1,10 +1,10 @@
 //! Makes a capture of a finding, and reduces it to the frames that matter.
 //!
-//! The capture begins with what is known about the connections on which the finding was proved, and about those
-//! that share a channel with them. A part is only removed if the reduced capture still shows the same finding:
-//! the same check, proved by the same frames. The parts are whole connections, all frames of a channel on a
-//! connection, requests with their responses, and the frames before a time. Single actions of a channel are never
-//! removed, since the host would then seem to have kept them back.
+//! The capture begins with all known frames of the connections on which the finding was proved, and of connections that
+//! share a channel with them. A part is removed only if the reduced capture still has the same finding: the same check,
+//! proved by the same frames. The parts are whole connections, all frames of a channel on a connection, requests with
+//! their responses, and the frames before a time. Single actions of a channel are never removed, because the host would
+//! then seem not to have sent them.
 //!
 //! Knows: kept frames, the oracle. Never knows: files.
 //!
@@ -28,16 +28,16 @@ const MAX_TRIES: usize = 400;
 /// The maximum number of frames that are judged while a capture is reduced.
 const MAX_JUDGED: usize = 2_000_000;
 
-/// The frames that show a finding.
+/// The frames that prove a finding.
 #[derive(Clone, Debug, Default)]
 pub struct LoadEvidence {
     /// The entries, in order, with their lines in the load.
     pub entries: Vec<KeptEntry>,
-    /// Whether frames of these connections are missing, because too many came in between.
+    /// Whether frames of these connections are missing, because too many other frames came in between.
     pub gap: bool,
-    /// Whether the entries alone show the finding; `None` if this was not tried.
+    /// Whether the finding occurs with these entries alone; `None` if this was not tested.
     pub shows: Option<bool>,
-    /// The version that has to be assumed for connections whose handshake is missing, to show the finding.
+    /// The version that has to be assumed for connections whose handshake is missing, so that the finding occurs.
     pub assumed: Option<Version>,
 }
 
@@ -53,7 +53,7 @@ pub fn capture(recent: &RecentFrames, finding: &Finding) -> LoadEvidence {
     let proofs: Vec<&KeptEntry> =
         finding.lines.iter().filter_map(|line| recent.line(*line)).collect();
     let mut wanted: HashSet<ConnId> = proofs.iter().map(|it| it.conn).collect();
-    // Those that share a channel with them got the same actions.
+    // Connections that share a channel with them have received the same actions.
     let channels: BTreeSet<String> = proofs
         .iter()
         .filter_map(|it| channel_of(&it.entry()))
@@ -72,7 +72,7 @@ pub fn capture(recent: &RecentFrames, finding: &Finding) -> LoadEvidence {
     LoadEvidence { entries, gap, ..LoadEvidence::default() }
 }
 
-/// Reduces a capture to the parts that are needed to show the finding. `version` is the version of connections
+/// Reduces a capture to the parts that are needed for the finding. `version` is the version of connections
 /// whose handshake is missing.
 pub fn reduce(
     evidence: &LoadEvidence,
@@ -119,7 +119,7 @@ fn message_of(entry: &TranscriptEntry) -> Option<&Message> {
     }
 }
 
-/// Returns the channel that a frame is about, except for responses.
+/// Returns the channel of a frame; responses have none.
 fn channel_of(entry: &TranscriptEntry) -> Option<String> {
     let message = message_of(entry)?;
     message.params()["channel"].as_str().map(str::to_owned)
@@ -136,7 +136,7 @@ struct CaptureReduction<'a> {
 }
 
 impl CaptureReduction<'_> {
-    /// Returns whether these entries show the finding: the same check, and the same lines.
+    /// Returns whether the finding occurs with these entries: the same check, and the same lines.
     fn shows(&mut self, kept: &[bool]) -> bool {
         let count = kept.iter().filter(|kept| **kept).count();
         if self.tries == 0 || self.judged + count > MAX_JUDGED {
@@ -179,7 +179,7 @@ impl CaptureReduction<'_> {
         shows
     }
 
-    /// Tries to remove each part of a list, in halves first.
+    /// Tries to remove each part of a list, beginning with halves of the list.
     fn halves<T: Ord + Clone>(&mut self, parts: &[T], of: &BTreeMap<usize, T>) {
         if parts.is_empty() {
             return;
@@ -233,7 +233,7 @@ impl CaptureReduction<'_> {
         });
     }
 
-    /// Removes the beginning of the capture, as much of it as possible.
+    /// Removes as much of the beginning of the capture as possible.
     fn beginning(&mut self) {
         let kept: Vec<usize> = (0..self.kept.len()).filter(|at| self.kept[*at]).collect();
         let (mut least, mut most) = (0, kept.len());

@@ -1,5 +1,5 @@
-//! The handshakes of clients. A client that comes back with `reconnect` does not name a version, so that a capture of
-//! its connection needs its earlier handshake.
+//! The handshakes of clients. A client that returns with `reconnect` does not name a version, so a capture of its
+//! connection needs its earlier handshake.
 //!
 //! Knows: `initialize`, `reconnect`. Never knows: other messages.
 //!
@@ -20,7 +20,7 @@ const MAX_ANSWER: usize = 16 << 10;
 /// The handshakes by `clientId`.
 #[derive(Default)]
 pub struct ClientGreetings {
-    /// Connections that have been opened and have not sent anything.
+    /// Connections that were opened and have not sent any message.
     opened: HashMap<ConnId, KeptEntry>,
     /// Connections that wait for the answer to `initialize`: the client, and the entries so far.
     greeting: HashMap<ConnId, (String, Vec<KeptEntry>)>,
@@ -79,7 +79,7 @@ impl ClientGreetings {
         client.and_then(|client| self.known.get(client)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Forgets a connection of which no frame is kept.
+    /// Forgets a connection whose frames are not kept any more.
     pub fn forget(&mut self, conn: ConnId) {
         self.resumed.remove(&conn);
     }

@@ -1,4 +1,4 @@
-//! How the clients of a load connect, join their session, and come back after they left.
+//! Connects the clients of a load, and lets them join their session and return after they left.
 //!
 //! Knows: the engine. Never knows: the actions of clients after they have joined.
 
@@ -51,7 +51,7 @@ impl LoadEngine {
         let asks = |asked: &AskedFor| {
             matches!(asked, AskedFor::Creation | AskedFor::SessionState | AskedFor::ChatState)
         };
-        // The answer to an earlier request leads here again.
+        // The answer to an earlier request calls this function again.
         if self.clients[client].asked.iter().any(|(_, asked)| asks(asked)) {
             return;
         }
@@ -78,7 +78,7 @@ impl LoadEngine {
         }
     }
 
-    /// Subscribes to a channel, without delay if the version can say so.
+    /// Subscribes to a channel, and requests delivery without delay if the version supports this.
     pub(super) fn subscribe(&mut self, client: usize, uri: &str, asked: AskedFor) {
         let mut params = json!({"channel": uri});
         if self.protocol.is_some_and(|protocol| protocol.has(ProtocolFeature::Delivery)) {
@@ -128,7 +128,7 @@ impl LoadEngine {
                 self.join(client);
             }
             (AskedFor::Resumption, true) => self.resumed(now, client, message, line),
-            // A host that does not know the client any more gets a new handshake.
+            // If the host does not know the client any more, the client sends a new `initialize`.
             (AskedFor::Resumption, false) => self.greet(client),
             (AskedFor::Creation, true) => {
                 self.counts.sessions += 1;
@@ -163,7 +163,7 @@ impl LoadEngine {
             }
             (AskedFor::ChatState, true) => self.activate(client),
             (AskedFor::SessionState, false) if self.is_running() => {
-                // A host that has lost the session gets another one.
+                // If the host has lost the session, another session is created.
                 self.sessions[place].failures += 1;
                 if self.sessions[place].failures >= LOST_AFTER {
                     self.sessions[place].failures = 0;
@@ -223,7 +223,7 @@ impl LoadEngine {
             && self.clients[client].engine.is_subscribed(&session.uri)
     }
 
-    /// Puts another session in the place of one that has ended, and lets its clients join.
+    /// Replaces a session that has ended by another one, and lets its clients join.
     fn renew_session(&mut self, now: Duration, place: usize) {
         let uri = self.session_uri();
         self.sessions[place].renew(uri);
@@ -234,7 +234,7 @@ impl LoadEngine {
         }
     }
 
-    /// Lets the clients subscribe that wait for a session.
+    /// Subscribes the clients that wait for a session.
     fn let_in(&mut self, place: usize) {
         let waiting = std::mem::take(&mut self.sessions[place].waiting);
         for client in waiting {
@@ -274,7 +274,7 @@ impl LoadEngine {
         self.clients[client].lost();
         self.sessions[place].waiting.retain(|it| *it != client);
         if is_lost && self.is_running() {
-            // Nobody knows whether the session exists.
+            // It is unknown whether the session exists.
             self.renew_session(now, place);
         }
     }

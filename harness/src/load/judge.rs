@@ -1,4 +1,4 @@
-//! Judges the frames of a load as they come, and keeps the captures of what is found.
+//! Judges the frames of a load as they arrive, and keeps the captures of the findings.
 //!
 //! Knows: the oracle, recent frames. Never knows: clients, figures.
 //!
@@ -25,7 +25,7 @@ pub struct LoadJudge {
     oracle: Oracle,
     recent: RecentFrames,
     found: Vec<LoadFinding>,
-    /// The places of findings, by check and by message without names and numbers.
+    /// The indices of findings, by check and by message without names and numbers.
     places: BTreeMap<(&'static str, String), usize>,
     bytes: usize,
     /// The number of findings that were already taken.
@@ -58,7 +58,8 @@ impl LoadJudge {
         }
     }
 
-    /// Keeps a finding. A finding that differs from an earlier one by names and numbers only is counted there.
+    /// Keeps a finding. If a finding differs from an earlier one only in names and numbers, the counter of the earlier
+    /// finding grows instead.
     pub fn found(&mut self, at: Duration, finding: Finding) {
         let key = (finding.check, alike(&finding.message));
         if let Some(place) = self.places.get(&key) {

@@ -1,13 +1,13 @@
 //! Load: many clients that talk to one host for a given time, while all frames are judged.
 //!
-//! [`plan`] describes a load and its bounds. [`engine`] plays the clients: it decides when which client
-//! connects, acts, leaves and comes back. [`acts`] is the table of what clients do. [`judge`] passes every frame
-//! to the oracle and keeps recent frames, from which it makes a capture of each finding; [`evidence`] reduces it
-//! to the frames that matter. [`delay`] measures how long an action takes to reach its subscribers, and
-//! [`stalls`] looks for readers that hold up others. [`sim`] plays a load against a host in memory, [`driver`]
-//! over sockets. [`result`] is the outcome; [`page`] draws it.
+//! [`plan`] describes a load and its bounds. [`engine`] plays the clients: it decides when each client connects, acts,
+//! leaves and returns. [`acts`] is the table of the actions of clients. [`judge`] passes every frame to the oracle and
+//! keeps recent frames, from which it makes a capture of each finding; [`evidence`] reduces it to the frames that
+//! matter. [`delay`] measures the time until an action reaches its subscribers, and [`stalls`] detects readers that
+//! delay other clients. [`sim`] plays a load against a host in memory, [`driver`] over sockets. [`result`] is the
+//! outcome; [`page`] draws it.
 //!
-//! All modules except [`driver`] are pure: time is an argument, and all choices follow from the seed.
+//! All modules except [`driver`] are pure: time is an argument, and all choices depend on the seed.
 //!
 //! Knows: clients, the oracle, hosts in memory. Never knows: arguments, files.
 //!

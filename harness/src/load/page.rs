@@ -29,22 +29,22 @@ const SIZE: (u32, u32) = (860, 260);
 /// The colours of the lines of a plot.
 const COLOURS: [RGBColor; 3] =
     [RGBColor(31, 119, 180), RGBColor(255, 127, 14), RGBColor(214, 39, 40)];
-/// The share of time above which the harness itself may have been the limit.
+/// The fraction of busy time above which the harness itself may have caused the delays.
 const BUSY: f64 = 0.9;
-/// The number of forms of a broken check that the text shows.
+/// The number of forms of a broken check that are listed in the text.
 const SHOWN_FORMS: usize = 2;
 /// The content security policy of the page, which runs no script.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// What the report has to say besides the outcome.
+/// The facts for the report besides the outcome.
 #[derive(Clone, Debug, Default)]
 pub struct LoadContext {
-    /// The host, as it names itself.
+    /// The name that the host gives itself.
     pub host: ForeignText,
     /// The target, without secrets.
     pub target: ForeignText,
-    /// The peak memory of the harness, in bytes; `None` if the system does not tell.
+    /// The peak memory of the harness, in bytes; `None` if the system does not report it.
     pub peak_memory: Option<u64>,
     /// For each finding, in order: the file of its capture; empty if there is none.
     pub files: Vec<String>,
@@ -228,7 +228,7 @@ fn delay_text(delay: &DelaySummary) -> String {
     )
 }
 
-/// Returns the mean share of time in which the harness was busy; `None` if it was not measured.
+/// Returns the mean fraction of time in which the harness was busy; `None` if it was not measured.
 fn busy(intervals: &[LoadInterval]) -> Option<f64> {
     let shares: Vec<f64> = intervals.iter().filter_map(|it| it.busy).collect();
     let sum: f64 = shares.iter().sum();

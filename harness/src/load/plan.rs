@@ -1,4 +1,4 @@
-//! The plan of a load: how many clients and sessions, for how long, at which pace.
+//! The plan of a load: the number of clients and sessions, the duration, and the pace.
 //!
 //! Knows: numbers. Never knows: the execution of a load.
 
@@ -11,25 +11,25 @@ use crate::wire::version::Version;
 /// The pace at which the clients act.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LoadPace {
-    /// This many acts per second, of all clients together, whether the host keeps up or not.
+    /// This many acts per second, of all clients together, even if the host cannot keep up.
     PerSecond(f64),
     /// Each client acts again as soon as the host has answered its last act.
     Greedy,
 }
 
-/// The number of acts that wait for their answer, above which no further act begins. Otherwise a host that
-/// cannot keep up with the pace would get an ever longer queue.
+/// The maximum number of acts that wait for their answer. Without this limit, the queue of a host that cannot keep up
+/// with the pace would grow without end.
 pub const MAX_OPEN: usize = 20_000;
-/// The share of clients that subscribe to the root channel: one of this many. Everything that happens to a
-/// session is announced to each of them.
+/// The number N: one of N clients subscribes to the root channel. Changes of all sessions are announced to each of
+/// these clients.
 pub const ROOT_SHARE: usize = 16;
 /// The length of the texts that fill the buffers between the host and a client that does not read, in bytes.
 pub const LONG_TEXT: usize = 32 << 10;
-/// The sum of these texts for one client. On a loopback interface the operating system keeps up to four megabytes
-/// for a connection.
+/// The total length of these texts for one client, in bytes. On a loopback interface the operating system keeps up to
+/// four megabytes for a connection.
 pub const FILLING: usize = 6 << 20;
 
-/// What a load does to a host.
+/// The parameters of a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadPlan {
     /// The number of clients.
@@ -50,11 +50,11 @@ pub struct LoadPlan {
     pub provider: Option<String>,
     /// The resources and tokens that each client sends after its handshake.
     pub tokens: Vec<(String, String)>,
-    /// Who plays the scripts of turns; `None` if nobody is known to, so that clients start no turns.
+    /// The player of the scripts of turns; `None` if no agent is known to play scripts, so that clients start no turns.
     pub turns: Option<AgentMode>,
     /// The Unix time at which the load begins.
     pub epoch: Duration,
-    /// The time in which the host has to answer.
+    /// The time limit for an answer of the host.
     pub limit: Duration,
     /// The mean time between two crashes of the host; `None` if it is not killed.
     pub crashes: Option<Duration>,
@@ -81,7 +81,7 @@ impl Default for LoadPlan {
 }
 
 impl LoadPlan {
-    /// Returns the bounds of the load as lines for a person. They are printed before the first connection.
+    /// Returns the limits of the load as lines for a person. They are printed before the first connection.
     pub fn bounds(&self) -> String {
         let mut text = String::new();
         let LoadPlan { clients, sessions, time, .. } = self;

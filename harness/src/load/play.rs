@@ -131,7 +131,7 @@ impl LoadPlay {
         self.engine.closed(now, conn, &reason);
     }
 
-    /// Handles the end of a restart: the host is back, or why it is not.
+    /// Handles the end of a restart: the host is back, or the error says why it is not.
     pub fn restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         if outcome.is_ok() {
             self.record(now, ConnId::default(), ConnectionEvent::Restarted);
@@ -150,12 +150,12 @@ impl LoadPlay {
         }
     }
 
-    /// Ends the load: no client acts any more, and what is open gets `patience` to arrive.
+    /// Ends the load: no client acts any more, and open requests and dispatches have `patience` to be answered.
     pub fn stop(&mut self, now: Duration, patience: Duration) {
         self.engine.stop(now, patience);
     }
 
-    /// Judges what is left and returns the outcome.
+    /// Judges the remaining entries and returns the outcome.
     pub fn finish(self) -> LoadResult {
         let LoadPlay { mut engine, judge, frames, now, plan, .. } = self;
         let (findings, checks) = judge.finish(now);

@@ -1,5 +1,5 @@
-//! The recent frames of a load, and the first frames of each open connection. They are what a capture of a
-//! finding is made of.
+//! The recent frames of a load, and the first frames of each open connection. The capture of a finding is made from
+//! these frames.
 //!
 //! Memory is bounded: the recent frames by [`MAX_RECENT`] bytes, the first frames of a connection by
 //! [`MAX_HEAD`] and those of all connections by [`MAX_HEADS`].
@@ -25,10 +25,11 @@ pub const MAX_HEAD: usize = 128 << 10;
 pub const MAX_HEADS: usize = 32 << 20;
 /// The number of first frames of a connection: handshake, tokens, two subscriptions, and their answers.
 const HEAD_FRAMES: usize = 24;
-/// What an entry costs besides its text, in bytes.
+/// The memory of an entry besides its text, in bytes.
 const OVERHEAD: usize = 160;
 
-/// An event as it is kept: without the decoded content, which would take about fifteen times the memory.
+/// An event in the form in which it is kept: without the decoded content, which would take about fifteen times the
+/// memory.
 #[derive(Clone, Debug)]
 enum KeptEvent {
     Open(String),
@@ -41,7 +42,7 @@ enum KeptEvent {
     Restarted,
 }
 
-/// An entry as it is kept.
+/// An entry in the form in which it is kept.
 #[derive(Clone, Debug)]
 pub struct KeptEntry {
     /// The line of the entry in the load.
@@ -84,7 +85,7 @@ impl KeptEntry {
         TranscriptEntry { line: self.line, at: self.at, conn: self.conn, event }
     }
 
-    /// Returns the size of the frame in bytes; 0 if the entry is no frame.
+    /// Returns the size of the frame in bytes; 0 if the entry is not a frame.
     pub fn len(&self) -> usize {
         match &self.event {
             KeptEvent::Sent(frame) | KeptEvent::Received(frame) => frame.len(),
@@ -92,7 +93,7 @@ impl KeptEntry {
         }
     }
 
-    /// Returns whether the entry is a frame without content, or no frame.
+    /// Returns whether the entry is not a frame, or is a frame without content.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -103,7 +104,7 @@ impl KeptEntry {
 struct ConnectionHead {
     entries: Vec<KeptEntry>,
     bytes: usize,
-    /// Whether the head is complete: it has as many frames, or as many bytes, as it may have.
+    /// Whether the head is full: it has the maximum number of frames or bytes.
     full: bool,
 }
 
@@ -139,7 +140,7 @@ impl RecentFrames {
         while self.bytes > MAX_RECENT {
             let Some(old) = self.recent.pop_front() else { break };
             self.bytes -= old.len() + OVERHEAD;
-            // The frames of a closed connection are forgotten with its last recent frame.
+            // The first frames of a closed connection are dropped together with its last recent frame.
             if matches!(old.event, KeptEvent::Closed(..))
                 && let Some(head) = self.heads.remove(&old.conn)
             {
@@ -167,7 +168,7 @@ impl RecentFrames {
         let mut all = Vec::new();
         for (_, head) in self.heads.iter().filter(|(conn, _)| wanted(**conn)) {
             all.extend(head.entries.iter().filter(|it| it.line < begin).cloned());
-            // A head that is full and ends before the recent frames begin says nothing about the time between.
+            // If a head is full and ends before the recent frames begin, the frames in between are unknown.
             if let Some(last) = head.entries.last().filter(|it| head.full && it.line < begin) {
                 gap = true;
                 all.push(KeptEntry { event: KeptEvent::Gap, ..last.clone() });
@@ -179,7 +180,7 @@ impl RecentFrames {
         let earlier = conns.iter().flat_map(|conn| self.greetings.before(*conn));
         let earlier: Vec<_> = earlier.filter(|it| !known.contains(&it.line)).cloned().collect();
         all.extend(earlier);
-        // Entries of one line are a frame and the gap after it, which stay in this order.
+        // Two entries with the same line are a frame and the gap after the frame. Their order is kept.
         all.sort_by_key(|it| it.line);
         (all, gap)
     }

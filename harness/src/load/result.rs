@@ -13,7 +13,7 @@ use crate::wire::version::Version;
 use super::delay::DelayReport;
 use super::evidence::LoadEvidence;
 
-/// What the clients of a load did, and what became of it.
+/// The counts of a load: the actions of the clients and their outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LoadCounts {
     /// The number of connections that were opened.
@@ -40,7 +40,7 @@ pub struct LoadCounts {
     pub replays: u64,
     /// The number of clients that came back and got snapshots.
     pub snapshots: u64,
-    /// The number of clients that came back as somebody else.
+    /// The number of clients that returned as another client.
     pub newcomers: u64,
     /// The number of times that a client did not read for some time.
     pub pauses: u64,
@@ -48,7 +48,7 @@ pub struct LoadCounts {
     pub crashes: u64,
     /// The number of error responses.
     pub errors: u64,
-    /// The number of acts, by name.
+    /// The number of acts of each kind, by name.
     pub acts: LiteMap<&'static str, u64>,
 }
 
@@ -66,7 +66,7 @@ pub struct LoadFinding {
     pub finding: Finding,
     /// The time at which it was found first.
     pub at: Duration,
-    /// The frames that show it.
+    /// The frames that prove the finding.
     pub evidence: LoadEvidence,
 }
 
@@ -77,7 +77,7 @@ pub struct LoadResult {
     pub counts: LoadCounts,
     /// The delays.
     pub delays: DelayReport,
-    /// The different findings, each once, in the order in which they were found.
+    /// The findings without duplicates, in the order in which they were found.
     pub findings: Vec<LoadFinding>,
     /// The reports of the always-on checks.
     pub checks: Vec<CheckReport>,
@@ -87,13 +87,13 @@ pub struct LoadResult {
     pub took: Duration,
     /// The number of times that a reader's pause was judged.
     pub judged_pauses: usize,
-    /// The number of these pauses that held up the others.
+    /// The number of these pauses that delayed the other clients.
     pub stalling_pauses: usize,
     /// The version that the host chose; `None` if no handshake succeeded.
     pub version: Option<Version>,
     /// Why a connection was lost, or a request of a handshake or a subscription failed, last; empty if none did.
     pub last_failure: String,
-    /// Why nothing could be tested; `None` if something was.
+    /// The reason why nothing could be tested; `None` if any rule was tested.
     pub trouble: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A session of a load: what its clients know about it together.
+//! A session of a load: the common knowledge of its clients about it.
 //!
 //! Knows: URIs, the life of a session, its turn and the calls that wait for a decision. Never knows: clients,
 //! connections.
@@ -35,7 +35,7 @@ pub struct PendingCall {
     pub call: String,
 }
 
-/// A session that some clients of the load share. When it is disposed of, another one takes its place.
+/// A session that some clients of the load share. When it is disposed of, another session replaces it.
 #[derive(Clone, Debug, Default)]
 pub struct LoadSession {
     /// The URI of the session.
@@ -56,21 +56,21 @@ pub struct LoadSession {
     pub failures: u32,
     /// The time at which it was created.
     pub created: Duration,
-    /// The number of bytes of long texts since a client stopped reading.
+    /// The number of bytes of long texts that were written since a client stopped reading.
     pub filled: usize,
     /// The highest number of an action that was read.
     seen: u64,
 }
 
 impl LoadSession {
-    /// Begins another session with this URI.
+    /// Replaces the session by another session with this URI.
     pub fn renew(&mut self, uri: String) {
         let members = std::mem::take(&mut self.members);
         let failures = self.failures;
         *self = LoadSession { uri, members, failures, ..LoadSession::default() };
     }
 
-    /// Forgets what a crash of the host has ended.
+    /// Forgets the turn and the calls that a crash of the host has ended.
     pub fn crashed(&mut self) {
         self.turn = None;
         self.calls.clear();
@@ -79,7 +79,7 @@ impl LoadSession {
     }
 
     /// Reads an action of the session or its chat, with the names of the newest version. Every client gets the
-    /// action; only the first one counts. Returns a call that has begun to wait for a decision.
+    /// action; only the first one counts. Returns a call that waits for a decision from now on.
     pub fn read(&mut self, seq: u64, action: &Value) -> Option<PendingCall> {
         if seq <= self.seen {
             return None;

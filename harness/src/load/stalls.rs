@@ -1,12 +1,12 @@
-//! Looks for a host that lets one reader hold up the others: while a client does not read, nobody else in its
-//! session gets anything either.
+//! Finds a host that lets one reader delay the others: while a client does not read, the other clients of its session
+//! receive nothing either.
 //!
-//! The protocol has no words for this. The rule is essential all the same: a client that stops reading (a
-//! laptop that sleeps, a connection that is half open) is normal where many clients share a session. If the
-//! delivery to all others waits for it, each client can stop every session, and a dispatch has no echo to
-//! reconcile with.
+//! The specification does not mention this, but the rule is essential. A client that stops reading (a sleeping laptop,
+//! a half-open connection) is normal when many clients share a session. If the delivery to all others waits for it,
+//! each client can stop every session, and a client that dispatches an action gets no echo to reconcile with.
 //!
-//! Two such cases are necessary, and more than half of all, since a host may have been busy by chance.
+//! A finding needs at least two such pauses, and more than half of all pauses, because a host may have been busy by
+//! chance.
 //!
 //! Knows: times, numbers of clients, lines. Never knows: messages.
 //!
@@ -20,7 +20,7 @@ use super::delay::DispatchKey;
 
 /// The id of the rule.
 pub const RULE: &str = "load.readers-independent";
-/// The statement of the rule, and why it is essential.
+/// The statement of the rule, and the reason why it is essential.
 pub const DOC: &str = "While one client does not read, the others in its session still get its actions. The \
     protocol has no words for this; but a client that stops reading is normal where many clients share a session, \
     and if the delivery to the others waits for it, each client can stop every session.";
@@ -28,13 +28,13 @@ pub const DOC: &str = "While one client does not read, the others in its session
 pub const HELD: Duration = Duration::from_secs(3);
 /// A dispatch counts if it was sent this long before the client read again.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
-/// What was held up arrives within this time after the client reads again.
+/// Delayed actions arrive within this time after the client reads again.
 const GRACE: Duration = Duration::from_secs(2);
-/// The number of actions that have to be held up.
+/// The minimum number of actions that have to be delayed.
 const LEAST_STALLED: usize = 3;
-/// The number of times that it has to happen.
+/// The minimum number of pauses with delayed actions.
 const LEAST_TIMES: usize = 2;
-/// The maximum number of dispatches of one hold that are watched.
+/// The maximum number of dispatches that are tracked during one pause.
 const MAX_WATCHED: usize = 500;
 
 /// A dispatch while a client did not read.
@@ -46,7 +46,7 @@ struct WatchedDispatch {
     first: Option<(Duration, u64)>,
 }
 
-/// A time in which a client did not read.
+/// A pause in which a client did not read.
 struct ReadingPause {
     client: usize,
     session: usize,
@@ -60,7 +60,7 @@ pub struct StallWatch {
     pauses: Vec<ReadingPause>,
     /// The number of pauses that were long enough to judge.
     judged: usize,
-    /// For each pause that held up the others: the number of actions and the lines that prove it.
+    /// For each pause that delayed the other clients: the number of actions, and the lines that prove it.
     stalls: Vec<(usize, Vec<u64>)>,
     reported: bool,
 }
@@ -116,7 +116,7 @@ impl StallWatch {
         }
     }
 
-    /// Judges the pauses that are over for long enough. Returns the finding, once.
+    /// Judges the pauses that are over for long enough. Returns the finding, but only once.
     pub fn judge(&mut self, now: Duration) -> Option<Finding> {
         let is_over = |it: &ReadingPause| it.released.is_some_and(|at| now >= at + GRACE);
         let mut place = 0;
@@ -158,13 +158,13 @@ impl StallWatch {
         self.judged
     }
 
-    /// Returns the number of pauses that held up the others.
+    /// Returns the number of pauses that delayed the other clients.
     pub fn stalled(&self) -> usize {
         self.stalls.len()
     }
 }
 
-/// Judges a pause: `None` if too little was dispatched, `Some(None)` if the others were not held up.
+/// Judges a pause: `None` if too few actions were dispatched, `Some(None)` if the other clients were not delayed.
 #[expect(clippy::option_option, reason = "what was not tested is not what held")]
 fn stalled(pause: &ReadingPause) -> Option<Option<(usize, Vec<u64>)>> {
     let released = pause.released?;
@@ -174,7 +174,7 @@ fn stalled(pause: &ReadingPause) -> Option<Option<(usize, Vec<u64>)>> {
         return None;
     }
     let waits = |it: &&&WatchedDispatch| it.first.is_none_or(|(at, _)| at >= released);
-    // The buffers between the host and the client take the first actions.
+    // The buffers between the host and the client hold the first actions.
     let first = early.iter().position(|it| waits(&it));
     let held_up = first.map(|first| early.get(first..).unwrap_or_default()).unwrap_or_default();
     let in_time = |it: &&&WatchedDispatch| {
@@ -239,7 +239,7 @@ mod tests {
             assert_eq!(pause(&mut watch, begin, |number| begin + number * 100 + 5), None);
         }
         assert_eq!(watch.judged(), 3);
-        // What stays away after the client reads again was not held up by the client.
+        // If an action does not arrive after the client reads again, the client did not delay it.
         for begin in [30_000, 40_000] {
             assert_eq!(pause(&mut watch, begin, |_| begin + 9_000), None);
         }

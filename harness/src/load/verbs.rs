@@ -20,12 +20,13 @@ use super::stalls;
 
 /// The shortest and the longest absence of a client that leaves, in milliseconds.
 const ABSENCE: (usize, usize) = (20, 800);
-/// The percentage of clients that leave without a closing handshake, and that come back as somebody else.
+/// The percentage of clients that leave without a closing handshake, and the percentage of clients that return as
+/// another client.
 const ABRUPT: usize = 50;
 /// See [`ABRUPT`].
 const SOMEBODY_ELSE: usize = 25;
-/// The shortest time for which a client stays and for which a session lives. Without it, clients that act as fast
-/// as they can would mostly come and go.
+/// The minimum time for which a client stays connected and for which a session exists. Without this minimum, clients
+/// that act as fast as possible would mostly connect and leave.
 const STAY: Duration = Duration::from_secs(2);
 /// See [`STAY`].
 const SESSION_LIFE: Duration = Duration::from_secs(5);
@@ -33,7 +34,7 @@ const SESSION_LIFE: Duration = Duration::from_secs(5);
 const LONG_TEXT_GAP: Duration = Duration::from_millis(10);
 /// See [`LONG_TEXT_GAP`].
 const SHORT_TEXT_GAP: Duration = Duration::from_millis(50);
-/// One of this many clients may stop reading at the same time as others, but always one.
+/// The number N: at most one of N clients may stop reading at the same time, but always at least one.
 const HELD_SHARE: usize = 500;
 
 impl LoadEngine {
@@ -122,7 +123,7 @@ impl LoadEngine {
         )
     }
 
-    /// Lets two clients decide on a call at the same time, one of them against it as often as not.
+    /// Lets two clients decide on a call at the same time; in about half of the cases, one of them denies it.
     pub(super) fn decide(&mut self, now: Duration, place: usize, call: &PendingCall) {
         let able = |it: &usize| self.clients[*it].stage == ClientStage::Active;
         let mut able: Vec<usize> =
@@ -144,8 +145,7 @@ impl LoadEngine {
         }
     }
 
-    /// Leaves without a word or with a closing handshake, and comes back later: with its subscriptions, or as
-    /// another client.
+    /// Leaves with or without a closing handshake, and returns later: with its subscriptions, or as another client.
     pub(super) fn leave(&mut self, now: Duration, client: usize) -> bool {
         if now < self.clients[client].opened + STAY {
             return false;
@@ -183,7 +183,7 @@ impl LoadEngine {
         self.send(client, message, None);
     }
 
-    /// Asks for the turns of the chat.
+    /// Requests the turns of the chat.
     pub(super) fn read_turns(&mut self, _: Duration, client: usize) -> bool {
         let place = self.clients[client].session;
         let Some(chat) = self.sessions[place].chat.clone() else { return false };
@@ -191,7 +191,7 @@ impl LoadEngine {
         true
     }
 
-    /// Asks for the list of sessions.
+    /// Requests the list of sessions.
     pub(super) fn list_sessions(&mut self, _: Duration, client: usize) -> bool {
         self.request(client, "listSessions", json!({}), AskedFor::Look);
         true
@@ -224,7 +224,7 @@ impl LoadEngine {
         true
     }
 
-    /// Reads again, if the client does not read.
+    /// Resumes reading if the client does not read.
     pub(super) fn read_again(&mut self, now: Duration, client: usize) {
         if self.clients[client].stage != ClientStage::Held {
             return;
@@ -236,8 +236,8 @@ impl LoadEngine {
         self.activate(client);
     }
 
-    /// Writes a text in a session, and again until the given time: long texts until the buffers of the client that
-    /// does not read are full, short ones afterwards.
+    /// Writes texts in a session until the given time: long texts until the buffers of the client that does not read
+    /// are full, and short texts afterwards.
     pub(super) fn write_text(&mut self, now: Duration, place: usize, until: Duration) {
         if now >= until {
             return;
@@ -278,7 +278,7 @@ impl LoadEngine {
             self.inactive(member);
             self.meter.left(member);
             self.clients[member].stage = ClientStage::Joining;
-            // A client that has left a channel does not ask for it when it comes back.
+            // A client that has unsubscribed from a channel does not request it when it returns.
             for channel in [Some(&uri), chat.as_ref()].into_iter().flatten() {
                 self.unsubscribe(member, channel);
             }

@@ -1,5 +1,4 @@
-//! Creates correct conversations: the suite and generated conversations, played against the reference host in
-//! memory.
+//! Creates correct conversations: plays the suite and generated conversations against the reference host in memory.
 //!
 //! Knows: the simulation, generated conversations. Never knows: the use of the captures.
 //!
@@ -45,7 +44,7 @@ const LEAVING: [&str; 5] =
 pub struct BaseOptions {
     /// The protocol version.
     pub version: Version,
-    /// The step of the selection: a value of n plays every n-th scenario of the suite.
+    /// The number N: every N-th scenario of the suite is played.
     pub part: usize,
     /// The number of generated conversations.
     pub drawn: u64,
@@ -53,7 +52,7 @@ pub struct BaseOptions {
     pub seed: u64,
 }
 
-/// A recorder that keeps the lines of a play.
+/// A recorder that keeps the lines of a conversation.
 #[derive(Clone, Default)]
 pub(super) struct LineRecorder {
     lines: Arc<Mutex<Vec<TranscriptLine>>>,
@@ -86,9 +85,9 @@ impl LineRecorder {
     }
 }
 
-/// Returns captures in which the checks find nothing above a note. Each conversation gives the capture of its
-/// play. If nothing is pending at the end of a conversation, it also gives a second form without cleanup, in
-/// which the clients send requests again later.
+/// Returns captures in which the checks find nothing above a note. Each conversation results in one capture. If no
+/// request is open at the end of a conversation, there is also a second capture without the cleanup, in which the
+/// clients send later requests.
 pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     let BaseOptions { version, part, drawn, seed } = options;
     let ground = EmbeddedGround::of(version, AgentMode::Host, &[]);
@@ -127,8 +126,8 @@ pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     captures
 }
 
-/// Returns a capture of the suite, judged by its clients. The clients of the suite subscribe only to what a
-/// scenario needs; here each of them also subscribes to the root channel with its handshake, as clients should.
+/// Returns a capture of the suite, judged by its clients. The clients of the suite subscribe only to the channels that
+/// a scenario needs. Here, each client also subscribes to the root channel with its handshake, as clients should.
 pub fn of_clients(capture: MutableCapture) -> MutableCapture {
     let mut capture = capture.of_clients();
     let sent = |line: &&mut TranscriptLine| matches!(line.event, ConnectionEvent::Sent(_));

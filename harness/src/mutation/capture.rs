@@ -68,7 +68,7 @@ impl MutableCapture {
         MutableCapture { subject: JudgedSubject::clients(None), ..self }
     }
 
-    /// Returns the text of the capture, as a capture file contains it.
+    /// Returns the capture in the form of a capture file.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for one in &self.lines {
@@ -116,7 +116,7 @@ impl CaptureJudgement {
     }
 }
 
-/// Returns the message of a line; `None` if the line is no frame with a message.
+/// Returns the message of a line; `None` if the line is not a frame with a message.
 pub(super) fn message_of(line: &TranscriptLine) -> Option<&Value> {
     match &line.event {
         ConnectionEvent::Sent(seen) | ConnectionEvent::Received(seen) => {

@@ -1,4 +1,4 @@
-//! The mechanisms by which operators change a conversation. Everything else about an operator is data.
+//! The mechanisms by which operators change a conversation. The other parts of an operator are data.
 //!
 //! Knows: captures, the meaning of their frames. Never knows: rules.
 //!
@@ -19,7 +19,7 @@ use super::reading::{CaptureReading, EnvelopeSpot, FrameRole, key_of};
 use super::renumber::renumber;
 use super::value_change::{ListChange, TextChange, filled};
 
-/// Whether a fault is in one client's message or in the messages to all clients.
+/// The extent of a fault: one client's message, or the messages to all clients.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FaultAudience {
     /// The fault is only in the copy of one connection.
@@ -55,7 +55,7 @@ pub enum WireChange {
     Remove(FaultAudience, &'static str),
     /// A number is increased by this amount.
     Add(FaultAudience, &'static str, i64),
-    /// A text is changed.
+    /// A string is changed.
     Reword(FaultAudience, &'static str, TextChange),
     /// A list is changed.
     Relist(FaultAudience, &'static str, ListChange),
@@ -65,9 +65,8 @@ pub enum WireChange {
     Again,
     /// The last earlier action of this type on the channel is sent again as a new action, after the frame.
     AgainAfter(&'static str),
-    /// This action is sent as a new action after the envelope. Texts that begin with `$` stand for a member of
-    /// the envelope's action, for the channel (`$channel`), or for an identifier that does not exist
-    /// (`$unknown`).
+    /// This action is sent as a new action after the envelope. Strings that begin with `$` are replaced by a member of
+    /// the envelope's action, by the channel (`$channel`), or by an identifier that does not exist (`$unknown`).
     Insert(&'static str),
     /// A result becomes this error.
     Fail(i64),
@@ -330,7 +329,7 @@ impl WireChange {
     }
 }
 
-/// Returns the copies that a change applies to.
+/// Returns the copies to which a change applies.
 pub(super) fn places(
     reading: &CaptureReading<'_>,
     spot: &EnvelopeSpot,
@@ -513,7 +512,7 @@ fn before(reading: &CaptureReading<'_>, line: usize, count: usize) -> Option<usi
     })
 }
 
-/// Returns a connection that is open on the line and has nothing to do with the frame's channel.
+/// Returns a connection that is open on the line and has never used the frame's channel.
 fn stranger(reading: &CaptureReading<'_>, spot: &EnvelopeSpot, dice: &mut Dice) -> Option<String> {
     let value = message_of(&reading.lines[spot.line])?;
     let here = &reading.facts[spot.line];

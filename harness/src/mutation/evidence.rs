@@ -1,5 +1,5 @@
-//! Decides whether a capture contains evidence that a mutant's host is at fault. If a capture contains no
-//! evidence, a check that reports nothing is right.
+//! Decides whether a capture contains evidence that a mutant's host is at fault. If a capture contains no evidence, a
+//! check that reports nothing is correct.
 //!
 //! Knows: the meaning of frames, reducers. Never knows: the findings of the always-on checks.
 //!
@@ -23,7 +23,7 @@ use super::reading::{
 
 /// The time that a host may take to answer. The specification states no limit, so this value is generous.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// The members of a session summary whose changes a host need not announce each time.
+/// The members of a session summary whose changes a host does not have to announce each time.
 const LAGGING: &[&str] = &["modifiedAt", "changes", "activity", "_meta"];
 /// The time by which a host may delay summary notifications.
 const REST: Duration = Duration::from_millis(1_500);
@@ -37,10 +37,10 @@ pub enum FaultEvidence {
     Twin,
     /// Another connection received the envelope, and this connection received the answer to a later request.
     TwinAndFence,
-    /// The connection received the answer to a request that it sent some time later. Messages without a
-    /// `serverSeq` may be overtaken, so an immediate answer is no evidence.
+    /// The connection received the answer to a request that it sent some time later. Messages without a `serverSeq` may
+    /// be overtaken, so an immediate answer is not evidence.
     LateFence,
-    /// The connection receives a frame after a whole deadline.
+    /// The connection receives another frame after a whole deadline.
     Wait,
     /// The capture continues until the host has been idle.
     Rest,
@@ -57,7 +57,7 @@ pub enum FaultEvidence {
     NoticeTwin,
     /// A connection is subscribed to the missing session, which was ready when the list was requested.
     Listed,
-    /// Another connection received the action that the replay lacks.
+    /// Another connection received the action that is missing in the replay.
     Replay,
     /// Evidence that exists only in conversations with agents.
     Agent(AcpEvidence),
@@ -149,8 +149,8 @@ impl FaultEvidence {
     }
 }
 
-/// Returns whether the host need not announce the change of a summary by itself: a later change contains the
-/// same members, or the members may lag.
+/// Returns whether the host does not have to announce the change of a summary separately: a later change contains the
+/// same members, or their updates may be delayed.
 fn is_made_up_for(original: &CaptureReading<'_>, line: usize) -> bool {
     let changes = |line: usize| {
         let params = message_of(&original.lines[line])?.get("params")?;
@@ -224,8 +224,8 @@ fn later_is_lower(
     })
 }
 
-/// Returns whether the changed list lacks a session in its original form, although a connection is subscribed
-/// to the session and the session was ready when the list was requested.
+/// Returns whether a session of the original list is missing or different in the changed list, although a connection is
+/// subscribed to the session and the session was ready when the list was requested.
 fn listed(original: &CaptureReading<'_>, changed: &[TranscriptLine], spot: &EnvelopeSpot) -> bool {
     let items = |lines: &[TranscriptLine]| -> Vec<Value> {
         let value = message_of(&lines[spot.line]);

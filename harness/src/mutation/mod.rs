@@ -1,11 +1,10 @@
-//! Mutation tests of the always-on checks: captures with one injected fault show what the checks miss, and
+//! Mutation tests of the always-on checks. Captures with one injected fault show which faults the checks miss, and
 //! legally rewritten captures show false findings.
 //!
-//! A correct [`capture`] is read ([`reading`]) and changed by an [`operator`], a row of [`operators`]: a
-//! target, a [`change`], and the [`evidence`] that shows the fault in the capture. A [`rewrite`], a row of
-//! [`rewrites`], is the opposite: the rewritten capture is as legal as the original. [`bases`] creates the
-//! captures, [`trial`] runs the checks on the changed captures, [`table`] shows the results. [`acp`] contains
-//! the additions for conversations with agents.
+//! A correct [`capture`] is read ([`reading`]) and changed by an [`operator`], a row of [`operators`]: a target, a
+//! [`change`], and the [`evidence`] of the fault in the capture. A [`rewrite`], a row of [`rewrites`], is the opposite:
+//! the rewritten capture is as legal as the original. [`bases`] creates the captures, [`trial`] runs the checks on the
+//! changed captures, [`table`] shows the results. [`acp`] contains the additions for conversations with agents.
 //!
 //! Knows: captures, reducers, the judgement of files. Never knows: the implementation of checks, files, the
 //! terminal.

@@ -117,7 +117,7 @@ pub(super) fn before_dispatch(
         let fact = &reading.facts[at];
         fact.role == FrameRole::Action && fact.life == life
     });
-    // If actions are in between, the connection's numbers would be out of order, too, which is another fault.
+    // If actions were in between, the connection's numbers would also be out of order, which is another fault.
     if between {
         return None;
     }

@@ -1,5 +1,5 @@
-//! Operators: rows that state the place and the kind of a change in a conversation, and the evidence that the
-//! host is at fault.
+//! Operators: rows with the place and the kind of a change in a conversation, and the evidence that the host is at
+//! fault.
 //!
 //! Knows: the meaning of frames. Never knows: the findings of the always-on checks.
 //!
@@ -75,7 +75,7 @@ fault_classes! {
 }
 
 impl FaultClass {
-    /// Returns the protocol that the class is about.
+    /// Returns the protocol of the class.
     pub fn standard(self) -> ProtocolStandard {
         if self >= FaultClass::UpdateDelivery {
             ProtocolStandard::Acp
@@ -84,7 +84,7 @@ impl FaultClass {
         }
     }
 
-    /// Returns the party whose fault it is.
+    /// Returns the party that has the fault.
     pub fn party(self) -> JudgedParty {
         match self {
             FaultClass::ClientHandshakes
@@ -102,9 +102,9 @@ pub struct WireOperator {
     pub name: &'static str,
     /// The class of the fault.
     pub class: FaultClass,
-    /// A sentence that states what the host does wrong.
+    /// A sentence that describes the fault of the host.
     pub wrong: &'static str,
-    /// The frames or places that the operator applies to.
+    /// The frames or places to which the operator applies.
     pub target: OperatorTarget,
     /// The change.
     pub change: WireChange,
@@ -112,12 +112,12 @@ pub struct WireOperator {
     pub shown: &'static [FaultEvidence],
     /// The condition under which a host may behave like the mutant, with the reason.
     pub legal: Option<(PlaceCondition, &'static str)>,
-    /// If the specification only recommends what this fault violates: the requirement in question, which is a
-    /// note in the ledger. A mutant that only causes a note then counts as legal.
+    /// If the specification only recommends the violated rule: its requirement, which is a note in the ledger. A mutant
+    /// that causes only a note then counts as legal.
     pub advice: Option<&'static str>,
 }
 
-/// The frames, or the places in frames, that an operator applies to.
+/// The frames, or the places in frames, to which an operator applies.
 #[derive(Clone, Copy, Debug)]
 pub struct OperatorTarget {
     /// The kind of frame or place.
@@ -157,7 +157,7 @@ pub enum PlaceCondition {
     OthersOwn,
     /// The action has no `origin`: the host created it.
     HostMade,
-    /// The envelope is no rejection.
+    /// The envelope is not a rejection.
     Accepted,
     /// The envelope is a rejection.
     Rejected,
@@ -169,13 +169,13 @@ pub enum PlaceCondition {
     Lacks(&'static str),
     /// The pattern matches this JSON value.
     Is(&'static str, &'static str),
-    /// The pattern matches a list or text with at least this many items or bytes.
+    /// The pattern matches a list or string with at least this many items or bytes.
     Long(&'static str, usize),
     /// The request has a value at this pointer.
     Asked(&'static str),
     /// The request has no value at this pointer.
     NotAsked(&'static str),
-    /// The next frame of the host on the connection is an accepted action, too. The order of rejections is not
+    /// The next frame of the host on the connection is also an accepted action. The order of rejections is not
     /// specified.
     BeforeAction,
     /// The next frame of the host on the connection is an accepted action of the same channel.
@@ -204,7 +204,7 @@ pub enum PlaceCondition {
 }
 
 impl WireOperator {
-    /// Returns the places that the operator applies to. The specification does not state the order and the
+    /// Returns the places to which the operator applies. The specification does not state the order and the
     /// statuses of the reports with which an agent replays a loaded session, so operators of these classes skip
     /// replays.
     pub fn spots(&self, reading: &CaptureReading<'_>) -> Vec<EnvelopeSpot> {

@@ -1,4 +1,4 @@
-//! JSON pointers with wildcards: `*` matches any member or item, `**` any path downwards.
+//! JSON pointers with wildcards: `*` matches any member or item, and `**` matches any path to a deeper level.
 //!
 //! Knows: JSON. Never knows: the protocol.
 

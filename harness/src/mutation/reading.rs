@@ -37,7 +37,7 @@ pub enum FrameRole {
     Notice,
     /// A request of the host.
     HostRequest,
-    /// No frame, or a frame that cannot be decoded.
+    /// The line has no frame, or a frame that cannot be decoded.
     Other,
 }
 
@@ -80,8 +80,7 @@ pub struct EnvelopeSpot {
     pub base: String,
 }
 
-/// The identity of an envelope: the life of the host (a restart begins a new one), the `serverSeq`, and the
-/// channel.
+/// The identity of an envelope: the number of restarts of the host before it, the `serverSeq`, and the channel.
 type EnvelopeKey = (u32, u64, String);
 
 /// A conversation with the meaning of its lines.
@@ -172,7 +171,7 @@ impl<'a> CaptureReading<'a> {
                 fact.name = type_of(value.pointer("/params/action"));
             }
             (Some(method), None) => {
-                // The name of an agent's update is its kind.
+                // For an update of an agent, the name is the kind of the update.
                 if method == "session/update"
                     && let Some(update) = value.pointer("/params/update")
                 {
@@ -337,7 +336,7 @@ impl<'a> CaptureReading<'a> {
         self.lives.iter().find_map(|life| life.version)
     }
 
-    /// Returns the clients that own something on the host: a session's tools, a terminal, a watch.
+    /// Returns the clients that own an object on the host: the tools of a session, a terminal, or a watch.
     pub fn answerable(&self) -> BTreeSet<&str> {
         const DUTIES: [&str; 3] = ["session/activeClientSet", "terminal/claimed", "createTerminal"];
         let mut clients = BTreeSet::new();
@@ -358,12 +357,12 @@ fn type_of(action: Option<&Value>) -> String {
     action.map(|action| text(action, "type")).unwrap_or_default()
 }
 
-/// Returns a text member; empty if there is none.
+/// Returns a string member; empty if there is none.
 pub(super) fn text(value: &Value, member: &str) -> String {
     value.get(member).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns whether a value contains a text at any depth.
+/// Returns whether a value contains a string at any depth.
 pub(super) fn mentions(value: &Value, sought: &str) -> bool {
     match value {
         Value::String(text) => text == sought,

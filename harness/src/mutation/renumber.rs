@@ -18,8 +18,8 @@ const PLACES: [&str; 4] = [
 const LISTS: [(&str, &str); 2] =
     [("/result/actions", "serverSeq"), ("/result/snapshots", "fromSeq")];
 
-/// The place and the list of envelopes. A number there is the number of an action. A number in any other place
-/// states the last action of a snapshot, or the last action that a client has seen.
+/// The place and the list of envelopes. A number in these places is the number of an action. A number in any other
+/// place is that of the last action of a snapshot, or of the last action that a client has seen.
 const ENVELOPES: (&str, &str) = (PLACES[0], LISTS[0].0);
 
 /// Replaces every number of the host by the result of the function.
@@ -27,8 +27,8 @@ pub(super) fn renumber(lines: &mut [TranscriptLine], to: &dyn Fn(u64) -> u64) {
     respell(lines, &|number, _| json!(to(number)));
 }
 
-/// Replaces every number of the host by another JSON value. The function's second argument states whether the
-/// number is the number of an action.
+/// Replaces every number of the host by another JSON value. The second argument of the function says whether the number
+/// is that of an action.
 pub(super) fn respell(lines: &mut [TranscriptLine], to: &dyn Fn(u64, bool) -> Value) {
     let change = |value: &mut Value, is_action: bool| {
         if let Some(number) = value.as_u64() {

@@ -1,4 +1,4 @@
-//! Legal rewrites: rows with a change of a capture, and the reason why a host or a recorder may behave so.
+//! Legal rewrites: rows with a change of a capture, and the reason why a host or a recorder may behave in this way.
 //!
 //! Knows: captures, the meaning of their frames. Never knows: rules.
 //!
@@ -45,7 +45,7 @@ pub enum FramePortion {
 /// The change that a rewrite makes.
 #[derive(Clone, Copy, Debug)]
 pub enum RewriteKind {
-    /// Replaces the values of these members, wherever they occur.
+    /// Replaces the values of these members everywhere.
     Rename(&'static [&'static str]),
     /// Renames the connections in the capture.
     RenameConnections,
@@ -61,13 +61,13 @@ pub enum RewriteKind {
     Instants(FramePortion, spelling::RewriteInstantForm),
     /// Writes whole numbers in these members with a fraction of zero.
     Fractions(FramePortion, &'static [&'static str]),
-    /// Writes frames as other JSON text of the same value.
+    /// Writes frames as different JSON for the same value.
     Json(FramePortion, spelling::JsonForm),
     /// Splits the text in this member of an action of this type into two actions.
     Split(&'static str, &'static str),
     /// Merges two consecutive actions of this type, each with a text in this member, into one action.
     Merge(&'static str, &'static str),
-    /// Replaces the texts for people in these members everywhere.
+    /// Replaces the human-readable texts in these members everywhere.
     Wording(&'static [&'static str]),
     /// Changes the times of the lines.
     Time(arrivals::TimeForm),
@@ -75,7 +75,7 @@ pub enum RewriteKind {
     Arrive(arrivals::ArrivalForm),
     /// Removes a part of the capture.
     Show(arrivals::WindowForm),
-    /// Adds another client, or further requests of a client.
+    /// Adds another client, or additional requests of a client.
     Join(company::CompanyForm),
     /// A rewrite that applies only to conversations with agents.
     Agent(AcpRewrite),

@@ -15,7 +15,7 @@ const SHOWN: usize = 3;
 /// The maximum number of survivors that are listed if the table is about a single operator.
 const ALL: usize = 100;
 
-/// The number of mutants by fate.
+/// The number of mutants by outcome.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct WireScore {
     /// All mutants.
@@ -42,7 +42,7 @@ impl WireScore {
         self.undecidable += result.of(MutantFate::Undecidable);
     }
 
-    /// Returns how many mutants per thousand were killed, of those that count; `None` if no mutant counts.
+    /// Returns the number of killed mutants per thousand mutants that count; `None` if no mutant counts.
     pub fn per_mille(&self) -> Option<usize> {
         let counted = self.killed + self.noted + self.survived;
         (self.killed * 1000).checked_div(counted)

@@ -1,4 +1,4 @@
-//! Tests that each mechanism changes exactly what it states, on a conversation of two clients.
+//! Tests that each mechanism makes exactly the described change, on a conversation of two clients.
 
 use super::capture::{MutableCapture, message_of};
 use super::change::{ChangedCapture, FaultAudience, WireChange};
@@ -42,7 +42,7 @@ const TALK: &str = r#"
 {"t":13.003,"conn":"B","dir":"s2c","msg":{"jsonrpc":"2.0","id":4,"result":null}}
 "#;
 
-/// The lines, from 0, of B's copy of the second draft and of A's echo of the first one.
+/// The indices of the lines with B's copy of the second draft and with A's echo of the first draft.
 const COPY: usize = 15;
 const ECHO: usize = 11;
 

@@ -16,7 +16,7 @@ use super::operator::WireOperator;
 use super::reading::{CaptureReading, EnvelopeSpot};
 use super::rewrite::LegalRewrite;
 
-/// The maximum number of places that are tried for each mutant that has to count.
+/// The maximum number of places that are tried for each required mutant.
 const TRIES: usize = 6;
 /// The maximum number of times that one rewrite is applied to one capture, if there are too few captures.
 const AGAIN: usize = 14;
@@ -237,8 +237,8 @@ fn fate(judgement: &CaptureJudgement, before: &CaptureJudgement) -> MutantFate {
     }
 }
 
-/// Returns the number of the random stream for a name (FNV-1a), so that a new row does not change the results
-/// of other rows.
+/// Returns the number of the random stream for a name (FNV-1a), so that the results of other rows do not change when a
+/// row is added.
 fn part_of(name: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     name.bytes().fold(0xcbf2_9ce4_8422_2325, step)

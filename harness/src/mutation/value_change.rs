@@ -1,4 +1,4 @@
-//! Changes of values in a message: texts, lists, and templates with placeholders.
+//! Changes of values in a message: strings, lists, and templates with placeholders.
 //!
 //! Knows: JSON values. Never knows: captures, rules.
 //!
@@ -10,31 +10,31 @@ use crate::wire::json::{Map, Value, json};
 /// An identifier that does not exist.
 pub(super) const UNKNOWN: &str = "nobody-made-this-id";
 
-/// A change of a text.
+/// A change of a string.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TextChange {
     /// The last character is removed.
     Cut,
     /// The first half is removed.
     Half,
-    /// The text is repeated.
+    /// The string is repeated.
     Twice,
     /// The characters are reversed.
     Turned,
-    /// A text is appended.
+    /// Some characters are appended.
     More,
-    /// The text is empty.
+    /// The string becomes empty.
     Empty,
     /// A client's secret is appended.
     Secret,
-    /// A replacement character is appended, as if a character was cut at a UTF-8 boundary.
+    /// A replacement character is appended, as if a character was cut in the middle of its UTF-8 bytes.
     Broken,
 }
 
 /// A change of a list.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ListChange {
-    /// The list is empty.
+    /// The list becomes empty.
     Empty,
     /// The first item is removed.
     WithoutFirst,

@@ -1,4 +1,4 @@
-//! The state of an AHP client, from handshake to close and through reconnects.
+//! The state of an AHP client, from the handshake to the close, including reconnects.
 
 use litemap::LiteMap;
 
@@ -12,7 +12,7 @@ use crate::wire::version::{ProtocolStandard, Version};
 
 use super::mirror::ChannelMirror;
 
-/// The state of a client. The type is pure: it neither reads a clock nor owns a socket.
+/// The state of a client. The type is pure: it does not read a clock and does not own a socket.
 ///
 /// [`request`](Self::request), [`notification`](Self::notification) and [`dispatch`](Self::dispatch) create
 /// messages, which the caller sends. The caller passes received messages to [`handle`](Self::handle), and calls
@@ -31,7 +31,7 @@ pub struct ClientEngine {
     channels: LiteMap<String, Option<ChannelMirror>>,
     mirrors: bool,
     edge: VersionEdge,
-    /// The open requests that the caller created itself. The key is the id as a text.
+    /// The open requests that the caller created itself. The key is the id as a string.
     foreign: LiteMap<String, PendingRequest>,
     standard: ProtocolStandard,
     /// Whether a connection of the client has ended, and no handshake has followed.
@@ -51,8 +51,8 @@ struct PendingRequest {
 }
 
 impl ClientEngine {
-    /// Creates a client without a connection. With `mirrors` the client keeps a mirror of every channel that it
-    /// is subscribed to.
+    /// Creates a client without a connection. With `mirrors`, the client keeps a mirror of every channel to which it is
+    /// subscribed.
     pub fn new(client_id: impl Into<String>, mirrors: bool) -> ClientEngine {
         ClientEngine {
             client_id: client_id.into(),
@@ -112,7 +112,7 @@ impl ClientEngine {
         }
     }
 
-    /// Keeps a mirror of every channel that the client subscribes to from now on.
+    /// Keeps a mirror of every channel to which the client subscribes from now on.
     pub fn keep_mirrors(&mut self) {
         self.mirrors = true;
     }
@@ -127,7 +127,7 @@ impl ClientEngine {
         self.last_seen
     }
 
-    /// Returns the channels that the client is subscribed to.
+    /// Returns the channels to which the client is subscribed.
     pub fn subscriptions(&self) -> impl Iterator<Item = &str> {
         self.channels.keys().map(String::as_str)
     }
@@ -235,7 +235,7 @@ impl ClientEngine {
         let foreign = foreign().and_then(|id| self.foreign.remove(&id));
         let method = asked.as_ref().or(foreign.as_ref()).map(|asked| asked.method.as_str());
         let lifted = (!self.edge.is_plain()).then(|| self.edge.lift_message(message, method));
-        // A `subscribe` that the caller created also subscribes this client.
+        // A `subscribe` that the caller created subscribes this client as well.
         let asked = asked.or(foreign.filter(|asked| asked.method == "subscribe"));
         let told = lifted.as_ref().unwrap_or(message);
         if message.kind() == MessageKind::Notification && message.method() == Some("action") {
@@ -262,7 +262,7 @@ impl ClientEngine {
 
     fn answered(&mut self, asked: &PendingRequest, result: &Value, raw: &Value) {
         match asked.method.as_str() {
-            // The handshake is complete, whatever version the agent's answer names.
+            // The handshake is complete, regardless of the version in the agent's answer.
             "initialize" if self.standard == ProtocolStandard::Acp => {
                 self.version = result["protocolVersion"].as_u64().map(|_| Version::ACP_1);
             }
@@ -337,7 +337,7 @@ impl ClientEngine {
     }
 }
 
-/// Returns an id as a text; `1.0` becomes `1`.
+/// Returns an id as a string; `1.0` becomes `1`.
 fn id_text(id: &Value) -> String {
     let whole = id.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT);
     whole.map_or_else(|| id.to_string(), |float| format!("{float:.0}"))

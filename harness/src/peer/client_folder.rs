@@ -1,7 +1,7 @@
 //! Serves the files that a client publishes: the host requests them from the client by the `resource*` methods,
 //! which are symmetrical.
 //!
-//! The folder exists in memory only. Its URI is the client's own. The client denies access to every other URI, and
+//! The folder exists in memory only. Its URI belongs to the client. The client denies access to every other URI, and
 //! denies changes unless the folder is writable.
 //!
 //! Knows: the params and the results of `resource*`. Never knows: connections, scenarios.
@@ -31,18 +31,18 @@ pub struct ClientFolder {
     is_writable: bool,
 }
 
-/// An error that the client answers with: its code and its message.
+/// An error answer of the client: its code and its message.
 pub type ClientRefusal = (i64, &'static str);
 
 impl ClientFolder {
-    /// Creates the folder at a URI, with the texts of an object as its files.
+    /// Creates the folder at a URI. The members of an object are its files: the path and the text.
     pub fn new(uri: &str, files: &Value, is_writable: bool) -> ClientFolder {
         let mut tree = FileTree::new(BTreeMap::from([(String::new(), FileNode::Folder)]));
         for (path, text) in files.as_object().into_iter().flatten() {
             let path = format!("/{}", path.trim_matches('/'));
             if let (Some(text), Some((folder, _))) = (text.as_str(), path.rsplit_once('/')) {
                 let write = WriteRequest::read(&json!({"data": text}));
-                // A path that is a file and a folder at once is served as what came first.
+                // If a path is both a file and a folder, the first one counts.
                 let _ = tree.make_folder(folder);
                 let _ = write.and_then(|write| write.write(&mut tree, &path, NOW));
             }
@@ -112,8 +112,8 @@ fn denied(message: &'static str) -> FileError {
     FileError { name: ErrorName::PermissionDenied, message }
 }
 
-/// Returns the path of a URI below the folder with this URI; empty for the folder itself, `None` outside it. Scheme and
-/// authority are compared without regard to case (RFC 3986, section 6.2.2.1).
+/// Returns the path of a URI below the folder with this URI; empty for the folder itself, `None` outside it. Upper and
+/// lower case are not distinguished in the scheme and the authority (RFC 3986, section 6.2.2.1).
 fn path_of(folder: &str, uri: &str) -> Option<String> {
     let path_at = folder.find("://").map_or(0, |at| at + 3);
     let path_at = folder[path_at..].find('/').map_or(folder.len(), |at| path_at + at);

@@ -54,7 +54,7 @@ pub enum ClientErrand {
 }
 
 impl ClientErrand {
-    /// Returns the result with the text of a file.
+    /// Returns the result with the content of a file.
     pub fn text(token: u64, text: &str) -> Value {
         json!({"token": token, "text": text})
     }
@@ -69,12 +69,12 @@ impl ClientErrand {
         json!({"token": token, "failed": why})
     }
 
-    /// Returns the event of output in a terminal.
+    /// Returns the event for output in a terminal.
     pub fn printed(terminal: &str, text: &str) -> Value {
         json!({"terminal": terminal, "printed": text})
     }
 
-    /// Returns the event of an exit in a terminal.
+    /// Returns the event for the exit of a terminal's process.
     pub fn exit(terminal: &str, code: Option<i32>, signal: Option<&str>) -> Value {
         json!({"terminal": terminal, "exit": {"exitCode": code, "signal": signal}})
     }

@@ -27,7 +27,7 @@ impl ChannelMirror {
         ChannelMirror { version, kind, confirmed: state, seq: from_seq, pending: VecDeque::new() }
     }
 
-    /// Takes the pending actions of the older mirror that this mirror replaces.
+    /// Takes over the pending actions of the older mirror that this mirror replaces.
     pub(super) fn after(self, before: Option<ChannelMirror>) -> ChannelMirror {
         let pending = before.map(|before| before.pending).unwrap_or_default();
         ChannelMirror { pending, ..self }
@@ -40,9 +40,8 @@ impl ChannelMirror {
         }
     }
 
-    /// Handles an envelope. An action of the client itself is no longer pending, whatever its position in the
-    /// queue. A rejection has no other effect. An envelope whose number is not above the snapshot's number is
-    /// ignored.
+    /// Handles an envelope. An action of the client itself is no longer pending, regardless of its position in the
+    /// queue. A rejection has no other effect. An envelope whose number is not above the snapshot's number is ignored.
     ///
     /// Source: guide/actions.md, write-ahead reconciliation.
     pub fn envelope(&mut self, client_id: &str, envelope: &Value) {
@@ -64,8 +63,8 @@ impl ChannelMirror {
         }
     }
 
-    /// Drops the pending actions at the end of a connection. The result of the reconnect shows the outcome of
-    /// these actions. Source: guide/actions.md, reconnection.
+    /// Drops the pending actions at the end of a connection. The result of the reconnect contains the outcome of these
+    /// actions. Source: guide/actions.md, reconnection.
     pub fn forget_pending(&mut self) {
         self.pending.clear();
     }

@@ -1,8 +1,8 @@
 //! Serves the requests of an agent to a client of ACP: files of one folder, and commands that run there.
 //!
-//! [`AgentServing`] receives the agent's requests and the results of errands. [`AgentServing`] returns
-//! responses and errands to perform, and rejects methods that the client does not offer, and paths outside of
-//! the folder. Permission requests are not served here: a user or a scenario decides about them.
+//! [`AgentServing`] receives the agent's requests and the results of errands. It returns responses and errands to
+//! perform. It rejects methods that the client does not offer, and paths outside of the folder. Permission requests are
+//! not served here: a user or a scenario decides about them.
 //!
 //! Knows: the methods of ACP that agents request. Never knows: files, processes, scenarios.
 //!
@@ -41,7 +41,7 @@ const NO_METHOD: i64 = -32601;
 /// The capabilities that a client offers to an agent.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum AgentOffers {
-    /// The client offers nothing.
+    /// The client offers no capabilities.
     #[default]
     Nothing,
     /// The client offers access to files.
@@ -134,7 +134,7 @@ pub struct AgentServing {
     terminals: LiteMap<String, ServedTerminal>,
     /// The number of bytes sent to the agent so far.
     served: usize,
-    /// The last refused path outside of the folder that the caller has not taken yet.
+    /// The last refused path outside of the folder, until the caller takes it.
     elsewhere: Option<String>,
 }
 
@@ -215,7 +215,7 @@ impl AgentServing {
         }
     }
 
-    /// Returns the last refused path outside of the folder and removes it; `None` if there is none.
+    /// Removes and returns the last refused path outside of the folder; `None` if there is none.
     pub fn elsewhere(&mut self) -> Option<String> {
         self.elsewhere.take()
     }

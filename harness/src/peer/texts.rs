@@ -1,4 +1,4 @@
-//! The texts that result from the chunks of a session's messages. The division into chunks has no meaning.
+//! The texts that result from the chunks of a session's messages. The boundaries between chunks have no meaning.
 //!
 //! Knows: chunks of messages. Never knows: sockets, the expectations of scenarios.
 //!

@@ -25,18 +25,18 @@ use crate::wire::message::{Message, MessageKind};
 /// An injected fault in the transport of a message.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ProxyFault {
-    /// After the message, both sides are cut off.
+    /// After the message, both connections are closed without a close frame.
     Drop,
     /// After the message, both sides get a close frame with this code.
     Close(u16),
-    /// Only this many bytes of the message's frames pass, by default half of the bytes; then both sides are cut
-    /// off.
+    /// Only this many bytes of the message's frames are forwarded, by default half of the bytes; then both connections
+    /// are closed without a close frame.
     Cut(Option<usize>),
     /// The message is not forwarded.
     Lose,
     /// The message is delayed, and so is every later message in the same direction.
     Delay(Duration),
-    /// The message arrives twice.
+    /// The message is forwarded twice.
     Duplicate,
     /// The next message in the same direction overtakes the message.
     Swap,
@@ -78,7 +78,7 @@ pub enum ArgumentKind {
     Duration,
     /// The name of a client's connection.
     Client,
-    /// A name; a `*` at its end matches any rest.
+    /// A name; a `*` at its end matches any string.
     Name,
 }
 
@@ -228,7 +228,7 @@ pub struct TransportFault {
     pub client: Option<String>,
     /// The event that triggers the fault.
     pub event: EventKind,
-    /// The side that the message comes from.
+    /// The side from which the message comes.
     pub from: ClosingSide,
     number: u64,
     name: String,
@@ -293,7 +293,7 @@ impl FromStr for TransportFault {
             Some((&second, others)) if !is_event(first) && is_event(second) => {
                 (Some(first.to_owned()), second, others)
             }
-            // The text has two words more than an event takes: the first word may be the name of a client.
+            // The rule has two words more than an event takes: the first word may be the name of a client.
             Some((&second, others)) if !is_event(first) && others.len() == 1 => {
                 (Some(first.to_owned()), second, others)
             }

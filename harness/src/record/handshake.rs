@@ -1,10 +1,10 @@
 //! The HTTP handshake of a recorded connection: the client's request in the form that is forwarded to the host,
 //! and the answer.
 //!
-//! Everything is forwarded unchanged, with four exceptions. `Host` names the host instead of the proxy. The
-//! path and query come from `--url` if the client gives none. The client's offer of extensions is removed,
-//! because compressed frames cannot be recorded. Headers of the command line replace the client's headers of
-//! the same name.
+//! Everything is forwarded unchanged, with four exceptions. The header `Host` has the name of the host instead of the
+//! proxy. The path and query come from `--url` if the client gives none. The client's offer of extensions is removed,
+//! because compressed frames cannot be recorded. Headers of the command line replace the client's headers of the same
+//! name.
 //!
 //! Knows: HTTP heads, URLs. Never knows: sockets, secret headers.
 //!
@@ -14,7 +14,7 @@ use crate::transport::websocket::Uri;
 
 use crate::report::redact::{secrets_of_header, secrets_of_target};
 
-/// The maximal length of the head of a request or response, in bytes.
+/// The maximum length of the head of a request or response, in bytes.
 pub const MAX_HEAD: usize = 64 << 10;
 
 /// The address of the host.
@@ -66,7 +66,7 @@ impl UpstreamHost {
     /// Parses a URL, `ws://` or `wss://`.
     ///
     /// # Errors
-    /// Returns the reason why the URL is invalid.
+    /// Returns an error with the reason if the URL is invalid.
     pub fn new(url: &str, headers: Vec<(String, String)>) -> Result<UpstreamHost, String> {
         let wrong =
             || format!("expected a URL that begins with `ws://` or `wss://`, found `{url}`");

@@ -1,4 +1,4 @@
-//! Writes down and judges the messages of a recording as they arrive.
+//! Records and judges the messages of a recording as they arrive.
 //!
 //! Knows: the capture format, the oracle. Never knows: sockets, forwarding.
 

@@ -1,8 +1,8 @@
 //! The sockets of a recording: clients on one side, their host on the other.
 //!
-//! Each connection has one task with two pumps. A pump reads from one side only as fast as the other side
-//! accepts the data, so backpressure reaches the sender and nothing accumulates in the proxy. A pump also stops
-//! reading while the journal is too far behind. [`ConnectionRelay`] makes all decisions about the data.
+//! Each connection has one task with two pumps. A pump reads from one side only as fast as the other side accepts the
+//! data. Backpressure therefore reaches the sender, and no data accumulates in the proxy. A pump also stops reading
+//! while the journal lags too far behind. [`ConnectionRelay`] makes all decisions about the data.
 //!
 //! Knows: tokio, TLS. Never knows: the content of messages, faults.
 //!
@@ -35,7 +35,7 @@ use super::relay::{ConnectionRelay, LaneFollowUp, RecordedItem, RelayNote};
 const CHUNK: usize = 64 << 10;
 /// The limit of the journal's backlog, in bytes of messages. Above the limit, the proxy stops reading.
 const MAX_BACKLOG: usize = 64 << 20;
-/// The fixed weight of a note in the backlog, in bytes, which is added to the length of the note's message.
+/// The fixed size of a note in the backlog, in bytes, which is added to the length of the note's message.
 const NOTE: usize = 64;
 /// The timeout of a handshake, for both sides together.
 const SHAKING: Duration = Duration::from_secs(10);
@@ -71,8 +71,8 @@ pub struct RecordProxy {
 #[derive(Debug, Default)]
 struct JournalBacklog {
     bytes: AtomicUsize,
-    /// The number of notes that the journal has received, and of those that it has recorded. Without a capture the
-    /// second number is the maximum, and nobody waits.
+    /// The number of notes that the journal has received, and of those that it has recorded. Without a capture, the
+    /// second number is the maximum, and the proxy never waits.
     sent: AtomicU64,
     recorded: AtomicU64,
     eased: Notify,
@@ -120,7 +120,8 @@ impl RecordProxy {
                         next += 1;
                         tasks.spawn(async move { proxy.connection(conn, client).await });
                     }
-                    // The process may have no free file descriptor, for example: wait until one is free again.
+                    // For example, the process may have no free file descriptor. The proxy then waits until one is free
+                    // again.
                     Err(_) => sleep(Duration::from_millis(20)).await,
                 },
                 Some(_) = tasks.join_next() => {}
@@ -145,8 +146,8 @@ impl RecordProxy {
     }
 
     /// Tells the proxy that the first `notes` notes have been written to the capture. After the first call, the proxy
-    /// forwards a message only when its notes have been written, so that a sudden end loses no message that a
-    /// client has received. `u64::MAX` ends the waiting.
+    /// forwards a message only when its notes have been written, so that no message that a client has received is lost
+    /// if the process is killed. `u64::MAX` ends the waiting.
     pub fn recorded(&self, notes: u64) {
         self.backlog.recorded.store(notes, Ordering::Release);
         self.backlog.eased.notify_waiters();
@@ -298,7 +299,7 @@ impl RecordProxy {
                     writer.flush().await
                 };
                 if written.await.is_err() {
-                    // A failed write means that the receiver is gone. The other pump still reads the last data
+                    // If a write fails, the receiver has disconnected. The other pump still reads the last data
                     // of the receiver.
                     return LaneFollowUp::End;
                 }
@@ -319,7 +320,7 @@ impl RecordProxy {
                     }
                     Ok(count) => {
                         self.act(|relay, now| relay.bytes(now, conn, from, &buffer[..count]));
-                        // A fault may have put something into the lane of the other direction.
+                        // A fault may have added bytes to the lane of the other direction.
                         across.notify_one();
                     }
                     Err(error) => {
@@ -338,7 +339,7 @@ impl RecordProxy {
 struct AnsweredHandshake {
     request: RelayedRequest,
     response: RelayedResponse,
-    /// The head of the answer, and the bytes received after it.
+    /// The head of the answer, and the bytes that follow.
     head: Vec<u8>,
     rest: Vec<u8>,
     host: ProxyHost,
@@ -353,7 +354,7 @@ struct ProxyRefusal {
 }
 
 impl TimedNote {
-    /// Returns the weight of the note in the journal's backlog.
+    /// Returns the size of the note in the journal's backlog.
     pub fn weight(&self) -> usize {
         let frame = match &self.note.what {
             RecordedItem::Message(_, frame) => frame.len(),
@@ -388,7 +389,7 @@ impl JournalBacklog {
     }
 }
 
-/// Reads a head, and returns it with the bytes received after it.
+/// Reads a head, and returns it with the bytes that follow.
 async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<(Vec<u8>, Vec<u8>), String> {
     let mut head = Vec::new();
     loop {

@@ -1,13 +1,14 @@
-//! Decides what passes between the two sides of a connection, and applies faults, without sockets or a clock.
+//! Decides which bytes are forwarded between the two sides of a connection, and applies faults, without sockets or a
+//! clock.
 //!
-//! A connection has two lanes, one for each direction. Data from one side is queued in the lane until it may go
-//! out on the other side: immediately, unless a fault delays the data. Without faults, bytes are forwarded as
-//! they arrive; with faults, a message is forwarded when it is complete, because only a complete message shows
-//! whether a fault applies.
+//! A connection has two lanes, one for each direction. Data from one side is queued in the lane until it may be sent to
+//! the other side. This happens immediately, unless a fault delays the data. Without faults, bytes are forwarded as
+//! they arrive; with faults, a message is forwarded when it is complete, because only a complete message shows whether
+//! a fault applies.
 //!
-//! The record contains the view of the *host*: messages from the host when they arrive, and messages to the
-//! host when they are forwarded. The harness therefore never blames the host for a fault in the direction of
-//! the client, and a fault in the direction of the host is recorded as the host sees it.
+//! The record has the messages as the *host* sends and receives them: messages from the host when they arrive, and
+//! messages to the host when they are forwarded. The harness therefore never blames the host for a fault in messages to
+//! the client. A fault in messages to the host is recorded in the form that the host receives.
 //!
 //! Knows: taps, faults. Never knows: sockets, files, rules of the protocol.
 //!
@@ -30,7 +31,7 @@ use super::fault::{ProxyFault, TransportFault};
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// The limit of the bytes in a lane. At the limit, the relay accepts no more data for the lane.
 const MAX_HELD: usize = 8 << 20;
-/// The maximal number of open requests whose methods are remembered.
+/// The maximum number of open requests whose methods are remembered.
 const MAX_REQUESTS: usize = 1_024;
 
 /// An item of the record.
@@ -78,7 +79,7 @@ pub struct ConnectionRelay {
     rules: Vec<(TransportFault, bool)>,
     wires: LiteMap<ConnId, RelayedConnection>,
     notes: Vec<RelayNote>,
-    /// Whether some lane may wait for another lane, and whether a message has passed since the last call of
+    /// Whether a lane may wait for another lane, and whether a message was forwarded since the last call of
     /// [`ConnectionRelay::has_stirred`].
     behind: bool,
     passed: bool,
@@ -106,7 +107,7 @@ struct RelayLane {
     held: usize,
     /// The messages that the next message overtakes, each with the time at which it stops waiting.
     aside: Vec<(HeldBytes, Duration)>,
-    /// The number of messages that have arrived, and the number of messages that have passed.
+    /// The number of messages that have arrived, and the number of messages that were forwarded.
     came: u64,
     passed: u64,
 }
@@ -116,19 +117,19 @@ struct RelayLane {
 struct HeldBytes {
     bytes: Vec<u8>,
     until: HoldUntil,
-    /// The items to record when the bytes pass.
+    /// The items to record when the bytes are forwarded.
     notes: Vec<RecordedItem>,
     /// Whether the bytes end a message.
     message: bool,
     then: LaneFollowUp,
 }
 
-/// The condition under which bytes may pass.
+/// The condition under which bytes may be forwarded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum HoldUntil {
     Now,
     At(Duration),
-    /// The bytes pass when the lane of another connection has passed this many messages, or at this time.
+    /// The bytes are forwarded when the lane of another connection has forwarded this many messages, or at this time.
     Passed(ConnId, u64, Duration),
 }
 
@@ -276,7 +277,7 @@ impl ConnectionRelay {
         self.wires.keys().copied().collect()
     }
 
-    /// Removes and returns the data that may now go out to the other side of `from`.
+    /// Removes and returns the data that may now be sent to the other side of `from`.
     pub fn take(&mut self, now: Duration, conn: ConnId, from: ClosingSide) -> LaneOutput {
         let mut taken = LaneOutput::default();
         while taken.then == LaneFollowUp::More {
@@ -296,7 +297,7 @@ impl ConnectionRelay {
         taken
     }
 
-    /// Returns the next time at which held data may go out; `None` if nothing waits for a time.
+    /// Returns the next time at which held data may be sent; `None` if no data waits for a time.
     pub fn next_timeout(&self, conn: ConnId, from: ClosingSide) -> Option<Duration> {
         let lane = &self.wires.get(&conn)?.lanes[index(from)];
         let first = lane.queue.front().and_then(|held| match held.until {
@@ -312,7 +313,7 @@ impl ConnectionRelay {
         self.wires.get(&conn).is_some_and(|wire| wire.lanes[index(from)].held < MAX_HELD)
     }
 
-    /// Returns whether a message has passed since the last call and lanes may wait for other connections. If
+    /// Returns whether a message was forwarded since the last call and lanes may wait for other connections. If
     /// this is true, the caller must check all lanes.
     pub fn has_stirred(&mut self) -> bool {
         std::mem::take(&mut self.passed) && self.behind
@@ -332,7 +333,7 @@ impl ConnectionRelay {
         self.notes.push(RelayNote { conn, what });
     }
 
-    /// Returns the lane for some bytes and reserves room for them. Messages from the host are recorded when
+    /// Returns the lane for some bytes and reserves space for them. Messages from the host are recorded when
     /// they arrive, messages from the client when they are forwarded.
     fn take_in(
         &mut self,
@@ -492,8 +493,8 @@ impl ConnectionRelay {
             }
             ProxyFault::Swap => {
                 if let Some(lane) = self.take_in(conn, from, &mut held) {
-                    // A message that was set aside earlier goes out behind this message, although this message
-                    // is also set aside.
+                    // A message that was set aside earlier is sent after this message, although this message is also
+                    // set aside.
                     lane.aside.push((held, now.saturating_add(MAX_WAIT)));
                 }
             }
@@ -515,7 +516,7 @@ impl ConnectionRelay {
         }
     }
 
-    /// Appends the messages that were set aside behind the message that has overtaken them.
+    /// Appends the messages that were set aside after the message that has overtaken them.
     fn overtaken(&mut self, conn: ConnId, from: ClosingSide) {
         let Some(wire) = self.wires.get_mut(&conn) else {
             return;

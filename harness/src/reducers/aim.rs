@@ -10,7 +10,7 @@ use litemap::LiteMap;
 use crate::dice::Dice;
 use crate::wire::json::{Map, Value, json};
 
-/// The members of actions that refer to a state member with another name.
+/// The members of actions that refer to a member of the state that has another name.
 const ALIASES: &[(&str, &str)] = &[
     ("turnId", "id"),
     ("partId", "id"),
@@ -34,7 +34,7 @@ const ALIASES: &[(&str, &str)] = &[
 const ORDERS: &[(&str, &str)] =
     &[("order", "queuedMessages"), ("chats", "chats"), ("fileIds", "files"), ("files", "files")];
 
-/// Returns whether a member of this name contains an identifier of something in the state.
+/// Returns whether a member of this name contains an identifier of an object in the state.
 pub(crate) fn is_reference(name: &str) -> bool {
     const NAMES: &[&str] =
         &["id", "resource", "uri", "chat", "defaultChat", "directory", "workingDirectory"];
@@ -45,7 +45,7 @@ pub(crate) fn is_reference(name: &str) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct StateTargets {
     active_turn: Option<String>,
-    /// The texts by the name of their member, and elements of text lists by the name of the list.
+    /// The strings by the name of their member, and elements of string lists by the name of the list.
     by_name: LiteMap<String, Vec<String>>,
     /// The identifiers of the entries of each list, in order.
     lists: LiteMap<String, Vec<String>>,

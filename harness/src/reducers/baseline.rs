@@ -5,8 +5,8 @@
 //!     reason: "#1234, fixed in the next release"
 //! ```
 //!
-//! Another seed generates other sequences, which may not show every difference. An entry that does not occur is
-//! therefore a mistake only in a run with the same seed and number of cases that includes the vectors.
+//! Another seed generates other sequences, in which not every difference may occur. An entry that does not occur is
+//! therefore a mistake only in a run with the same seed, the same number of cases, and the vectors.
 //!
 //! Knows: reports. Never knows: files.
 //!
@@ -40,7 +40,7 @@ impl DifferenceBaseline {
     /// Parses a baseline.
     ///
     /// # Errors
-    /// Returns all mistakes in the file, one per line with their place.
+    /// Returns all mistakes in the file, one per line, with the place of each.
     pub fn parse(name: &str, text: &str) -> Result<DifferenceBaseline, String> {
         let mut baseline = DifferenceBaseline::default();
         let root = read_list(name, text, &FORM, &mut |entry| baseline.entry(entry))?;
@@ -78,7 +78,7 @@ impl DifferenceBaseline {
                 vector.status = Status::Known;
             }
         }
-        // Some entries occur only in vectors, so a run without vectors cannot show all of them.
+        // Some entries occur only in vectors, so not all entries can occur in a run without vectors.
         if self.run != Some((report.seed, report.sequences)) || report.vectors.is_empty() {
             return Vec::new();
         }

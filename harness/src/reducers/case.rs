@@ -50,7 +50,7 @@ pub struct CaseDisagreement {
     pub ours: String,
     /// The subject's value or outcome.
     pub theirs: String,
-    /// The point that the specification leaves open and that explains the difference.
+    /// The open point of the specification that explains the difference.
     pub open: Option<&'static OpenPoint>,
 }
 
@@ -61,7 +61,7 @@ pub enum DisagreementKind {
     State,
     /// The subject answered with an error.
     Refused,
-    /// The subject violated the line protocol or its process ended.
+    /// The subject violated the line protocol or its process exited.
     Broken,
     /// The same question got two different answers.
     Unsteady,
@@ -77,7 +77,7 @@ pub const SEQUENCE: &str = "(sequence)";
 /// The time by which the harness's clock is moved forward if the subject reads its own clock, in milliseconds.
 /// No generated state and no vector contains the resulting time.
 const ANOTHER_TIME: u64 = 123_456_789;
-/// The maximal length of a value in a report, in characters.
+/// The maximum length of a value in a report, in characters.
 const SHOWN: usize = 160;
 
 impl DisagreementKind {
@@ -146,7 +146,7 @@ impl ReducerCase {
         }
     }
 
-    /// Returns the size of the case, in bytes of JSON.
+    /// Returns the size of the case as JSON, in bytes.
     pub fn size(&self) -> usize {
         let actions: usize = self.actions.iter().map(|action| action.to_string().len()).sum();
         self.state.to_string().len() + actions
@@ -172,7 +172,7 @@ impl CaseDisagreement {
     }
 }
 
-/// Returns the type of an action as shown in reports.
+/// Returns the type of an action for reports.
 pub fn action_type(action: &Value) -> String {
     let named = action.get("type").and_then(Value::as_str);
     named.map_or_else(|| "(no type)".to_owned(), |name| cut(name, SHOWN))
@@ -193,8 +193,8 @@ pub fn judge(
         theirs,
         open: None,
     };
-    // The state may already contain the time of an earlier step. With another time, a stamp always changes the
-    // state, so the comparison shows which reducer stamps.
+    // The state may already contain the time of an earlier step. With another time, a timestamp always changes the
+    // state, so the comparison shows which reducer writes timestamps.
     let folded = match clock {
         SubjectClock::Given => case.fold(version),
         SubjectClock::Own => {
@@ -262,9 +262,9 @@ pub fn common(differences: &[StateDifference]) -> String {
     first.path.split('/').take(shared).collect::<Vec<_>>().join("/")
 }
 
-/// Returns the first outcome that differs. For some actions the sources do not define whether they were
-/// applied, for example setting a title to its current value. Outcomes are therefore compared only if the
-/// subject reports them, and a difference has a low weight.
+/// Returns the first outcome that differs. For some actions, the sources do not define whether they were applied, for
+/// example if a title is set to its current value. Outcomes are therefore compared only if the subject reports them,
+/// and a difference has a low weight.
 fn outcome_differs(
     case: &ReducerCase,
     folded: &FoldedCase,

@@ -3,9 +3,9 @@
 //! A null member equals an absent member, as everywhere in the protocol. Numbers are equal if their values are
 //! equal, so `1` equals `1.0`. An element of an array is never absent, so a null element equals only null.
 //!
-//! Reducers up to 0.8.0 read a clock and stamp it into the state. If a subject reads its own clock, the stamped
-//! time is unpredictable. With [`SubjectClock::Own`], the comparison only checks that both reducers stamped the
-//! state, or that neither did.
+//! Reducers up to 0.8.0 read a clock and write the time into the state. If a subject reads its own clock, this time is
+//! unpredictable. With [`SubjectClock::Own`], the comparison only checks that both reducers wrote a time, or that
+//! neither did.
 //!
 //! Knows: JSON, the members that old reducers stamp. Never knows: subjects, vectors.
 //!
@@ -25,7 +25,7 @@ pub enum SubjectClock {
     Own,
 }
 
-/// One place where two states differ.
+/// A place at which two states differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StateDifference {
     /// The place, as a JSON Pointer.
@@ -36,10 +36,10 @@ pub struct StateDifference {
     pub theirs: Option<Value>,
 }
 
-/// The maximal number of differences to collect.
+/// The maximum number of differences to collect.
 pub const MAX_DIFFERENCES: usize = 64;
 
-/// The places where reducers up to 0.8.0 stamp the clock. The first place belongs to states up to 0.4.x, in
+/// The places at which reducers up to 0.8.0 write the time. The first place belongs to states up to 0.4.x, in
 /// which the summary is a member.
 pub const STAMPED: &[&str] = &["/summary/modifiedAt", "/modifiedAt"];
 
@@ -63,14 +63,14 @@ pub fn same(ours: &Value, theirs: &Value) -> bool {
     }
 }
 
-/// Returns every place where two states differ, up to [`MAX_DIFFERENCES`].
+/// Returns every place at which two states differ, up to [`MAX_DIFFERENCES`].
 pub fn differences(ours: &Value, theirs: &Value) -> Vec<StateDifference> {
     let mut found = Vec::new();
     CompareWalk { found: &mut found }.value(&mut String::new(), Some(ours), Some(theirs));
     found
 }
 
-/// Returns the differences, without those that are only stamps of the subject's own clock. `before` is the
+/// Returns the differences, except those that only come from the subject's own clock. `before` is the
 /// common initial state.
 pub fn differences_with(
     clock: SubjectClock,

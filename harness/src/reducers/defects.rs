@@ -30,7 +30,7 @@ pub struct SubjectDefects {
     pub all: Vec<SubjectDefect>,
 }
 
-/// One defect. All texts are Markdown of one paragraph.
+/// One defect. All descriptions are Markdown of one paragraph.
 #[derive(Clone, Debug)]
 pub struct SubjectDefect {
     /// The identifier, which is the prefix of reasons in baselines.
@@ -39,7 +39,7 @@ pub struct SubjectDefect {
     pub title: String,
     /// The description of the defect.
     pub what: String,
-    /// The source that shows that the behaviour is a defect.
+    /// The source that proves that the behaviour is a defect.
     pub decides: String,
     /// The consequence for users.
     pub means: String,
@@ -61,7 +61,7 @@ impl SubjectDefects {
     /// Parses a file of defects.
     ///
     /// # Errors
-    /// Returns all mistakes in the file, one per line with their place.
+    /// Returns all mistakes in the file, one per line, with the place of each.
     pub fn parse(name: &str, source: &str) -> Result<SubjectDefects, String> {
         let mut all: Vec<SubjectDefect> = Vec::new();
         let root = read_list(name, source, &FORM, &mut |entry| {

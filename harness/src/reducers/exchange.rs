@@ -1,7 +1,7 @@
-//! Questions to a subject, and the check of the lines that it answers.
+//! Questions to a subject, and the check of its answers.
 //!
-//! A [`ReducerSubject`] is any reducer: a process that speaks the line protocol (see the command line), or a
-//! reducer in this process, from a test or a feature.
+//! A [`ReducerSubject`] is any reducer: a process that uses the line protocol (see the command line), or a reducer in
+//! this process, from a test or a feature.
 //!
 //! Knows: the line protocol of `REDUCERS.md`. Never knows: processes, clocks, correct answers.
 //!
@@ -64,7 +64,7 @@ pub enum ActionResult {
     Invalid,
 }
 
-/// A violation of the line protocol. After any violation, the process is ended.
+/// A violation of the line protocol. After any violation, the process is stopped.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ExchangeError {
     /// The subject ended.
@@ -80,7 +80,7 @@ pub enum ExchangeError {
         "expected an answer of at most {limit} bytes, found a longer line (it begins with `{begins}`)"
     )]
     TooLong {
-        /// The maximal length, in bytes.
+        /// The maximum length, in bytes.
         limit: usize,
         /// The first bytes of the line.
         begins: String,
@@ -104,7 +104,7 @@ pub enum ExchangeError {
     /// The subject answered a question a second time.
     #[error("question {0} was answered twice")]
     Twice(u64),
-    /// The subject violated the protocol too often, so no more questions are sent.
+    /// The subject violated the protocol too often, so no further questions are sent.
     #[error("not asked, because the subject had failed too often")]
     GivenUp,
 }
@@ -122,7 +122,7 @@ pub trait ReducerSubject {
     }
 }
 
-/// The maximal length of a line's excerpt in a message, in characters.
+/// The maximum length of a line's excerpt in a message, in characters.
 const SHOWN: usize = 60;
 
 impl ActionResult {
@@ -269,7 +269,7 @@ pub fn excerpt(line: &[u8]) -> String {
     cut(&String::from_utf8_lossy(start), SHOWN)
 }
 
-/// Truncates a text to this many characters and replaces control characters.
+/// Truncates a string to this many characters and replaces control characters.
 pub fn cut(text: &str, limit: usize) -> String {
     let plain = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
     let mut shown: String = plain.take(limit).collect();

@@ -1,4 +1,4 @@
-//! Generates sequences of actions. Most of them change the state; a few deviate on purpose.
+//! Generates sequences of actions. Most actions change the state, and a few deviate on purpose.
 //!
 //! The generator draws a valid action of a type and replaces its identifiers by identifiers of the current
 //! state. The generator repeats these draws a few times until the harness's reducer changes the state. The
@@ -46,7 +46,7 @@ pub struct ReducerSequence {
 /// A way in which an action deviates.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum DeviantAction {
-    /// The identifiers of the action may refer to nothing.
+    /// The identifiers of the action may not exist.
     Anywhere,
     /// A member of the action violates the schema.
     Malformed,
@@ -56,7 +56,7 @@ enum DeviantAction {
     OtherChannel,
 }
 
-/// The deviations, each with its share in percent of all actions.
+/// The deviations, each with its percentage of all actions.
 const MISSES: &[(usize, DeviantAction)] = &[
     (12, DeviantAction::Anywhere),
     (6, DeviantAction::Malformed),
@@ -64,21 +64,21 @@ const MISSES: &[(usize, DeviantAction)] = &[
     (2, DeviantAction::OtherChannel),
 ];
 
-/// The maximal number of draws until an action changes the state.
+/// The maximum number of draws until an action changes the state.
 const TRIES: usize = 10;
-/// The share of the preferred action type in a sequence, in percent.
+/// The percentage of actions of the preferred type in a sequence.
 const WISHED: usize = 35;
-/// The maximal number of initial states tried until the preferred action changes one of them.
+/// The maximum number of initial states tried until the preferred action changes one of them.
 const STATES: usize = 16;
 /// The number of draws of the preferred action for each initial state.
 const WISHES: usize = 3;
 /// The number of other states from which an initial state takes list entries.
 const RICHER: usize = 3;
-/// The minimal length of a sequence.
+/// The minimum length of a sequence.
 const SHORTEST: usize = 4;
-/// The number of different lengths, from the minimal one upwards.
+/// The number of different lengths, beginning with the minimum.
 const LONGER: usize = 12;
-/// The clock values with which sequences are folded.
+/// The clock values for applying the sequences.
 const CLOCKS: &[u64] = &[9_999, 1_798_761_599_999, 0];
 
 impl SequenceGenerator {
@@ -100,7 +100,7 @@ impl SequenceGenerator {
         (!channels.is_empty()).then_some(SequenceGenerator { version, protocol, seed, channels })
     }
 
-    /// Returns the simplest state of each channel, for checking whether a subject supports the channel.
+    /// Returns the simplest state of each channel, which is used to check whether a subject supports the channel.
     pub fn plainest(&self) -> Vec<ReducerCase> {
         let plain = |(channel, _): &(ChannelKind, Vec<String>)| {
             let mut choose = |_: usize| 0;
@@ -114,7 +114,7 @@ impl SequenceGenerator {
     /// Returns the sequence with this number. The sequence depends only on the seed and the number.
     pub fn sequence(&self, number: u64) -> ReducerSequence {
         let mut dice = Dice::new(self.seed, number);
-        // Each type of action is preferred in turn, so that rare types occur. The share of a channel is
+        // Each type of action is preferred in turn, so that rare types occur. The number of sequences for a channel is
         // therefore proportional to its number of action types.
         let types = || self.channels.iter().flat_map(|(_, types)| types);
         let turn = usize::try_from(number).unwrap_or_default() % types().count().max(1);
@@ -194,7 +194,8 @@ fn busy(state: &mut Value, sampling: SamplingOptions, protocol: &Protocol, dice:
         part.get("kind").and_then(Value::as_str).is_some_and(|kind| KINDS.contains(&kind))
     };
     let mut parts: Vec<Value> = parts.filter(lively).collect();
-    // The contributor of a tool call decides which actions apply, but most drawn tool calls have none.
+    // The contributor of a tool call determines which actions apply, but most randomly drawn tool calls have no
+    // contributor.
     for call in parts.iter_mut().filter_map(|part| part.get_mut("toolCall")) {
         if call.get("contributor").is_none()
             && let Some(contributor) = sampler.of_type("ToolCallContributor")
@@ -352,8 +353,8 @@ impl SequenceWalk<'_> {
     }
 
     fn draw_type(&mut self, name: &str) -> Value {
-        // In most cases, each optional member is drawn with a chance of one half; for the other actions, no
-        // optional member is drawn.
+        // In most actions, each optional member is present with a probability of one half. In the others, no optional
+        // member is present.
         let plain = self.dice.chance(20);
         let dice = &mut self.dice;
         let mut choose = |count| if plain { 0 } else { dice.below(count) };

@@ -2,9 +2,9 @@
 //!
 //! The vectors come first. Then each step of each generated sequence is asked separately, from the state that
 //! the harness's reducer computed, so that one disagreement never hides another. Each sequence is also asked as
-//! a whole, to detect a subject that keeps state between actions. A question about decoding comes first, so
-//! that a loss in decoding is reported once; the steps start from the decoded state. Finally, each disagreement
-//! is shrunk to its smallest case.
+//! a whole, to detect a subject that keeps state between actions. A question about decoding comes first, so that a loss
+//! in decoding is reported only once. The steps start from the decoded state. Finally, each disagreement is shrunk to
+//! its smallest case.
 //!
 //! Knows: all other modules of this layer. Never knows: processes, files, clocks.
 //!
@@ -42,7 +42,7 @@ pub struct HoldOptions {
     pub sequences: u64,
     /// The channels to compare; empty for all channels.
     pub channels: Vec<ChannelKind>,
-    /// Whether to test round trips.
+    /// Whether round trips are tested.
     pub round_trips: bool,
     /// The values for round trips, by type; if empty, values of all types are generated.
     pub said: LiteMap<String, Vec<Value>>,
@@ -63,10 +63,9 @@ pub enum HoldProgress {
 const CHUNK: u64 = 16;
 /// The number of vectors per batch.
 const VECTORS: usize = 64;
-/// The maximum number of disagreements that are shrunk. A subject with more disagreements agrees on hardly
-/// anything.
+/// The maximum number of disagreements that are shrunk. A subject with more disagreements differs almost everywhere.
 const MAX_FINDINGS: usize = 200;
-/// One of this many sequences is asked twice.
+/// The number N: one of N sequences is asked twice.
 const TWICE_IN: u64 = 8;
 
 /// Compares a subject with the harness's reducers.
@@ -402,8 +401,8 @@ impl HoldRun<'_> {
         }
     }
 
-    /// Asks about whole sequences. If a step disagrees by itself, the whole sequence may disagree for the same
-    /// reason, so the whole is recorded only if every step agrees.
+    /// Asks about whole sequences. If a single step disagrees, the whole sequence may disagree for the same reason. The
+    /// whole sequence is therefore recorded only if every step agrees.
     fn wholes(&mut self, wholes: Vec<(u64, ReducerCase)>) {
         let mut questions = Vec::new();
         for (number, whole) in &wholes {
@@ -448,7 +447,7 @@ impl HoldRun<'_> {
         self.file(what, whole, None);
     }
 
-    /// Returns whether every step of a sequence agrees by itself and decoding loses nothing of any state.
+    /// Returns whether every single step of a sequence agrees and no state loses data when it is decoded.
     fn agrees_by_steps(&mut self, whole: &ReducerCase) -> bool {
         let steps = whole.steps(self.options.version).into_iter();
         let cases: Vec<ReducerCase> = steps.flat_map(|step| [step.bare(), step]).collect();
@@ -475,7 +474,7 @@ impl HoldRun<'_> {
     }
 
     fn shrink_one(&mut self, finding: &SubjectFinding) {
-        // For a subject that hangs, each candidate would cost a full timeout.
+        // If a subject hangs, each candidate would take the full time limit.
         if finding.what.kind == DisagreementKind::Broken && finding.what.path == "silent"
             || finding.what.kind == DisagreementKind::Unsteady
         {

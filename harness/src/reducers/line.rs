@@ -104,8 +104,8 @@ fn reduce(version: Version, request: &mut Map) -> Result<Map, String> {
     ]))
 }
 
-/// Returns the value unchanged: the harness stores states and messages as received, so decoding and encoding
-/// lose nothing.
+/// Returns the value unchanged: the harness stores states and messages as received, so decoding and encoding lose no
+/// data.
 fn round_trip(version: Version, request: &mut Map) -> Result<Map, String> {
     let name =
         request.get("type").and_then(Value::as_str).ok_or("expected `type` to be a string")?;

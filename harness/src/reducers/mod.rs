@@ -2,7 +2,7 @@
 //!
 //! The service reads one request per line and writes one answer per line ([`serve`], [`mod@line`]). The
 //! comparison sends [`vector`] files and generated cases ([`generate`]) to an [`exchange::ReducerSubject`] and
-//! judges each answer against the harness's result ([`case`]). Each difference is shrunk ([`shrink`]) and
+//! compares each answer with the harness's result ([`case`]). Each difference is shrunk ([`shrink`]) and
 //! reported once ([`report`]), unless the specification leaves the point [`open`]. [`hold`] runs the whole
 //! comparison; a [`baseline`] lists the known differences, [`defects`] describes their causes. The values in a
 //! transcript ([`said`]) can replace the generated ones.
@@ -32,7 +32,7 @@ use std::io::{self, BufRead, Write};
 
 use crate::wire::version::Version;
 
-/// The maximal length of a line, in bytes. The rest of a longer line is skipped.
+/// The maximum length of a line, in bytes. The rest of a longer line is skipped.
 pub const MAX_LINE: usize = 64 * 1024 * 1024;
 
 /// Answers every line of the input, in order and without delay, until the input ends.
@@ -41,7 +41,7 @@ pub const MAX_LINE: usize = 64 * 1024 * 1024;
 ///
 /// # Errors
 ///
-/// Returns an error of reading or writing.
+/// Returns an error if reading or writing fails.
 pub fn serve(version: Version, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<()> {
     let mut line = Vec::new();
     while let Some(complete) = read_line(input, MAX_LINE, &mut line)? {

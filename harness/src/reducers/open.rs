@@ -1,5 +1,5 @@
-//! The points that the specification leaves open, as data. If such a point explains a difference, the report
-//! lists the possible interpretations and does not blame the subject.
+//! The open points of the specification, as data. If such a point explains a difference, the report lists the possible
+//! interpretations and does not blame the subject.
 //!
 //! Knows: cases, the protocol tables. Never knows: the subject under test.
 //!
@@ -151,7 +151,8 @@ fn malformed(seen: &SeenDifference<'_>) -> bool {
     seen.case.actions.iter().any(|action| is_malformed(seen.version, action))
 }
 
-/// Returns whether the state or an action lacks a member about which the sources of the specification disagree.
+/// Returns whether a member about which the sources of the specification disagree is missing in the state or in an
+/// action.
 fn disputed(seen: &SeenDifference<'_>) -> bool {
     let Some(protocol) = Protocol::of(seen.version) else { return false };
     let ReducerCase { channel, state, actions, .. } = seen.case;
@@ -161,7 +162,7 @@ fn disputed(seen: &SeenDifference<'_>) -> bool {
         || actions.iter().any(|action| absent(protocol.check_action(action)))
 }
 
-/// Returns the point that applies if a value of this type lacks a member about which the sources disagree.
+/// Returns the point that applies if a member about which the sources disagree is missing in a value of this type.
 pub(super) fn disputes(version: Version, name: &str, value: &Value) -> Option<&'static OpenPoint> {
     let protocol = Protocol::of(version)?;
     let errors = match protocol.action(name) {
@@ -172,7 +173,7 @@ pub(super) fn disputes(version: Version, name: &str, value: &Value) -> Option<&'
     POINTS.iter().find(|point| absent && point.id == "disputed-members")
 }
 
-/// The validator's word for a missing member.
+/// The word of the validator for a missing member.
 const NOTHING: &str = "nothing";
 
 fn strangers(seen: &SeenDifference<'_>) -> bool {
@@ -289,7 +290,7 @@ fn mentions(value: &Value, ids: &[Value]) -> bool {
     }
 }
 
-/// Returns the identifier of a list entry, whichever member contains it.
+/// Returns the identifier of a list entry, from any member that may contain it.
 fn identity(item: &Value) -> Option<&Value> {
     const PLACES: [&str; 7] = [
         "/id",
@@ -370,7 +371,7 @@ fn time_spelling(seen: &SeenDifference<'_>) -> bool {
     !seen.differences.is_empty() && seen.differences.iter().all(alike)
 }
 
-/// Returns whether a duration added to the start of the turn gives no valid time. An invalid start is another
+/// Returns whether the start of the turn plus a duration is not a valid time. An invalid start is another
 /// case: a turn with an invalid start must still be able to end (requirement
 /// reducer.chat.endTurn-bad-startedAt).
 fn time_beyond(seen: &SeenDifference<'_>) -> bool {

@@ -9,7 +9,7 @@ use crate::wire::json::Value;
 /// The reason why a change is impossible.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PointerError {
-    /// The text is not a pointer.
+    /// The string is not a pointer.
     #[error("expected a pointer such as `/turns/0/id`, found `{0}`")]
     NotAPointer(String),
     /// The parent of the place does not exist.

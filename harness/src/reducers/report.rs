@@ -33,7 +33,7 @@ pub struct SubjectReport {
     pub actions: LiteMap<String, AgreementTally>,
     /// The agreement in round trips, by type.
     pub round_trips: LiteMap<String, AgreementTally>,
-    /// The types of which the subject decodes no value.
+    /// The types for which the subject decodes no value.
     pub unserved: Vec<String>,
     /// The findings without duplicates, the heaviest first.
     pub findings: Vec<SubjectFinding>,
@@ -63,7 +63,7 @@ pub struct VectorResult {
 pub struct AgreementTally {
     /// The number of answers that equal the harness's answer.
     pub agreed: u64,
-    /// The number of answers that differ where the specification is open.
+    /// The number of answers that differ at an open point of the specification.
     pub open: u64,
     /// The number of all answers.
     pub total: u64,
@@ -82,9 +82,9 @@ pub struct SubjectFinding {
     pub case: ReducerCase,
     /// The number of times that the difference occurred.
     pub seen: u64,
-    /// The vectors that show the difference.
+    /// The vectors in which the difference occurs.
     pub vectors: Vec<String>,
-    /// The possible interpretations, if the specification is open.
+    /// The possible interpretations, if the difference is an open point of the specification.
     pub readings: Vec<String>,
     /// The reason from the baseline, if the finding is known.
     pub known: Option<String>,
@@ -253,7 +253,7 @@ fn word(status: Status) -> String {
     status.word().to_lowercase()
 }
 
-/// Returns a text on one line.
+/// Returns a string on one line.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

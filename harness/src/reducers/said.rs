@@ -1,6 +1,6 @@
 //! Collects the values in a transcript by type: valid params, results, actions and states.
 //!
-//! Equal values are collected once. Invalid values are skipped: a peer sent them on purpose, or the judgement
+//! Of equal values, only one is collected. Invalid values are skipped: a peer sent them on purpose, or the judgement
 //! of the transcript reports them.
 //!
 //! Knows: transcripts, the protocol tables. Never knows: subjects.
@@ -20,9 +20,9 @@ use crate::wire::message::{Message, MessageKind};
 use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 
-/// The maximal number of values per type.
+/// The maximum number of values per type.
 const MAX_VALUES: usize = 20_000;
-/// The maximal number of unanswered requests that are remembered.
+/// The maximum number of unanswered requests that are remembered.
 const MAX_OPEN: usize = 100_000;
 
 /// The values in a transcript, by type.

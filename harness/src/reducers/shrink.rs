@@ -1,13 +1,13 @@
 //! Shrinks a case as far as possible while the disagreement stays the same.
 //!
 //! The shrinker asks no questions itself. [`CaseShrinker::candidates`] returns smaller cases; the caller asks a
-//! subject about all of them and reports with [`CaseShrinker::take`] which candidates still show the
-//! disagreement. These two steps repeat until no candidate is left. The shrinker first drops actions, then
-//! members and elements of the state and of the actions, large ones first. At the end the shrinker simplifies
-//! texts and numbers, and makes the entries of a list alike.
+//! subject about all of them and reports with [`CaseShrinker::take`] in which candidates the disagreement still occurs.
+//! These two steps repeat until no candidate is left. The shrinker first drops actions, then members and elements of
+//! the state and of the actions, large ones first. At the end, the shrinker simplifies strings and numbers, and makes
+//! the entries of a list equal.
 //!
-//! If the original case is valid by the schema, all candidates are valid, too, because an invalid case might
-//! show a different problem.
+//! If the original case is valid by the schema, all candidates are valid as well, because an invalid case might have a
+//! different problem.
 //!
 //! Knows: cases, the protocol tables. Never knows: subjects, the kind of the disagreement.
 //!
@@ -24,9 +24,9 @@ use super::pointer;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-/// The maximal number of candidates per batch.
+/// The maximum number of candidates per batch.
 pub const BATCH: usize = 48;
-/// The maximal number of batches per case.
+/// The maximum number of batches per case.
 const MAX_BATCHES: usize = 150;
 
 /// The state of shrinking one case.
@@ -56,7 +56,7 @@ enum ShrinkPhase {
 /// An edit that makes the case smaller.
 #[derive(Clone, Debug, PartialEq)]
 enum CaseEdit {
-    /// Drops actions. Holds the index of the first action, and the number of actions.
+    /// Drops actions. The values are the index of the first action, and the number of actions.
     Drop(usize, usize),
     /// Removes a place from the state (`None`) or from the action with this index.
     Remove(Option<usize>, String),
@@ -110,8 +110,7 @@ impl CaseShrinker {
         self.tried.iter().map(|(_, case)| case.clone()).collect()
     }
 
-    /// Accepts the first candidate that still shows the disagreement; `holds` states for each candidate whether
-    /// it does.
+    /// Accepts the first candidate in which the disagreement still occurs; `holds` says this for each candidate.
     pub fn take(&mut self, holds: &[bool]) {
         let tried = std::mem::take(&mut self.tried);
         let first = tried.iter().zip(holds).position(|(_, holds)| *holds);
@@ -230,8 +229,8 @@ impl CaseShrinker {
     }
 }
 
-/// Returns the value at the same place in the first entry of the list, if it is a text. Making entries equal
-/// leaves only the differences that matter.
+/// Returns the value at the same place in the first entry of the list, if it is a string. If entries are made equal,
+/// only the differences that matter are left.
 fn first_alike<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
     let mut segments: Vec<&str> = path.split('/').collect();
     let index = |segment: &&str| segment.parse().is_ok_and(|index: usize| index > 0);
@@ -242,7 +241,7 @@ fn first_alike<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
     root.pointer(&segments.join("/")).filter(|first| first.is_string())
 }
 
-/// Returns whether a text has a meaning, such as a kind or a time, so that it must not be simplified.
+/// Returns whether a string has a meaning, such as a kind or a time, so that it must not be simplified.
 fn tells(path: &str) -> bool {
     const TELLING: [&str; 8] =
         ["kind", "type", "status", "state", "lifecycle", "reason", "confirmed", "interactivity"];
@@ -289,7 +288,7 @@ fn drops(count: usize) -> VecDeque<CaseEdit> {
     edits
 }
 
-/// Returns the size of a value: the number of its nodes and the length of its texts.
+/// Returns the size of a value: the number of its nodes plus the length of its strings.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),

@@ -30,11 +30,11 @@ use crate::wire::channel::ChannelKind;
 pub struct ReducerVector {
     /// The name, with the reducer as a prefix: `chat/a-delta-appends`.
     pub name: String,
-    /// The title: what the vector shows, in one sentence.
+    /// The title: the tested behaviour, in one sentence.
     pub title: String,
     /// The channel whose reducer is used.
     pub channel: ChannelKind,
-    /// The versions that the vector applies to.
+    /// The versions to which the vector applies.
     pub spec: SpecRange,
     /// The state before the actions.
     pub state: Value,
@@ -46,8 +46,8 @@ pub struct ReducerVector {
     pub expected: Value,
     /// The expected outcome of each action; empty if the vector does not specify outcomes.
     pub outcomes: Vec<ExpectedResult>,
-    /// The possible interpretations if the specification is open; a subject with a different result is then not
-    /// at fault.
+    /// The possible interpretations, if the specification leaves the result open; a subject with a different result is
+    /// then not at fault.
     pub open: Vec<String>,
     /// The requirements that the vector tests.
     pub proves: Vec<String>,
@@ -66,11 +66,11 @@ pub enum ExpectedResult {
     NoOp(String),
     /// The action does not belong to this channel or version.
     OutOfScope,
-    /// The action is invalid. Holds the path of the member at fault.
+    /// The action is invalid. The value is the path of the invalid member.
     Invalid(String),
 }
 
-/// A file of vectors after reading, with all mistakes in it.
+/// A file of vectors that was read, with all its mistakes.
 #[derive(Debug)]
 pub struct VectorFile {
     /// The name and the text of the file.
@@ -82,8 +82,8 @@ pub struct VectorFile {
 }
 
 impl ReducerVector {
-    /// Returns whether the vector shows that an event changes no state. No action of such a type ever changes
-    /// the state, so a reducer that does nothing is correct.
+    /// Returns whether the vector is about an event that changes no state. No action of such a type ever changes the
+    /// state, so a reducer that does nothing is correct.
     pub fn is_of_an_event(&self) -> bool {
         let event = ExpectedResult::NoOp(NoOp::EventOnly.reason().to_owned());
         !self.outcomes.is_empty() && self.outcomes.iter().all(|outcome| *outcome == event)
@@ -153,7 +153,7 @@ pub fn carried() -> Vec<VectorFile> {
     files
 }
 
-/// Returns whether a text is a vector file and not a scenario.
+/// Returns whether the content of a file is that of a vector file and not of a scenario.
 pub fn is_vectors(path: &str, text: &str) -> bool {
     let (root, _) = read(&SourceFile::new(path, text), 0);
     root.is_some_and(|root| root.get("reducer").is_some() || root.get("vectors").is_some())
@@ -428,7 +428,7 @@ impl VectorParser {
         }
     }
 
-    /// Reports a vector that cannot prove anything.
+    /// Reports a vector that cannot fail.
     fn plausible(
         &mut self,
         node: &SourceNode,

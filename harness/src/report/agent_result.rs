@@ -1,5 +1,5 @@
-//! The result of a run for each agent of a host with several agents. Such a result has the same verdicts as the
-//! whole run, and is based on the scenarios played with that agent and the scenarios played once for all
+//! The result of a run for each agent of a host with several agents. Such a result has the same kinds of verdicts as
+//! the whole run. It is based on the scenarios that were played with that agent and those that were played once for all
 //! agents.
 //!
 //! Knows: the cases of a run. Never knows: checks.
@@ -36,7 +36,7 @@ pub struct AgentResult {
     pub verdict: Option<ProfileVerdict>,
     /// The scenarios planned for the agent, counted by status.
     pub scenarios: LiteMap<Status, u64>,
-    /// The profiles with this agent, `core` first.
+    /// The verdicts on the profiles with this agent, `core` first.
     pub profiles: Vec<ProfileResult>,
     /// The capabilities of the agent itself, with the evidence for each.
     pub detected: Vec<DetectedFeature>,
@@ -49,8 +49,8 @@ pub struct AgentResult {
 }
 
 impl AgentResult {
-    /// Makes the result of one agent from the scenarios played with this agent and the scenarios played once
-    /// for all agents.
+    /// Makes the result of one agent from the scenarios that were played with this agent and those that were played
+    /// once for all agents.
     pub(super) fn of(agent: &AgentOfHost, run: &FinishedRun, version: Version) -> AgentResult {
         let mut result = AgentResult {
             provider: agent.provider.clone(),
@@ -97,7 +97,7 @@ impl AgentResult {
     }
 }
 
-/// The cases of a run that a verdict is based on.
+/// The cases of a run on which a verdict is based.
 pub(super) struct RunView<'a> {
     pub(super) cases: Vec<&'a CaseReport>,
     /// The tested party.
@@ -121,7 +121,7 @@ impl<'a> RunView<'a> {
         let summary = run.agents.get(provider).map(|agent| &agent.summary);
         let mut checks = summary.map(|summary| summary.checks.clone()).unwrap_or_default();
         for (id, total) in &mut checks {
-            // A baseline excuses a check for the whole run.
+            // If the baseline lists a check, this applies to the whole run.
             let known = run.summary.checks.get(id).and_then(|whole| whole.worst);
             if known == Some(Status::Known) && total.worst.is_some() {
                 total.worst = known;
@@ -130,9 +130,9 @@ impl<'a> RunView<'a> {
         RunView { cases, party: run.header.party(), checks: Cow::Owned(checks) }
     }
 
-    /// Returns whether the host accepted `twin` anywhere in the run: the same kind of action or request as the
-    /// refused one, but acceptable. Cases with another agent are left out. Messages that every host refuses (an
-    /// action that only hosts dispatch, an unknown method) have no such counterpart.
+    /// Returns whether the host accepted `twin` anywhere in the run. The twin is an acceptable action or request of the
+    /// same kind as the refused one. Cases with another agent are left out. Messages that every host refuses (an action
+    /// that only hosts dispatch, an unknown method) have no such counterpart.
     pub(super) fn accepted(&self, twin: &str, of: &CaseReport) -> bool {
         let comparable = |case: &&&CaseReport| {
             of.provider.is_none() || case.provider.is_none() || case.provider == of.provider

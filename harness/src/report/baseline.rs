@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A finding is identified by the broken rule and the way in which it is broken
-//! ([`BreachId`](super::cause::BreachId)), so a known finding hides no other.
+//! ([`BreachId`](super::cause::BreachId)), so a known finding never hides another one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -178,7 +178,7 @@ impl FailureBaseline {
     /// get the reason [`WHY`].
     pub fn renewed(&self) -> String {
         let mut out = String::new();
-        // JSON text is valid YAML for all characters.
+        // A JSON string is valid YAML for all characters.
         let text = |text: &str| serde_json::Value::from(text).to_string();
         for (kind, known) in [("scenario", &self.scenarios), ("check", &self.checks)] {
             for (id, known) in known.iter().filter(|(_, known)| known.failed != Some(false)) {

@@ -123,7 +123,7 @@ pub fn differing(certificate: &HostCertificate) -> impl Iterator<Item = &Require
     rows.into_iter()
 }
 
-/// Formats how many MUST and essential requirements the run could not test, with the reasons.
+/// Formats the number of MUST and essential requirements that the run could not test, with the reasons.
 fn unreached(certificate: &HostCertificate) -> String {
     let Some(line) = out_of_reach(certificate) else { return String::new() };
     let mut out =

@@ -38,7 +38,7 @@ pub enum SeenBy {
     Check,
     /// A failed premise. A premise breaks no rule, but the claims that depend on it are untested.
     Premise,
-    /// Nothing, because the scenario was not judged.
+    /// The scenario was not judged, so no breach was seen.
     Nothing,
 }
 
@@ -71,7 +71,7 @@ pub struct BreachPlace {
     pub case: u32,
     /// The identifier of the scenario.
     pub scenario: String,
-    /// The agent that the scenario was played with, in a run about several agents.
+    /// The agent with which the scenario was played, if the run tests several agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// The file of the failed step; empty for a finding of a check.
@@ -306,7 +306,7 @@ impl CauseFold {
             let name = match &breach.check {
                 Some(check) => of_check(check, &breach.id.rule, &of_steps),
                 None if blamed => wider(family(&breach.id.rule), &of_steps),
-                // Premises that prepare the same thing fail for the same reason in every scenario.
+                // Premises with the same purpose fail for the same reason in every scenario.
                 None => &breach.id.shape,
             };
             families.entry((name, blamed)).or_default().push(breach);
@@ -340,15 +340,15 @@ const COMMON: usize = 3;
 /// The families of rules that are fixed in one place although their identifiers have fewer parts in common, or
 /// none. The first prefix that fits determines the family.
 const FAMILIES: &[(&str, &str)] = &[
-    // A host that does not validate what clients dispatch accepts every malformed action.
+    // A host that does not validate dispatches accepts every malformed action.
     ("dispatch.malformed-payload", "dispatch.malformed-payload"),
     ("dispatch.validate-before-apply", "dispatch.malformed-payload"),
     ("security.fail-closed", "dispatch.malformed-payload"),
-    // A host that does not compare an action with its channel.
+    // A host that does not check whether an action fits its channel.
     ("channel.prefix-mismatch-from-client", "dispatch.wrong-family"),
     ("channel.type-prefix-matches-channel", "dispatch.wrong-family"),
     ("dispatch.wrong-family", "dispatch.wrong-family"),
-    // The conditions of one kind of action or request.
+    // A host that does not check the conditions of one kind of action or request.
     ("dispatch.chat.toolCall", "dispatch.chat.toolCall"),
     ("dispatch.chat.pendingMessage", "dispatch.chat.pendingMessage"),
     ("dispatch.chat.input", "dispatch.chat.input"),
@@ -378,8 +378,8 @@ fn wider<'a>(own: &'a str, families: &[&'a str]) -> &'a str {
 /// The maximum number of requirements of a check whose findings may be grouped with the breach of a step.
 const NARROW: usize = 4;
 
-/// Returns the group of a check's finding: the family of the first requirement of the check that a step breaks
-/// too, or else the check.
+/// Returns the group of a check's finding: the family of the first requirement of the check that a step also breaks, or
+/// else the check.
 fn of_check<'a>(check: &'a str, rule: &'a str, of_steps: &[&'a str]) -> &'a str {
     let own = family(rule);
     if of_steps.contains(&own) {
@@ -393,7 +393,7 @@ fn of_check<'a>(check: &'a str, rule: &'a str, of_steps: &[&'a str]) -> &'a str 
     shared.next().map_or(check, |it| wider(it, of_steps))
 }
 
-/// Returns the breaches that a scenario shows, without duplicates.
+/// Returns the breaches in a scenario, without duplicates.
 pub fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
     let mut found = Vec::new();
     if case.status == Status::Skip {
@@ -455,7 +455,7 @@ pub fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
     for line in &case.checks {
         for finding in &line.findings {
             let last = finding.transcript.last();
-            // A failed premise accuses nobody, so it does not stand for a finding about the same frame.
+            // A failed premise breaks no rule, so it does not replace a finding about the same frame.
             let decided = found.iter_mut().find(|seen| {
                 last.is_some()
                     && seen.id.seen_by == SeenBy::Step
@@ -725,7 +725,7 @@ mod tests {
 
     #[test]
     fn a_cause_shows_the_scenario_that_tests_the_rule() {
-        // The check saw the breach in two scenarios about something else, perhaps because of a third one.
+        // The check found the breach in two scenarios about other rules, perhaps because of a third scenario.
         let seen = || {
             let mut found = check("fanout.notifications-subscribed", "unasked", &[5], 90);
             found.findings.iter_mut().for_each(|finding| finding.weight = Weight::Must);

@@ -1,12 +1,12 @@
 //! The certificate of a host: each requirement of the version with its outcome and the evidence, and a verdict
 //! on each profile.
 //!
-//! A requirement *holds* if something tested it and nothing was found against it. In a scenario, each step
-//! tests the requirements that the step names, whatever the results of the other steps. A refusal is evidence
-//! for a requirement only if the host accepted the same kind of action or request somewhere in the run: a host
-//! that refuses everything has not shown that it knows what to refuse. An always-on check is a rule of its own.
-//! If a check has several requirements and its finding names none of them, the finding is evidence against none
-//! of them, because the check cannot say which requirement is broken.
+//! A requirement *holds* if it was tested and no breach was found. In a scenario, each step tests the requirements that
+//! the step names, independently of the results of the other steps. A refusal is evidence for a requirement only if the
+//! host accepted the same kind of action or request somewhere in the run: a host that refuses everything has not proved
+//! that it distinguishes these cases. An always-on check is itself a rule. If a check has several requirements and
+//! its finding names none of them, the finding is evidence against none of them, because the check cannot say which
+//! requirement is broken.
 //!
 //! Start at [`HostCertificate::of`].
 
@@ -36,7 +36,7 @@ use super::summary::CheckTotal;
 /// The format of `certificate.json`.
 pub const FORMAT: u32 = 1;
 
-/// The result of a run, as a statement about the host.
+/// The result of a run for the host.
 #[derive(Clone, Debug, Serialize)]
 pub struct HostCertificate {
     /// The format version of the file.
@@ -79,7 +79,7 @@ pub struct HostCertificate {
     pub scenarios: LiteMap<Status, u64>,
     /// The profiles, `core` first.
     pub profiles: Vec<ProfileResult>,
-    /// The result for each agent of the host, in a run about several agents.
+    /// The result for each agent of the host, if the run tests several agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentResult>,
     /// The MUST and essential requirements that this run could not test, grouped by reason. The most frequent
@@ -130,7 +130,7 @@ pub struct CheckResult {
     pub id: &'static str,
     /// The weight of the check's rule.
     pub weight: Weight,
-    /// The profile that the check belongs to.
+    /// The profile to which the check belongs.
     pub profile: String,
     /// The rule of the check, with actions and notifications named as in this version.
     pub statement: String,
@@ -155,7 +155,7 @@ pub struct RequirementResult {
     pub weight: Weight,
     /// The party that must fulfil the requirement.
     pub party: String,
-    /// The profile that the requirement belongs to.
+    /// The profile to which the requirement belongs.
     pub profile: String,
     /// The rule, with actions and notifications named as in this version.
     pub statement: String,
@@ -173,7 +173,7 @@ pub struct RequirementResult {
     pub scenarios: Vec<(String, Status)>,
     /// The always-on checks that cover the requirement.
     pub checks: Vec<&'static str>,
-    /// The outcome with each tested agent, in a run about several agents; empty if the outcome cannot differ.
+    /// The outcome with each tested agent, if the run tests several agents; empty if the outcome cannot differ.
     #[serde(skip_serializing_if = "LiteMap::is_empty")]
     pub agents: LiteMap<String, RequirementOutcome>,
 }
@@ -181,7 +181,7 @@ pub struct RequirementResult {
 /// Evidence against a requirement.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct RequirementEvidence {
-    /// The scenario. In a run about several agents, the agent follows in brackets.
+    /// The scenario. If the run tests several agents, the agent follows in brackets.
     pub scenario: String,
     /// The always-on check, if the evidence comes from one.
     pub check: Option<&'static str>,
@@ -206,7 +206,7 @@ pub enum RequirementOutcome {
     Note,
     /// The requirement is broken exactly as the baseline lists it.
     Known,
-    /// The requirement applies, but nothing tested it.
+    /// The requirement applies, but was not tested.
     Untested,
     /// The requirement may apply, but this run could not test it: an option was missing, the agent plays no
     /// scripts, or the harness tests the requirement only on its embedded host.
@@ -420,13 +420,13 @@ impl TriedProfiles {
 /// The profile, party and source of an author's own requirements.
 const OWN: &str = "own";
 
-/// The reason why a requirement was not observed. If there are several causes, the strongest cause is used.
+/// The reason why a requirement was not observed. If there are several reasons, the strongest one is used.
 struct UnmetReason {
     cause: UnmetCause,
     why: String,
 }
 
-/// The causes why a requirement was not observed, the weakest first.
+/// The reasons why a requirement was not observed, the weakest first.
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 enum UnmetCause {
     /// The scenario is for other versions.
@@ -605,7 +605,7 @@ impl RequirementResult {
                 _ => known.and_then(|known| known.worst),
             };
             if let Some(broken) = worst.and_then(RequirementOutcome::broken) {
-                // A check may weigh more than a requirement that the check covers.
+                // The weight of a check may be greater than that of a requirement that it covers.
                 worse(broken.at_most(self.weight));
                 let mine = |id: &Option<String>| id.as_ref().is_none_or(|id| *id == self.id);
                 self.evidence.extend(findings(check, total, mine));
@@ -635,7 +635,7 @@ impl RequirementResult {
         (self.outcome, self.reason) = (outcome, reason.into());
     }
 
-    /// Adds the outcome with each agent.
+    /// Adds the outcome with each agent to the requirements.
     fn put_beside(&mut self, agents: &[AgentResult]) {
         let found = agents.iter().filter(|agent| agent.verdict.is_some()).filter_map(|agent| {
             let outcome = agent.outcome_of(&self.id)?;
@@ -665,7 +665,7 @@ impl RequirementResult {
     }
 }
 
-/// Returns the findings of a check as evidence, restricted to the requirements that `mine` accepts.
+/// Returns the findings of a check as evidence, but only for the requirements that `mine` accepts.
 fn findings(
     check: &'static CheckRow,
     total: &CheckTotal,

@@ -109,7 +109,8 @@ fn scenarios(run: &FinishedRun) -> LiteMap<String, RunStanding> {
 
 fn checks(run: &FinishedRun) -> LiteMap<String, RunStanding> {
     let standing = |status: Status| match status {
-        // A check without observations is not judged, so the change from a pass is not a change for the worse.
+        // A check without observations is not judged, so a change from a pass to no observations is not a change for
+        // the worse.
         Status::Untested => ("not exercised", None),
         status => (status.word(), badness(status)),
     };

@@ -1,7 +1,7 @@
 //! Writes a conversation as logs with one file per connection, in the format of VS Code's agent host. Viewers
 //! of such logs open these files, and `judge` gives the same result for them as for a capture.
 //!
-//! Messages between the host and its agent are not written, because no client's connection carries them.
+//! Messages between the host and its agent are not written, because they are not on the connection of any client.
 //!
 //! Knows: lines of logs, redaction. Never knows: the place of the files.
 //!
@@ -49,7 +49,7 @@ struct ConnectionLogsState {
     error: Option<io::Error>,
 }
 
-/// Converts a text to a part of a file name.
+/// Converts a string to a part of a file name.
 pub fn file_part(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     text.chars().take(MAX_NAME).map(plain).collect()
@@ -77,7 +77,7 @@ impl LogWriter {
         Box::new(self.clone())
     }
 
-    /// Flushes everything written so far.
+    /// Flushes the output that was written so far.
     pub fn flush(&self) {
         self.with(|inner| {
             for file in inner.files.values_mut() {

@@ -24,7 +24,7 @@ use super::summary::{OWN_FRAMES, RunSummary, row, word};
 /// The place of the transcript to which line numbers refer.
 #[derive(Clone, Debug)]
 pub enum TranscriptPlace {
-    /// No place, because the transcript is not kept.
+    /// The transcript is not kept.
     Nowhere,
     /// One file.
     File(String),
@@ -69,7 +69,7 @@ impl TranscriptPlace {
 /// The amount of detail.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ConsoleDetail {
-    /// The failures by cause, the worst first, and the number of passes.
+    /// Only the failures by cause, the worst first, and the number of passes.
     #[default]
     Brief,
     /// A line for each scenario, and everything that was found.
@@ -107,7 +107,7 @@ pub struct ConsoleReport {
     quotes: RuleQuotes,
 }
 
-/// Returns the first names and the number of further names, as text.
+/// Returns the first names and the number of further names, as one string.
 fn lines(names: &[ForeignText]) -> Vec<String> {
     let mut lines: Vec<String> = names.iter().take(MANY).map(ForeignText::line).collect();
     if names.len() > MANY {

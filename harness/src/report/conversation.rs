@@ -1,5 +1,5 @@
-//! The conversation of a scenario for a reader: who sent which message to whom, which answer belongs to which
-//! request, which echo to which dispatch, and which lines prove a finding.
+//! The conversation of a scenario, prepared for a reader: the sender and receiver of each message, the request of each
+//! answer, the dispatch of each echo, and the lines that prove a finding.
 //!
 //! Knows: lines of a transcript. Never knows: files, drawings.
 //!
@@ -35,7 +35,7 @@ pub struct ConversationLine {
     pub text: ForeignText,
     /// The line that this line answers: the request of a response, or the dispatch of an echoed action.
     pub answers: Option<u64>,
-    /// The role of the line in the evidence.
+    /// The role of the line in the evidence for a finding.
     pub role: LineRole,
 }
 
@@ -108,7 +108,7 @@ enum AnswerKey {
 type OpenQuestion = HashMap<AnswerKey, (u64, String)>;
 
 impl DrawnConversation {
-    /// Makes a conversation from numbered lines of text. Unreadable lines are skipped.
+    /// Makes a conversation from numbered lines. Unreadable lines are skipped.
     pub fn of<'a>(lines: impl IntoIterator<Item = (u64, &'a str)>) -> DrawnConversation {
         let read = |(number, text)| Some((number, line::read(text).ok()?));
         DrawnConversation::of_lines(lines.into_iter().filter_map(read))

@@ -1,11 +1,11 @@
 //! Coverage of the ledger: which checks, scenarios and vectors test each requirement.
 //!
-//! A requirement is *covered* if an always-on check, a scenario or a vector names it, *excluded* if its row
-//! says why nothing can test it, and *open* in all other cases. The scenarios and the catalogue of checks name
-//! the requirements that they test; the kill matrix says which of them are known to detect an injected fault.
+//! A requirement is *covered* if an always-on check, a scenario or a vector names it, *excluded* if its row says why it
+//! cannot be tested, and *open* in all other cases. The scenarios and the catalogue of checks name the requirements
+//! that they test; the kill matrix names those that are known to detect an injected fault.
 //!
-//! A scenario covers requirements only on hosts where the scenario is played, and a step only in versions that
-//! the step applies to. The set of played scenarios depends on the host; [`HostKind`] lists the kinds of hosts.
+//! A scenario covers requirements only on hosts where the scenario is played, and a step only in versions to which the
+//! step applies. The set of played scenarios depends on the host; [`HostKind`] lists the kinds of hosts.
 //!
 //! Start at [`LedgerCoverage::of`].
 
@@ -92,7 +92,7 @@ impl HostKind {
 
 /// The part of a suite that is played on one kind of host.
 struct PlayedSuite<'a> {
-    /// Each scenario of the suite. If the scenario is not played, the text is the reason.
+    /// Each scenario of the suite. If the scenario is not played, the string is the reason.
     planned: Vec<(&'a SuiteEntry, Option<String>)>,
     /// The profiles of which at least one scenario is played.
     profiles: HashSet<String>,
@@ -185,9 +185,9 @@ pub struct CoveredRequirement {
 pub enum RequirementStanding {
     /// A check, scenario or vector tests the requirement.
     Covered,
-    /// Nothing can test the requirement; its row has the reason.
+    /// The requirement cannot be tested; its row has the reason.
     Excluded,
-    /// Nothing tests the requirement.
+    /// The requirement has no test.
     Open,
 }
 

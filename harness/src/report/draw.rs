@@ -75,7 +75,7 @@ fn drawn(
     renderer.decor_style(DecorStyle::Unicode).render(&[drawing]) + "\n"
 }
 
-/// Cuts a label at the end of its first line, because a label over many lines hides the text. The result lies
+/// Cuts a label at the end of its first line, because a label of many lines hides the source text. The result lies
 /// within the text and on character boundaries, as the drawing library requires.
 fn on_one_line(text: &str, span: SourceSpan) -> Range<usize> {
     let between = |mut byte: usize| {

@@ -62,8 +62,7 @@ pub struct RunHeader {
     /// provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ForeignText>,
-    /// The agents of the host, in a run about each agent: the differences between them, and which agents cannot
-    /// be tested.
+    /// The agents of the host, if the run tests each agent: their differences, and the agents that cannot be tested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentOfHost>,
     /// The versions that the host declares; empty if it declares none.
@@ -139,11 +138,11 @@ pub struct CaseStart {
     /// The Unix time of the run's start in microseconds, if it differs from the time in the header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_us: Option<u64>,
-    /// The provider of the scenario's sessions, in a run about each agent of a host; `None` if the scenario
-    /// does not depend on the agent.
+    /// The provider of the scenario's sessions, if the run tests each agent of a host; `None` if the scenario does not
+    /// depend on the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// The agent under test, in a run of ACP.
+    /// The agent under test, if the run tests an ACP agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<AgentSide>,
 }
@@ -203,7 +202,7 @@ pub struct CaseReport {
     pub weight: Weight,
     /// The number of expectations that held.
     pub observations: u64,
-    /// The duration in milliseconds of the case's own clock.
+    /// The duration in milliseconds on the case's own clock.
     pub took_ms: u64,
     /// The failure that decided the status, with its place.
     pub failure: Option<FailureReport>,
@@ -254,8 +253,8 @@ pub struct ClaimReport {
     /// The failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureReport>,
-    /// The action or request that the host must have accepted in the same run. If the host did not accept it,
-    /// the refusal that the step expects proves nothing.
+    /// The action or request that the host must have accepted in the same run. If the host did not accept it, the
+    /// refusal that the step expects is not evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
 }
@@ -291,7 +290,7 @@ pub struct CheckLine {
     pub apart: LiteMap<String, u64>,
     /// The findings, without duplicates.
     pub findings: Vec<FindingLine>,
-    /// The number of breaches that `findings` does not contain.
+    /// The number of breaches that are not in `findings`.
     pub left_out: u64,
 }
 
@@ -435,7 +434,7 @@ impl CaseReport {
         report.with(planned)
     }
 
-    /// Adds the agent that the scenario was planned for.
+    /// Sets the agent for which the scenario was planned.
     pub fn with(self, planned: &PlannedScenario) -> CaseReport {
         let provider = planned.agent.as_ref().map(|agent| agent.provider.clone());
         CaseReport { provider, ..self }

@@ -1,11 +1,10 @@
-//! Formats excerpts of messages on several lines. Long messages are shortened, but never before or within the
-//! member in question.
+//! Formats excerpts of messages on several lines. Long messages are shortened, but only after the member in question.
 //!
 //! Start at [`of`].
 
 use crate::wire::json::{Map, Value};
 
-/// The limits of each form: bytes of a text, items of a list, nesting depth. The first form that is short
+/// The limits of each form: bytes of a string, items of a list, nesting depth. The first form that is short
 /// enough is used.
 const FORMS: [(usize, usize, usize); 4] = [(2_000, 100, 64), (160, 12, 64), (80, 4, 6), (40, 2, 4)];
 
@@ -27,7 +26,7 @@ pub fn of(message: &Value, members: &[&str], most: usize) -> String {
     }
     match members {
         [] => cut(&text, most),
-        // The excerpt must contain the member in question, whatever its length.
+        // The excerpt must contain the member in question, regardless of its length.
         _ => {
             let after = |from: usize, name: &&str| {
                 let rest = text.get(from..).unwrap_or_default();
@@ -41,17 +40,17 @@ pub fn of(message: &Value, members: &[&str], most: usize) -> String {
 /// The length of the text about omitted bytes.
 const MORE: usize = " … 1000 bytes more".len();
 
-/// Returns the beginning of a text, with the number of omitted bytes.
+/// Returns the beginning of a string, with the number of omitted bytes.
 pub fn cut(text: &str, most: usize) -> String {
     let shown = beginning(text, most);
     match text.len() - shown.len() {
-        // The number would be longer than what it replaces.
+        // The number would be longer than the text that it replaces.
         more if more <= MORE => text.to_owned(),
         more => format!("{shown} … {more} bytes more"),
     }
 }
 
-/// Returns the beginning of a text, at most this many bytes.
+/// Returns the beginning of a string, at most this many bytes.
 pub fn beginning(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {

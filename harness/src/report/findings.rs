@@ -113,7 +113,7 @@ fn case(out: &mut String, finding: &SubjectFinding) {
     let _ = writeln!(out, "```json\n{}\n```\n", question(finding));
 }
 
-/// Returns the input of a case, without numbers that differ between runs.
+/// Returns the input of a case without the numbers that differ between runs.
 fn question(finding: &SubjectFinding) -> String {
     let SubjectFinding { what, case, .. } = finding;
     if what.kind == DisagreementKind::Lost {

@@ -249,9 +249,9 @@ impl RunReading {
         for (provider, agent) in self.finished.agents.iter_mut() {
             agent.add(provider, &report);
         }
-        // The totals of the checks are enough.
+        // The totals of the checks are sufficient.
         report.checks.retain(|line| !line.findings.is_empty());
-        // Otherwise each of thousands of results would keep the room for all checks.
+        // Otherwise each of thousands of results would keep the memory for all checks.
         report.checks.shrink_to_fit();
         let case = FinishedCase::of(report, open);
         let report = &case.report;
@@ -272,7 +272,7 @@ impl RunReading {
     }
 }
 
-/// Returns the number of the scenario that a line belongs to, which is the first member of the line.
+/// Returns the number of the scenario to which a line belongs; it is the first member of the line.
 pub(super) fn case_of(text: &str) -> Option<u32> {
     let rest = text.strip_prefix("{\"case\":")?;
     rest[..rest.find(',')?].parse().ok()
@@ -297,7 +297,7 @@ impl FinishedCase {
         FinishedCase { report, sources: open.sources, frames, left_out, seed }
     }
 
-    /// Returns the size in memory, in bytes; an estimate.
+    /// Returns an estimate of the size in memory, in bytes.
     fn bytes(&self) -> usize {
         let sources: usize = self.sources.iter().map(|source| source.text.len()).sum();
         let frames: usize = self.frames.iter().map(|frame| frame.text.raw().len()).sum();

@@ -84,7 +84,7 @@ pub fn noted(causes: &CauseFold) -> String {
     format!("Noted, no failure: {}{more}\n", names.join(", "))
 }
 
-/// Returns the first line of a text, cut to at most this many bytes.
+/// Returns the first line of a string, cut to at most this many bytes.
 pub fn one_line(text: &str, most: usize) -> String {
     let line = text.split('\n').next().unwrap_or_default();
     match beginning(line, most) {

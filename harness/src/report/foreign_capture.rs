@@ -1,4 +1,4 @@
-//! Judges a capture without scenarios: its connections, and which protocol it is about.
+//! Reads a capture without scenarios: determines its connections and its protocol, and judges it.
 //!
 //! Start at [`ForeignCapture::line`].
 

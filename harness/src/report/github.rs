@@ -42,7 +42,7 @@ impl WorkflowCommand {
         &self.0
     }
 
-    /// Makes an annotation. `properties` must already be escaped; `message` may be any text.
+    /// Makes an annotation. `properties` must already be escaped; `message` may be any string.
     fn new(level: &str, properties: &str, message: &str) -> WorkflowCommand {
         // Redaction adds no line break, so the command remains on one line.
         WorkflowCommand(format!("::{level} {properties}::{}\n", data(message)))
@@ -52,8 +52,8 @@ impl WorkflowCommand {
 /// The number of annotations that GitHub shows per step.
 const SHOWN: usize = 10;
 
-/// Returns the annotations for the worst causes and for stale entries of the baseline. `own` says whether the
-/// scenarios are the user's files: an annotation can point to such a file.
+/// Returns the annotations for the worst causes and for stale entries of the baseline. `own` says whether the scenarios
+/// are the user's files, because an annotation can only refer to such files.
 pub fn annotations(
     causes: &CauseFold,
     header: &RunHeader,

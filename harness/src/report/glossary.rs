@@ -7,7 +7,7 @@ use crate::ledger::RequirementLedger;
 
 use super::cause::family;
 
-/// The words of reports, each with its meaning. Names are compared without regard to case.
+/// The words of reports, each with its meaning. Upper and lower case are not distinguished.
 pub const WORDS: &[(&str, &str)] = &[
     (
         "pass",
@@ -81,7 +81,7 @@ pub fn rule_of(finding: &str) -> Option<&str> {
     (hash.len() == 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(rule)
 }
 
-/// Returns the requirements of a cause, which has the common beginning of their names as its name.
+/// Returns the requirements of a cause. The name of the cause is the common beginning of their names.
 pub fn rules_of(cause: &str) -> Vec<&'static str> {
     let mut rules: Vec<&str> = RequirementLedger::all()
         .flat_map(RequirementLedger::iter)

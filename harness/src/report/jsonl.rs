@@ -1,4 +1,4 @@
-//! Writes `run.jsonl`: the whole run as lines of JSON, written during the run, from header to footer.
+//! Writes `run.jsonl` during the run: all events of the run as lines of JSON, from header to footer.
 //!
 //! Lines with the member `run` describe the run (`header`, `case`, `result`, `footer`). All other lines are
 //! events of the transcript, in the capture format with the number of their scenario. A file without a footer
@@ -58,7 +58,7 @@ impl RunWriter {
             inner.buffer.push_str(&line);
             inner.redactor.object(&mut inner.buffer);
             inner.put();
-            // Lines about the run must survive a crash of this process.
+            // Lines about the run must not be lost if this process crashes.
             inner.flush();
         });
     }
@@ -74,7 +74,7 @@ impl RunWriter {
         })
     }
 
-    /// Flushes everything written so far.
+    /// Flushes the output that was written so far.
     pub fn flush(&self) {
         self.with(JsonlState::flush);
     }

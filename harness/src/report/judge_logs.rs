@@ -1,4 +1,4 @@
-//! Judges logs of AHP software. Timestamps may leave the order of messages open. The logs are therefore judged
+//! Judges logs of AHP software. Timestamps do not always determine the order of messages. The logs are therefore judged
 //! in every possible order, and only findings that occur in all orders are reported.
 //!
 //! Knows: logs, the oracle. Never knows: the source of the logs.
@@ -75,7 +75,7 @@ pub fn judge_logs_of(
     judged
 }
 
-/// What is judged, and by which version.
+/// The logs and the party to judge, and the assumed version.
 #[derive(Clone, Copy)]
 struct LogJudging<'a> {
     /// The version of connections whose handshake is missing.
@@ -119,7 +119,7 @@ fn once(
 }
 
 /// Returns the findings that occur in every order, and the findings that also occur if a single log is judged
-/// alone, because the order of the logs does not affect them. The result has the sequence of the first order.
+/// alone, because the order of the logs does not affect them. The findings are in the sequence of the first order.
 fn with_certain(
     logs: &ConnectionLogs,
     kept: Vec<Finding>,

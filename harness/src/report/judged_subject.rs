@@ -1,4 +1,4 @@
-//! The party of a capture that is judged: the host, or the clients.
+//! The party of a capture that is judged: the host or the clients.
 //!
 //! Knows: the oracle. Never knows: arguments, files.
 
@@ -13,8 +13,7 @@ use super::summary::RunSummary;
 pub struct JudgedSubject {
     /// The party.
     pub party: JudgedParty,
-    /// The only client that is judged: a `clientId`, or the name of a connection. `None` stands for all
-    /// clients.
+    /// The only client that is judged: a `clientId`, or the name of a connection. `None` means all clients.
     pub client: Option<String>,
 }
 
@@ -40,7 +39,7 @@ impl JudgedSubject {
         RunSummary::of_party(standard, self.party, fail_on)
     }
 
-    /// Returns the reason why nothing was judged if only one client was to be judged.
+    /// Returns the reason why no message was judged, if only one client was to be judged.
     pub(super) fn nobody(&self) -> String {
         format!(
             "no message of the client `{}` tests a rule (hint: NAME is a `clientId`, or the name of a \

@@ -35,7 +35,7 @@ pub struct JunitReport {
     header: Option<RunHeader>,
 }
 
-/// A test case, with texts that are already escaped for XML.
+/// A test case, with strings that are already escaped for XML.
 #[derive(Debug, Default)]
 struct JunitCase {
     name: String,

@@ -47,7 +47,7 @@ impl CertificateBrief {
     /// Parses a certificate.
     ///
     /// # Errors
-    /// Returns the reason why the text is not a certificate.
+    /// Returns an error with the reason if the string is not a certificate.
     pub fn read(text: &str) -> Result<CertificateBrief, String> {
         let brief: CertificateBrief =
             serde_json::from_str(text).map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
 //! Merges the files of several runs into one: the shards of a suite that were played on several machines.
 //!
-//! Lines are copied as they are read, and the harness keeps only the totals and the scenario names of each run
-//! in memory. In a copied line, only the case number and the references to other lines change.
+//! Lines are copied as they are read, and only the totals and the scenario names of each run are kept in memory. In a
+//! copied line, only the case number and the references to other lines change.
 //!
 //! Start at [`merge`].
 
@@ -71,7 +71,7 @@ pub fn merge<R: BufRead>(
         ),
         excused: LiteMap::new(),
         took_ms: 0,
-        // An incomplete merge cannot certify a host, as an interrupted run cannot.
+        // An incomplete merge cannot certify a host, like an interrupted run.
         interrupted: !missing.is_empty(),
         exit: 0,
     };
@@ -171,15 +171,15 @@ struct MergeJoin<'a, W> {
     /// The index of the file that contains each scenario, by the scenario's name.
     owners: BTreeMap<String, usize>,
     summary: RunSummary,
-    /// The checks with findings. The value says whether each file with such findings has the findings in its
-    /// baseline.
+    /// The checks with findings. The value says whether the findings are in the baseline of every file that has them.
     excused: LiteMap<String, bool>,
     took_ms: u64,
     interrupted: bool,
     exit: u8,
 }
 
-/// A shift of line numbers: the first line that the shift applies to, and the difference to the new number.
+/// A shift of line numbers: the first line to which the shift applies, and the difference between the new and the old
+/// number.
 type LineShift = (u64, i64);
 
 impl<W: Write> MergeJoin<'_, W> {
@@ -267,8 +267,7 @@ impl<W: Write> MergeJoin<'_, W> {
             struct MergedScenario {
                 case: Option<u32>,
             }
-            // If a line has the case in another position, this is an error; a line without a case is copied
-            // unchanged.
+            // It is an error if a line has the case in another position. A line without a case is copied unchanged.
             return match parse::<MergedScenario>(text)?.case {
                 Some(_) => Err("expected `case` as the first member".to_owned()),
                 None => Ok(text.trim_end().to_owned() + "\n"),

@@ -1,4 +1,4 @@
-//! Outages: the host ended or stopped answering while a scenario was played.
+//! Outages: the host stopped or no longer answered while a scenario was played.
 //!
 //! The claims of such a scenario are not judged. The outage breaks the requirement [`OUTLIVES`], but only if
 //! the outage is reproducible while no other scenario is played.
@@ -15,7 +15,7 @@ use crate::wire::foreign_text::ForeignText;
 
 use super::event::{CaseReport, ClaimReport, FailureReport};
 
-/// The requirement that no input may end a host.
+/// The requirement that no input may stop a host.
 pub const OUTLIVES: &str = "security.no-crash-fuzz";
 
 /// A reproducible outage of the host in a scenario.

@@ -1,10 +1,10 @@
-//! Determines which parts of the version's protocol tables a run has shown, as a fold over transcripts.
+//! Determines which parts of the version's protocol tables occurred in a run, as a fold over transcripts.
 //!
 //! Only valid and accepted messages count: messages from the host, the host's error responses, requests of
-//! either side that got a result, and notifications. An action that a client only dispatches and a request that
-//! fails show nothing about the rest of the table.
+//! either side that got a result, and notifications. An action that the host does not accept, or a request that fails,
+//! does not count for the rest of the table.
 //!
-//! [`unseen`] is the table of places that no run against the reference host can show, with the reasons.
+//! [`unseen`] is the table of places that cannot occur in a run against the reference host, with the reasons.
 //!
 //! Knows: transcripts, the protocol tables. Never knows: scenarios, verdicts.
 //!
@@ -88,7 +88,8 @@ impl ShownPlaces {
         ShownPlaces::read_for(version, None, input)
     }
 
-    /// Reads the cases played with one agent and the cases played once, from a run about several agents.
+    /// From a run that tests several agents, reads the cases that were played with one agent and those that were played
+    /// once.
     ///
     /// # Errors
     /// Returns the same errors as [`ShownPlaces::read`].
@@ -249,18 +250,18 @@ impl ShownPlaces {
         rows.map(|place| (place, why(&place.name, self.version())))
     }
 
-    /// Returns the places that were seen although the table of reasons calls them unseen.
+    /// Returns the places that were seen although the table of reasons lists them.
     pub fn stale(&self) -> impl Iterator<Item = &TablePlace> {
         let rows = self.rows().iter().filter(|place| place.seen > 0);
         rows.filter(|place| why(&place.name, self.version()).is_some())
     }
 }
 
-/// A reason why places are seen in no run against the reference host.
+/// A reason why certain places cannot be seen in a run against the reference host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnseenReason {
-    /// The versions that the reason applies to, in the syntax of a version range.
+    /// The versions to which the reason applies, in the syntax of a version range.
     spec: SpecRange,
     /// The places.
     pub places: Vec<String>,

@@ -35,8 +35,7 @@ pub enum ProfileVerdict {
     Conformant,
     /// At least one applicable MUST or essential requirement is broken.
     NotConformant,
-    /// No applicable MUST or essential requirement is broken, but some were not observed or were out of reach
-    /// of the run.
+    /// No applicable MUST or essential requirement is broken, but some were not observed or could not be tested.
     Incomplete,
     /// The host does not offer the profile, or the run did not include it.
     NotApplicable,

@@ -1,11 +1,11 @@
 //! Removes secrets from all output: files, reports and the terminal.
 //!
 //! A secret whose text is known (a token from the command line, a handshake or an `authenticate` request)
-//! becomes [`REDACTED`] or [`REDACTED_SHORT`] everywhere, so the always-on checks can still see where a host
-//! leaked the secret. A match of a user's pattern becomes a numbered mark. Equal texts get equal marks, so
-//! equal identifiers stay equal, different identifiers stay different, and `judge` gives the same result for a
-//! redacted file as for the original. A pattern is applied to each string of a JSON line separately, so the
-//! line stays valid JSON.
+//! is replaced by [`REDACTED`] or [`REDACTED_SHORT`] everywhere, so the always-on checks can still see where a host
+//! leaked the secret. A match of a user's pattern is replaced by a numbered mark. Equal matches get equal marks, so
+//! equal identifiers stay equal, different identifiers stay different, and `judge` gives the same result for a redacted
+//! file as for the original. A pattern is applied to each string of a JSON line separately, so the line stays valid
+//! JSON.
 //!
 //! Knows: texts, JSON. Never knows: the secrets, the destination of output.
 
@@ -22,16 +22,16 @@ use crate::wire::percent;
 
 /// The replacement for a secret that no frame of a host may contain.
 pub const REDACTED: &str = "«redacted»";
-/// The replacement for a short secret, whose text may also occur by accident.
+/// The replacement for a short secret, which may also occur by accident.
 pub const REDACTED_SHORT: &str = "«redacted short»";
 /// The prefix of all marks, including the numbered marks.
 pub const MARK: &str = "«redacted";
-/// The minimum length of a secret, in bytes. The redaction of shorter texts would garble the output.
+/// The minimum length of a secret, in bytes. If shorter strings were replaced, the output would be unreadable.
 const MIN_SECRET: usize = 4;
 /// The maximum number of secrets learnt from traffic. The limit exists because every line is searched for each
 /// secret.
 const MAX_SECRETS: usize = 256;
-/// The maximum number of different texts with a separate mark; all further texts share the last mark.
+/// The maximum number of different matches with a separate mark; all further matches share the last mark.
 const MAX_MARKS: usize = 100_000;
 
 /// The headers whose values are secret.
@@ -108,7 +108,7 @@ impl SecretRedactor {
         inner.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.plain.len()));
     }
 
-    /// Returns every secret with a known text. The always-on checks search for these texts.
+    /// Returns every secret with a known text. The always-on checks search for these strings.
     pub fn secrets(&self) -> Vec<String> {
         self.lock().secrets.iter().map(|secret| secret.plain.clone()).collect()
     }
@@ -135,7 +135,7 @@ impl SecretRedactor {
         }
     }
 
-    /// Returns any other text without secrets.
+    /// Returns any other string without secrets.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut inner = self.lock();
         let without = inner.secrets(text, false).map_or(Cow::Borrowed(text), Cow::Owned);
@@ -165,8 +165,8 @@ impl RedactedSecret {
 }
 
 impl RedactorState {
-    /// Returns the text without the secrets; `None` if the text contains no secret. With `words`, a short
-    /// secret within a longer word stays.
+    /// Returns the string without the secrets; `None` if it contains no secret. With `words`, a short secret within a
+    /// longer word is kept.
     fn secrets(&self, text: &str, words: bool) -> Option<String> {
         let mut out: Option<String> = None;
         for secret in &self.secrets {
@@ -181,7 +181,7 @@ impl RedactorState {
         out
     }
 
-    /// Returns the text without the matches of the patterns; `None` if no pattern matches.
+    /// Returns the string without the matches of the patterns; `None` if no pattern matches.
     fn matched(&mut self, text: &str) -> Option<String> {
         let mut out: Option<String> = None;
         for index in 0..self.patterns.len() {
@@ -213,8 +213,8 @@ impl RedactorState {
         format!("{MARK} {number}»")
     }
 
-    /// Returns a line of JSON without the matches of the patterns, in all strings including names. `keep` gets
-    /// a string literal and the text after the literal, and returns whether the literal stays.
+    /// Returns a line of JSON without the matches of the patterns, in all strings including names. `keep` gets a string
+    /// literal and the text after the literal, and returns whether the literal is kept.
     fn strings(&mut self, line: &str, keep: fn(&str, &str) -> bool) -> String {
         let mut out = String::with_capacity(line.len());
         let mut rest = line;
@@ -241,8 +241,8 @@ impl RedactorState {
     }
 }
 
-/// Returns the text with every occurrence of a secret replaced; `None` if the secret does not occur. With
-/// `words`, occurrences within a longer word, and names of members, stay.
+/// Returns the text with every occurrence of a secret replaced; `None` if the secret does not occur. With `words`,
+/// occurrences within a longer word and names of members are kept.
 fn replaced(text: &str, secret: &str, mark: &str, words: bool) -> Option<String> {
     let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_');
     let mut out = String::new();

@@ -226,8 +226,8 @@ fn built(name: &str, status: Status, reason: &str) -> TestCaseBuilder {
     }
 }
 
-/// Makes a test case that always passes. The share of agreement is a figure, not a verdict; each disagreement
-/// has a separate test case that fails.
+/// Makes a test case that always passes. The percentage of agreement is a figure, not a verdict; each disagreement has
+/// a separate test case that fails.
 fn tally(class: &str, (name, tally): (&String, &AgreementTally)) -> TestCase {
     let mut case = TestCaseBuilder::success(&xml(name), Duration::ZERO);
     let AgreementTally { agreed, open, total } = tally;

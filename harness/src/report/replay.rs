@@ -1,8 +1,7 @@
 //! Replays a transcript from its file, without a host, and gives the same verdicts.
 //!
-//! In a `run.jsonl`, every scenario is played again with the host's messages from the file, and the scenario
-//! must send the same messages as in the file. Other captures have no scenarios; only the always-on checks
-//! judge such captures.
+//! Every scenario of a `run.jsonl` is played again with the host's messages from the file, and must send the same
+//! messages as in the file. Other captures have no scenarios; only the always-on checks judge such captures.
 
 use std::collections::HashSet;
 use std::io::BufRead;
@@ -65,7 +64,7 @@ impl JudgedFile {
     /// Returns the reason why no message of a capture could be judged, with advice; `None` if any message was
     /// judged.
     pub fn nothing(&self) -> Option<String> {
-        // The messages of a client say nothing about a host.
+        // The messages of a client are not evidence about a host.
         let of_host = |(check, _): &(&String, &CheckTotal)| *check != OWN_FRAMES;
         let totals = self.summary.checks.iter().filter(of_host);
         let observed = totals.map(|(_, total)| total.observations).sum::<u64>() > 0;
@@ -174,8 +173,8 @@ struct RunReplay {
     /// The number of differences.
     unequal: usize,
     foreign: Option<ForeignCapture>,
-    /// Whether the file begins as a recorder of the harness writes it, and whether the file has its end or the
-    /// end of the run.
+    /// Whether the file begins with the first line of a recorder of the harness, and whether it has the last line of a
+    /// recording or of a run.
     begun: bool,
     ended: bool,
 }
@@ -387,7 +386,7 @@ struct ReplayedScenario {
     abandoned: bool,
 }
 
-/// The line of the play's next event.
+/// The line of the scenario's next event.
 #[derive(Debug, Default)]
 struct ReplayPlace {
     line: u64,
@@ -505,7 +504,7 @@ impl ReplayedScenario {
         self.last = at;
     }
 
-    /// Ends the play at the same time as in the run.
+    /// Ends the scenario at the same time as in the run.
     fn stop(&mut self, stop: &CaseStop) {
         let at = Duration::from_micros(stop.at_us);
         self.drain(self.last);
@@ -557,7 +556,7 @@ impl ReplayedScenario {
         }
     }
 
-    /// Takes the next output; `None` if there is no output, or if the output has no line in the file.
+    /// Removes and returns the next output; `None` if there is no output, or if the output has no line in the file.
     fn taken(&mut self, at: Duration) -> Option<Option<DriverOutput>> {
         match self.play.poll_output(at)? {
             DriverOutput::Open { conn, client, .. } => {

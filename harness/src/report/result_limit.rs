@@ -1,8 +1,8 @@
-//! The limits of what a report keeps of a run in memory. A run may have any number of results.
+//! The limits of the data of a run that a report keeps in memory. A run may have any number of results.
 //!
-//! Within the limits, a report contains every result. Beyond the limits, results are counted and not listed:
-//! first of all the repetitions of scenarios that held. Failed scenarios have a limit of their own, so that
-//! other results cannot displace them.
+//! Within the limits, a report contains every result. Beyond the limits, results are counted and not listed, beginning
+//! with the repetitions of scenarios that held. Failed scenarios have a separate limit, so that other results cannot
+//! displace them.
 //!
 //! Start at [`ResultLimit::takes`].
 
@@ -15,7 +15,7 @@ use crate::verdict::Status;
 const HELD_BYTES: usize = 6 << 20;
 const FAILED_BYTES: usize = 8 << 20;
 const OTHER_BYTES: usize = 4 << 20;
-/// The size of the parts of a result that do not depend on its texts, in bytes.
+/// The size, in bytes, of the parts of a result that do not depend on its strings.
 const BASE: usize = 500;
 
 /// A limit for the results of a run that are kept.
@@ -26,7 +26,7 @@ pub struct ResultLimit {
     other: usize,
     /// The hashes of the names of the scenarios that held and are kept.
     names: HashSet<u64>,
-    /// The number of results that are not kept and are no repetition of one that is.
+    /// The number of results that are not kept and do not repeat a result that is kept.
     pub left_out: u64,
 }
 
@@ -50,7 +50,7 @@ impl ResultLimit {
             }
             return true;
         }
-        // A limit that is reached stays reached, so that results are kept in the order of the run.
+        // Once a limit is reached, no further result is kept, so that the kept results are the first ones of the run.
         *used = most;
         if !(held && self.names.contains(&hash)) {
             self.left_out += 1;
@@ -59,9 +59,9 @@ impl ResultLimit {
     }
 }
 
-/// The maximum number of lines kept of a scenario.
+/// The maximum number of lines of a scenario that are kept.
 const LINES: usize = 4_000;
-/// The maximum number of bytes of the lines kept of all scenarios that are read at the same time.
+/// The maximum number of bytes of the lines that are kept of all scenarios that are read at the same time.
 const LINE_BYTES: usize = 4 << 20;
 /// The length in bytes from which a line is too long to keep.
 const LONG: usize = 1 << 20;

@@ -50,8 +50,7 @@ impl RuleQuotes {
         RuleQuotes::of(header.version)
     }
 
-    /// Returns a text, such as the description of a check, with actions and notifications named as in this
-    /// version.
+    /// Returns a string, such as the description of a check, with actions and notifications named as in this version.
     pub fn text(&self, text: &str) -> String {
         self.edge.in_words_of_the_wire(text)
     }

@@ -116,7 +116,7 @@ impl SarifReport {
             "" => self.files.get(&place.scenario).map_or("", String::as_str),
             file => file,
         };
-        // GitHub shows no result without a line. A finding of an always-on check concerns the whole file.
+        // GitHub does not show results without a line. A finding of an always-on check concerns the whole file.
         let physical = json!({
             "artifactLocation": {"uri": address(file)},
             "region": {"startLine": place.line.max(1)},
@@ -155,7 +155,7 @@ impl SarifLevel {
             Status::Fail => ("fail", "error"),
             Status::Warn => ("fail", "warning"),
             Status::Note => ("informational", "none"),
-            // In SARIF, a rule is `open` if its evaluation did not lead to a decision.
+            // In SARIF, a result is `open` if the evaluation of the rule did not lead to a decision.
             Status::Untested | Status::Error => ("open", "none"),
             Status::Pass | Status::Skip | Status::Known => return None,
         };

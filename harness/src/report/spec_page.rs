@@ -2,8 +2,8 @@
 //!
 //! Start at [`address`].
 
-/// The prefixes of sources, each with an address. In the address, `{name}` stands for the file name without its
-/// extension, `{file}` for the file name, and `{version}` for the version of a crate.
+/// The prefixes of sources, each with an address. In the address, `{name}` is the file name without its extension,
+/// `{file}` is the file name, and `{version}` is the version of a crate.
 const PAGES: &[(&str, &str)] = &[
     ("docs/", "https://microsoft.github.io/agent-host-protocol/{name}"),
     ("types/", "https://github.com/microsoft/agent-host-protocol/blob/main/types/{file}"),

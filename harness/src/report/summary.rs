@@ -10,7 +10,7 @@ use crate::wire::version::ProtocolStandard;
 
 use super::event::{CaseReport, CheckLine, FindingLine};
 
-/// The check of the frames that the harness itself sends. The results of this check say nothing about a host.
+/// The check of the frames that the harness itself sends. The results of this check are not evidence about a host.
 pub const OWN_FRAMES: &str = "shape.harness";
 
 /// The summary of a run's scenarios.
@@ -20,7 +20,7 @@ pub struct RunSummary {
     pub counts: LiteMap<Status, u64>,
     /// The always-on checks, by identifier.
     pub checks: LiteMap<String, CheckTotal>,
-    /// The weight from which a broken rule makes the run a failure.
+    /// The minimum weight at which a broken rule makes the run a failure.
     pub fail_on: FailOn,
     /// The number of flaky scenarios: scenarios that held, but not at the first attempt.
     pub flaky: u64,

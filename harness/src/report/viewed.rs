@@ -16,10 +16,10 @@ use super::finished::{case_of, proofs};
 use super::replay::JudgedFile;
 use super::summary::OWN_FRAMES;
 
-/// The maximum number of bytes of a frame in a scenario that failed or in a capture, and in one that held.
+/// The maximum number of bytes of a frame: in a failed scenario or a capture, and in a scenario that held.
 const FRAME: usize = 1_500;
 const HELD_FRAME: usize = 300;
-/// The maximum number of bytes of the lines that are kept, and of scenarios.
+/// The maximum number of bytes of the lines that are kept, and the maximum number of scenarios.
 const MAX_BYTES: usize = 8 << 20;
 const MAX_SCENARIOS: usize = 5_000;
 
@@ -89,7 +89,7 @@ pub struct ViewReading {
 }
 
 impl ViewReading {
-    /// Makes a reading of at most this many lines.
+    /// Creates a reader of at most this many lines.
     pub fn new(only: Option<&str>, most: usize) -> ViewReading {
         ViewReading { only: only.map(str::to_owned), most, ..ViewReading::default() }
     }

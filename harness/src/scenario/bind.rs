@@ -1,8 +1,8 @@
-//! Name bindings, and templates: values with `${…}` holes that are filled in from the bindings.
+//! Name bindings, and templates: values with placeholders (`${…}`), which are replaced by the values of the bindings.
 //!
-//! A [`ValueTemplate`] is a value with placeholders, called holes. A string that consists of one hole becomes
-//! the bound value itself, of any type. A hole inside a longer string, or in the key of a member, is replaced
-//! by the value as text.
+//! A [`ValueTemplate`] is a value with placeholders (in the code: holes). A string that consists of one placeholder
+//! becomes the bound value itself, of any type. A placeholder inside a longer string, or in the key of a member, is
+//! replaced by the value as text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use super::node::{NodeContent, SourceNode};
 use super::own_form::chat_uri;
 use super::source::SourceSpan;
 
-/// A value with holes, and the place of each part in the scenario file. A clone is cheap, because each task
+/// A value with placeholders, and the place of each part in the scenario file. A clone is cheap, because each task
 /// clones the template of its step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueTemplate {
     /// The place of the whole value.
     pub span: SourceSpan,
     shape: Arc<TemplateShape>,
-    /// The complete value of a list or a map without holes; `None` for any other template.
+    /// The complete value of a list or a map without placeholders; `None` for any other template.
     fixed: Option<Arc<Value>>,
 }
 
@@ -35,64 +35,64 @@ enum TemplateShape {
     Map(Vec<(String, ValueTemplate)>),
 }
 
-/// The name that a session opened by a step is bound to, unless the step gives another name.
+/// The name to which a session opened by a step is bound, unless the step gives another name.
 pub const SESSION: &str = "session";
-/// The name that the first chat of an opened session is bound to.
+/// The name to which the first chat of an opened session is bound.
 pub const CHAT: &str = "chat";
 /// The name of the folder in which scenarios create their own files and folders.
 pub const FOLDER: &str = "workspace.folder";
 /// The prefix of every file or folder that a scenario creates in [`FOLDER`]. The harness deletes files and
 /// folders with this prefix at the end.
 pub const OWN_PATH: &str = "ahp-harness-";
-/// The maximum length of a text made by `${long N}`, in characters.
+/// The maximum length of a string made by `${long N}`, in characters.
 const MAX_LONG: usize = 4 << 20;
 
-/// A part of a template's text: plain text or a hole.
+/// A part of a string template: plain text or a placeholder.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TextPiece {
     /// Literal text.
     Plain(String),
-    /// `${name}`: the value that the name is bound to.
+    /// `${name}`: the value to which the name is bound.
     Use(String),
     /// `${new name}`: a fresh identifier. The identifier is also bound to the name.
     New(String),
     /// `${new chat name}`, `${new chat name in session}`: the URI of a chat that does not exist yet, in the
-    /// form that the host uses for its own chats. The URI is bound to the first name. The second name is the
-    /// session that the chat belongs to.
+    /// form that the host uses for its own chats. The URI is bound to the first name. The second name is the session to
+    /// which the chat belongs.
     NewChat(String, String),
     /// `${new path name}`: the URI of a file or folder that does not exist yet, in the folder where clients may
     /// create files. The URI is bound to the name.
     NewPath(String),
-    /// `${long N}`: a text of N characters.
+    /// `${long N}`: a string of N characters.
     Long(usize),
-    /// `${now}`: the current time of the driver's clock, as an ISO 8601 text.
+    /// `${now}`: the current time of the driver's clock, as an ISO 8601 string.
     Now,
-    /// `${name with a=b}`: the URI template that the name is bound to, with its variables filled in.
+    /// `${name with a=b}`: the URI template to which the name is bound, with its variables filled in.
     Expand(String, Vec<(String, String)>),
 }
 
-/// A source for the values of holes that do not come from a binding.
+/// A source for the values of placeholders that do not come from a binding.
 pub trait HoleFiller {
     /// Returns a new identifier that no other caller gets.
     fn fresh(&mut self) -> String;
-    /// Returns the current time as an ISO 8601 text.
+    /// Returns the current time as an ISO 8601 string.
     fn now(&self) -> String;
 }
 
 /// A set of bindings that a template reads and extends.
 pub trait NameScope {
-    /// Returns the value that the name is bound to, or `None` if the name is not bound.
+    /// Returns the value to which the name is bound, or `None` if the name is not bound.
     fn get(&self, name: &str) -> Option<&Value>;
     /// Binds a name. An earlier value of the name is replaced.
     fn set(&mut self, name: &str, value: Value);
 }
 
-/// The values that names are bound to.
+/// The values of the bound names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NameBindings(LiteMap<String, Value>);
 
 impl NameBindings {
-    /// Returns the value that the name is bound to, or `None` if the name is not bound.
+    /// Returns the value to which the name is bound, or `None` if the name is not bound.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
@@ -127,8 +127,7 @@ impl NameScope for NameBindings {
 }
 
 impl ValueTemplate {
-    /// Returns the literal text of a string template, with each hole left empty; `None` if the template is not
-    /// a string.
+    /// Returns the literal text of a string template, without its placeholders; `None` if the template is not a string.
     pub fn plain_text(&self) -> Option<String> {
         match self.shape.as_ref() {
             TemplateShape::Value(value) => value.as_str().map(str::to_owned),
@@ -166,7 +165,7 @@ impl ValueTemplate {
         matches!(&*self.shape, TemplateShape::Text(parts) if matches!(&parts[..], [TextPiece::Use(_)]))
     }
 
-    /// Returns the value if the template has no hole, and `None` if it has one.
+    /// Returns the value if the template has no placeholder, and `None` if it has one.
     pub fn without_holes(&self) -> Option<&Value> {
         match &*self.shape {
             TemplateShape::Value(value) => Some(value),
@@ -199,7 +198,7 @@ impl ValueTemplate {
         ValueTemplate::new(span, TemplateShape::Value(value))
     }
 
-    /// Makes a template that consists of the hole `${name}`.
+    /// Makes a template that consists of the placeholder `${name}`.
     pub fn hole(span: SourceSpan, name: &str) -> ValueTemplate {
         ValueTemplate::new(span, TemplateShape::Text(vec![TextPiece::Use(name.to_owned())]))
     }
@@ -214,7 +213,7 @@ impl ValueTemplate {
         ValueTemplate::new(span, TemplateShape::List(items))
     }
 
-    /// Returns the items of a list template, with their holes; empty if the template is not a list.
+    /// Returns the items of a list template, with their placeholders; empty if the template is not a list.
     pub fn items(&self) -> &[ValueTemplate] {
         match &*self.shape {
             TemplateShape::List(items) => items,
@@ -222,7 +221,7 @@ impl ValueTemplate {
         }
     }
 
-    /// Makes a template that consists of the hole `${now}`.
+    /// Makes a template that consists of the placeholder `${now}`.
     pub fn now(span: SourceSpan) -> ValueTemplate {
         ValueTemplate::new(span, TemplateShape::Text(vec![TextPiece::Now]))
     }
@@ -235,7 +234,7 @@ impl ValueTemplate {
         }
     }
 
-    /// Returns the members of a map template, with their holes; empty if the template is not a map.
+    /// Returns the members of a map template, with their placeholders; empty if the template is not a map.
     pub fn members(&self) -> &[(String, ValueTemplate)] {
         match &*self.shape {
             TemplateShape::Map(members) => members,
@@ -243,7 +242,7 @@ impl ValueTemplate {
         }
     }
 
-    /// Returns a text template with `more` appended.
+    /// Returns a string template with `more` appended.
     pub fn followed_by(&self, more: &str) -> ValueTemplate {
         let mut parts = match &*self.shape {
             TemplateShape::Text(parts) => parts.clone(),
@@ -254,8 +253,8 @@ impl ValueTemplate {
         ValueTemplate::new(self.span, TemplateShape::Text(parts))
     }
 
-    /// Fills the holes. A name that is not bound stays as `${name}`: the loader has already rejected such a
-    /// file, and this text matches no value.
+    /// Replaces the placeholders by values. A name that is not bound stays as `${name}`: the loader has already
+    /// rejected such a file, and this string matches no value.
     pub fn fill(&self, bindings: &mut dyn NameScope, mint: &mut dyn HoleFiller) -> Value {
         if let Some(fixed) = self.without_holes() {
             return fixed.clone();
@@ -277,7 +276,7 @@ impl ValueTemplate {
         }
     }
 
-    /// Calls `visit` for each hole, in order, with the place of the string that contains the hole.
+    /// Calls `visit` for each placeholder, in order, with the place of the string that contains the placeholder.
     pub fn holes(&self, visit: &mut dyn FnMut(SourceSpan, &TextPiece)) {
         match &*self.shape {
             TemplateShape::Value(_) => {}
@@ -290,7 +289,7 @@ impl ValueTemplate {
         }
     }
 
-    /// Returns the value with its holes written out as `${…}`, for display.
+    /// Returns the value with its placeholders written as `${…}`, for display.
     pub fn spelled(&self) -> Value {
         match &*self.shape {
             TemplateShape::Value(value) => value.clone(),
@@ -326,7 +325,7 @@ impl TextPiece {
     }
 }
 
-/// Splits a text into plain parts and holes. `$$` is a literal `$`; a `${` without a closing brace is plain
+/// Splits a string into plain parts and placeholders. `$$` is a literal `$`; a `${` without a closing brace is plain
 /// text.
 pub fn pieces(text: &str) -> Vec<TextPiece> {
     let mut parts = Vec::new();
@@ -405,12 +404,12 @@ fn fill_text(
     Value::from(text)
 }
 
-/// Returns the parts of a key with holes; empty if the key has no holes.
+/// Returns the parts of a key with placeholders; empty if the key has no placeholders.
 pub(super) fn key_holes(key: &str) -> Vec<TextPiece> {
     if key.contains("${") { pieces(key) } else { Vec::new() }
 }
 
-/// Returns a key with its holes filled in.
+/// Returns a key with its placeholders replaced by values.
 pub(super) fn fill_key<'k>(
     key: &'k str,
     bindings: &mut dyn NameScope,

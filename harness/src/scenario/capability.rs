@@ -1,8 +1,8 @@
 //! The optional capabilities of a host, and how the harness detects which of them a host has.
 //!
-//! Users do not have to declare capabilities: each row of the table says how the harness detects one. A
-//! capability that the host does not offer is no failure. A capability that the host declares and then refuses
-//! is a failure, because the harness plays the scenarios that need the capability.
+//! Users do not have to declare capabilities: each row of the table says how the harness detects one. It is not a
+//! failure if the host does not offer a capability. It is a failure if the host declares a capability and then refuses
+//! it, because the harness plays the scenarios that need the capability.
 //!
 //! Knows: the shapes of the answers that prove a capability. Never knows: connections, the code that sends
 //! requests.
@@ -29,7 +29,7 @@ pub struct HostCapability {
 pub enum CapabilitySource {
     /// A member of the result of `initialize`. The member is an object if the host has the capability.
     Handshake(&'static str),
-    /// A path into the `capabilities` of the agent that sessions are created with, as listed in the root state.
+    /// A path into the `capabilities` of the agent with which sessions are created, as the root state lists them.
     /// The agent has the capability if the value is an object or `true`.
     Agent(&'static [&'static str]),
     /// A name in the list [`EXTRAS`] in `_meta` of the result of `initialize`. Only a host whose own agent
@@ -44,14 +44,14 @@ pub enum CapabilitySource {
     /// channel. A scenario can use the listed members of the value, for example `${protectedAgent.provider}`.
     /// The function also gets the protected resources for which the run has tokens.
     Thing(&'static [&'static str], fn(&Value, &[String]) -> Option<Value>),
-    /// An undeclared capability that a short conversation with the host detects. The text describes that
+    /// An undeclared capability that a short conversation with the host detects. The string describes that
     /// conversation. The module `run::probes` holds such conversations.
     Probe(&'static str),
-    /// An undeclared capability that the harness tries out before a run. A scenario can use the listed members;
-    /// the text describes the trial. The module `run::folders` makes such trials.
+    /// An undeclared capability that the harness tries out before a run. A scenario can use the listed members; the
+    /// string describes the trial. The module `run::folders` makes such trials.
     Tried(&'static [&'static str], &'static str),
-    /// A capability that an option of the run provides. A scenario can use the listed members; the text names
-    /// the option.
+    /// A capability that an option of the run provides. A scenario can use the listed members; the string names the
+    /// option.
     Given(&'static [&'static str], &'static str),
     /// The token for the resource of the protected agent, as an option of the run.
     Token,
@@ -60,9 +60,9 @@ pub enum CapabilitySource {
 /// The capability of a run that has a token. The token is bound to `${token}`.
 pub const TOKEN: &str = "token";
 
-/// The capability of a host that passes requests of one client on to another client, which serves files.
+/// The capability of a host that forwards requests of one client to another client, which serves files.
 const CLIENT_FILES: &str = "clientFiles";
-/// The URI at which a client of a scenario serves its files, and at which a host reaches them by default.
+/// The URI at which a client of a scenario serves its files. By default, the host reaches the files at this URI.
 pub const CLIENT_FOLDER: &str = "virtual://{client}";
 
 /// The capability of a host that can start the MCP server of the harness.
@@ -96,7 +96,7 @@ pub const READY_SESSIONS: &str = "readySessions";
 pub const FILES: &str = "files";
 
 impl fmt::Display for CapabilitySource {
-    /// Describes how a host shows the capability.
+    /// Describes how the harness detects the capability of a host.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CapabilitySource::Handshake(member) => {
@@ -557,7 +557,7 @@ pub fn named(name: &str) -> Option<&'static HostCapability> {
     CAPABILITIES.iter().find(|row| row.name == name)
 }
 
-/// Returns the capability that a method belongs to.
+/// Returns the capability to which a method belongs.
 pub fn of_method(method: &str) -> Option<&'static HostCapability> {
     CAPABILITIES
         .iter()

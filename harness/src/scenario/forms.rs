@@ -12,11 +12,11 @@ pub enum MemberForm {
     Clients,
     /// A name that the step binds to the result of the step.
     Binds,
-    /// A text without holes.
+    /// A string without placeholders.
     Text,
-    /// One of the listed texts.
+    /// One of the listed strings.
     OneOf(&'static [&'static str]),
-    /// One text or a list of texts.
+    /// One string or a list of strings.
     Texts,
     /// The type of an action.
     ActionType,

@@ -17,7 +17,7 @@ pub struct ListingForm {
     pub entry: &'static [&'static str],
 }
 
-/// Reads a file and passes every entry to `take`. Returns the whole tree, because the caller may need the other
+/// Reads a file and calls `take` for every entry. Returns the whole tree, because the caller may need the other
 /// members.
 ///
 /// # Errors
@@ -70,12 +70,12 @@ fn members(entry: &SourceNode, known: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Returns the text of a member of an entry; `None` if the member is missing or not a text.
+/// Returns the string in a member of an entry; `None` if the member is missing or not a string.
 pub fn text<'a>(entry: &'a SourceNode, key: &str) -> Option<&'a str> {
     entry.get(key).and_then(SourceNode::as_str)
 }
 
-/// Returns the text of a required member of an entry. `why` explains in the error what the member is for.
+/// Returns the string in a required member of an entry. `why` is the purpose of the member, for the error.
 ///
 /// # Errors
 /// Returns an error if the member is missing or blank.

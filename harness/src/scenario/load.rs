@@ -16,7 +16,7 @@ pub trait FileSource {
     fn read(&self, path: &str) -> Result<String, String>;
 }
 
-/// A file after reading, with all mistakes in the file.
+/// A file that was read, with all its mistakes.
 #[derive(Debug)]
 pub struct LoadedFile {
     /// The file itself, followed by the fragments that the file includes. [`SourceSpan::file`] is an index into
@@ -75,7 +75,7 @@ pub fn expanded(path: &str, text: &str, files: &dyn FileSource) -> Option<Value>
     errors.is_empty().then_some(tree)
 }
 
-/// A [`FileSource`] without files, for texts that include no file.
+/// A [`FileSource`] without files, for scenarios that include no file.
 struct NoFiles;
 
 impl FileSource for NoFiles {
@@ -204,8 +204,8 @@ impl IncludeSource for FileLoader<'_> {
     }
 }
 
-/// Returns a step with a mapping of members: a bare value becomes the member that it stands for, and nothing
-/// becomes an empty mapping. Returns `None` if the verb is unknown or has no short form.
+/// Returns a step with a mapping of members: a bare value becomes the value of the verb's main member, and an empty
+/// value becomes an empty mapping. Returns `None` if the verb is unknown or has no short form.
 fn long_form(mut step: Value) -> Option<Value> {
     let (verb, members) = step.as_object_mut()?.iter_mut().next()?;
     if members.is_null() {

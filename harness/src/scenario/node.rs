@@ -21,7 +21,7 @@ pub struct SourceNode {
 /// The content of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeContent {
-    /// A scalar: null, a boolean, a number or a text.
+    /// A scalar: null, a boolean, a number or a string.
     Scalar(Value),
     /// A sequence.
     List(Vec<SourceNode>),
@@ -40,8 +40,8 @@ pub struct MappingEntry {
     pub value: SourceNode,
 }
 
-/// The nesting depth at which a file is refused. This depth is far above the depth of any scenario and far
-/// below the limit of the stack.
+/// The nesting depth at which a file is rejected. It is far greater than the depth of any scenario, and far less than
+/// the stack permits.
 const MAX_DEPTH: usize = 100;
 
 impl From<&Value> for SourceNode {
@@ -67,7 +67,7 @@ impl From<&Value> for SourceNode {
 }
 
 impl SourceNode {
-    /// Returns the text of a string scalar, `None` for any other node.
+    /// Returns the string of a string scalar, `None` for any other node.
     pub fn as_str(&self) -> Option<&str> {
         match &self.content {
             NodeContent::Scalar(Value::String(text)) => Some(text),
@@ -267,7 +267,7 @@ impl NodeReader {
         }
     }
 
-    /// Resolves a scalar by the core schema of YAML 1.2. A quoted scalar is always a text.
+    /// Resolves a scalar by the core schema of YAML 1.2. A quoted scalar is always a string.
     fn scalar(&mut self, text: &str, style: ScalarStyle, span: SourceSpan) -> Value {
         if style != ScalarStyle::Plain {
             return Value::from(text);
@@ -286,7 +286,7 @@ impl NodeReader {
     }
 }
 
-/// Parses a number in JSON syntax. `None` for other notations (hexadecimal, `1_000`, `.5`), which remain texts.
+/// Parses a number in JSON syntax. `None` for other notations (hexadecimal, `1_000`, `.5`), which are read as strings.
 fn number(text: &str) -> Option<Value> {
     let first = text.bytes().next()?;
     if !(first == b'-' || first.is_ascii_digit()) {

@@ -59,9 +59,9 @@ impl SessionSpelling {
     }
 }
 
-/// Returns the URI of a chat of `session` with this identifier. `known` is the URI of a chat that the host
-/// named, and the session of that chat; the result has the same form as this URI. The result is
-/// `ahp-chat:/<id>` if no chat is known, or if no part of the known URI can be an identifier.
+/// Returns the URI of a chat of `session` with this identifier. `known` is the URI of a chat that the host named, and
+/// the session of that chat; the result has the same form as that URI. The result is `ahp-chat:/<id>` if no chat is
+/// known, or if no part of the known URI can be an identifier.
 pub fn chat_uri(id: &str, session: &str, known: Option<(&str, &str)>) -> String {
     let parts = known.and_then(|(chat, owner)| parts(chat.strip_prefix(SCHEME)?, owner));
     let Some(parts) = parts else { return format!("{SCHEME}/{id}") };
@@ -98,8 +98,8 @@ fn parts<'a>(rest: &'a str, owner: &str) -> Option<Vec<FormPart<'a>>> {
     Some(whole)
 }
 
-/// Splits a text into parts, with one word as the identifier: the last word that looks generated, or else the
-/// last word. Returns `None` if the text has no word.
+/// Splits a string into parts, with one word as the identifier: the last word that looks generated, or else the last
+/// word. Returns `None` if the string has no word.
 fn with_id(text: &str) -> Option<[FormPart<'_>; 3]> {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '%');
     let mut words: Vec<(usize, &str)> = Vec::new();

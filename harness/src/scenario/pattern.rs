@@ -40,13 +40,13 @@ enum PatternKind {
     List(Vec<ValuePattern>),
     /// An object that has at least these members.
     Map(Vec<(String, ValuePattern)>),
-    /// A text that contains a match of the regular expression.
+    /// A string that contains a match of the regular expression.
     Matches(Regex, String),
     /// A value that matches one of these patterns.
     In(Vec<ValuePattern>),
     /// An array in which each of these patterns matches some item.
     Contains(Vec<ValuePattern>),
-    /// An array or text that begins with these items or characters.
+    /// An array or string that begins with these items or characters.
     StartsWith(Vec<ValuePattern>),
     /// A value that matches all of these patterns.
     All(Vec<ValuePattern>),
@@ -54,7 +54,7 @@ enum PatternKind {
     Not(Box<ValuePattern>),
     /// A number that this operator compares with the number of the template.
     Compare(OrderingOperator, ValueTemplate),
-    /// An array, object or text whose length matches this pattern.
+    /// An array, object or string whose length matches this pattern.
     Length(Box<ValuePattern>),
     /// A value of this JSON type.
     Type(String),
@@ -69,7 +69,7 @@ enum PatternKind {
 /// A pattern for one property of a configuration.
 #[derive(Clone, Debug)]
 struct SettingPattern {
-    /// The prefix of the names that the property is bound to.
+    /// The prefix of the names to which the property is bound.
     name: String,
     /// The pattern for the property's schema.
     schema: ValuePattern,
@@ -192,8 +192,8 @@ pub struct PatternMismatch {
     pub expected: String,
     /// The value found at the path.
     pub found: String,
-    /// Whether the pattern expected the value of a bound name, such as `${chat}`. A message with another value
-    /// in this place is about another subject.
+    /// Whether the pattern expected the value of a bound name, such as `${chat}`. If so, a message with another value
+    /// at this path is about another subject.
     pub named: bool,
 }
 
@@ -364,7 +364,7 @@ impl ValuePattern {
         ValuePattern::new(second.span, PatternKind::All(vec![first, second]))
     }
 
-    /// Returns the texts that the pattern accepts at a path; empty if the pattern does not list texts there.
+    /// Returns the strings that the pattern accepts at a path; empty if the pattern does not list strings there.
     pub fn texts_at(&self, path: &[&str]) -> Vec<String> {
         match (&*self.kind, path) {
             (PatternKind::Map(members), [name, rest @ ..]) => {
@@ -395,7 +395,7 @@ impl ValuePattern {
         }
     }
 
-    /// Calls `visit` in order for each hole of the pattern and each name that the pattern binds with `$bind`.
+    /// Calls `visit` in order for each placeholder of the pattern and each name that the pattern binds with `$bind`.
     pub fn names(&self, visit: &mut dyn FnMut(SourceSpan, PatternName<'_>)) {
         let span = self.span;
         match &*self.kind {
@@ -426,8 +426,8 @@ impl ValuePattern {
         }
     }
 
-    /// Matches the value and returns the new bindings of the match, without those in `bindings`. `None` stands
-    /// for a missing member. With `exact`, an object may not have members that the pattern does not name.
+    /// Matches the value and returns the new bindings of the match, without those in `bindings`. `None` means a missing
+    /// member. With `exact`, an object may not have members that the pattern does not name.
     ///
     /// # Errors
     /// Returns the first place where the value does not match.
@@ -451,7 +451,7 @@ impl SettingPattern {
 /// A name in a pattern.
 #[derive(Clone, Copy, Debug)]
 pub enum PatternName<'a> {
-    /// A hole that must be filled.
+    /// A placeholder that must be replaced.
     Hole(&'a TextPiece),
     /// A name that the pattern binds.
     Bound(&'a str),

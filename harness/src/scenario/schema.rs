@@ -134,7 +134,7 @@ fn known_name(field: &FormField) -> Option<Value> {
 
 fn form(field: &FormField) -> Value {
     let text = json!({"type": "string"});
-    // An editor completes the names of the enumeration, and any other text is valid here as well.
+    // An editor completes the names of the enumeration, and any other string is valid here as well.
     let completed = |name: &str| json!({"anyOf": [definition(name), text]});
     let one_or_more =
         |item: Value| json!({"oneOf": [item, {"type": "array", "items": item, "minItems": 1}]});

@@ -23,7 +23,7 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// Makes a source file from a name and a text.
+    /// Makes a source file from a name and its content.
     pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> SourceFile {
         SourceFile { name: name.into(), text: text.into() }
     }
@@ -51,7 +51,7 @@ pub struct ScenarioError {
 /// A kind of mistake in a scenario file.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ScenarioErrorKind {
-    /// The text is not YAML.
+    /// The file is not YAML.
     #[error("not readable as YAML: {0}")]
     Yaml(String),
     /// An unreadable file.
@@ -202,7 +202,7 @@ pub enum ScenarioErrorKind {
         /// The version of the tables.
         version: String,
     },
-    /// A `never` without a later barrier, which would forbid the message for no time at all.
+    /// A `never` without a later barrier, which would have no effect.
     #[error(
         "nothing ends this `never`\n(hint: add a `barrier` after it, up to which nothing may come)"
     )]

@@ -28,9 +28,9 @@ pub struct ScenarioStep {
 /// The value of a step's member.
 #[derive(Clone, Debug)]
 pub enum StepValue {
-    /// Names of clients, or texts.
+    /// Names of clients, or strings.
     Names(Vec<String>),
-    /// A text, or a name to bind.
+    /// A string, or a name to bind.
     Text(String),
     /// A flag.
     Flag(bool),
@@ -38,7 +38,7 @@ pub enum StepValue {
     Duration(Duration),
     /// A count.
     Count(u64),
-    /// A value with holes.
+    /// A value with placeholders.
     Template(ValueTemplate),
     /// A pattern that a value must match.
     Pattern(ValuePattern),
@@ -80,7 +80,7 @@ impl ScenarioStep {
         }
     }
 
-    /// Returns the text of a member. If the member is a list, returns the first text.
+    /// Returns the string in a member. If the member is a list, returns the first string.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.given(name)? {
             StepValue::Text(text) => Some(text),

@@ -5,7 +5,7 @@ use crate::wire::json::Value;
 
 /// The maximum width of a line, in columns.
 const WIDTH: usize = 100;
-/// The words that some YAML tools read as a value other than a text.
+/// The words that some YAML tools do not read as strings.
 const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
 
 /// A value to be written.
@@ -36,7 +36,7 @@ impl WrittenTree {
         WrittenTree::Map(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
-    /// Converts a value. Each member of the value may get a line of its own.
+    /// Converts a value. Each member of the value may get a separate line.
     pub(crate) fn of(value: &Value) -> WrittenTree {
         match value {
             Value::Array(items) => WrittenTree::List(items.iter().map(WrittenTree::of).collect()),
@@ -149,7 +149,7 @@ fn below(out: &mut String, indent: usize, value: &WrittenTree) {
     }
 }
 
-/// Appends a text. If a reader could take the bare text for another value, the text is quoted as in JSON, which
+/// Appends a text. If a reader could interpret the unquoted string as another value, it is quoted as in JSON, which
 /// YAML accepts.
 fn scalar(out: &mut String, text: &str) {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');

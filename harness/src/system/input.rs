@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The timeout for a silent pipe.
 const SILENCE: Duration = Duration::from_secs(10);
-/// The size of a read from a pipe in bytes, and the number of such pieces that are queued.
+/// The size of a read from a pipe in bytes, and the number of such blocks that are queued.
 const PIECE: usize = 64 << 10;
 const WAITING: usize = 4;
 

@@ -1,4 +1,4 @@
-//! Functions that differ between operating systems: process groups, folders that confine paths, special files,
+//! Functions that differ between operating systems: process groups, folders out of which no path leads, special files,
 //! the CPU time of a thread.
 //!
 //! Both implementations have the same interface. If a system lacks a feature, `other` documents the
@@ -24,10 +24,10 @@ pub use unix::{
     pipe, private_folder, resize, thread_time,
 };
 
-/// The way in which a process is ended.
+/// The way in which a process is stopped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProcessEnding {
-    /// A request to end, which the process may handle.
+    /// A request to exit, which the process may handle.
     Asked,
     /// A kill, which the process cannot prevent.
     Forced,

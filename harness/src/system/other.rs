@@ -27,7 +27,7 @@ impl ProcessGroup {
         self.0
     }
 
-    /// Does nothing; the process itself ends when its handle is dropped.
+    /// Does nothing; the process itself is stopped when its handle is dropped.
     pub fn end(self, _: ProcessEnding) {}
 }
 
@@ -78,7 +78,7 @@ impl SystemFolder {
     }
 }
 
-/// Does nothing: on this system no folder is closed to its owner.
+/// Does nothing: on this system, an owner can always access a folder.
 pub fn let_in(_: &Path) {}
 
 /// Fails.
@@ -115,7 +115,7 @@ pub fn allow_files(files: u64) -> u64 {
     files
 }
 
-/// Returns `None`, because the system does not tell.
+/// Returns `None`, because the system does not report this.
 pub fn peak_memory() -> Option<u64> {
     None
 }

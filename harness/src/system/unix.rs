@@ -49,7 +49,7 @@ pub fn lead_group(command: &mut Command) -> &mut Command {
     command.process_group(0)
 }
 
-/// An open folder. The value stays the same folder if the path later names another folder.
+/// An open folder. The value refers to the same folder even if the path later names another folder.
 #[derive(Debug)]
 pub struct SystemFolder(OwnedFd);
 
@@ -93,7 +93,7 @@ impl SystemFolder {
     }
 }
 
-/// Gives the current user, and nobody else, access to a folder, if possible.
+/// If possible, gives the current user access to a folder, and no other user.
 pub fn let_in(folder: &Path) {
     let _ = std::fs::set_permissions(folder, std::fs::Permissions::from_mode(PRIVATE));
 }
@@ -133,7 +133,8 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Lets the process open this many files, as far as the system permits. Returns how many it can open.
+/// Lets the process open this many files, or as many as the system permits. Returns the number of files that it can
+/// open.
 pub fn allow_files(files: u64) -> u64 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let Some(current) = limit.current.filter(|current| *current < files) else { return files };
@@ -145,7 +146,7 @@ pub fn allow_files(files: u64) -> u64 {
     }
 }
 
-/// Returns the largest amount of memory that the process has used, in bytes; `None` if the system does not tell.
+/// Returns the largest amount of memory that the process has used, in bytes; `None` if the system does not report it.
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,5 +1,5 @@
-//! Runs the ACP agent as a process: the process exchanges lines on standard input and output, or frames on a
-//! WebSocket. The agent's tools perform real actions, and the process logs all messages.
+//! Runs the ACP agent as a process. The process exchanges lines on standard input and output, or frames on a WebSocket.
+//! The agent's tools perform real actions, and the process logs all messages.
 //!
 //! Start at [`serve`] and [`listen`].
 
@@ -36,7 +36,7 @@ const INBOX: usize = 64;
 /// The number of frames queued for a client. If a client does not read and the queue is full, its connection
 /// ends.
 const OUTBOX: usize = 100_000;
-/// The maximal number of concurrent clients.
+/// The maximum number of concurrent clients.
 const MAX_CLIENTS: usize = 1_000;
 /// The pause before the next attempt to accept a connection.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -45,7 +45,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const CONNECTING: Duration = Duration::from_secs(2);
 /// The timeout of a tool.
 const RUNNING: Duration = Duration::from_secs(120);
-/// The maximal number of bytes kept of a tool's output or of a file.
+/// The maximum number of bytes kept of a tool's output or of a file.
 const KEPT: u64 = 1 << 20;
 /// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
@@ -61,7 +61,7 @@ pub struct AcpProcessOptions {
     pub log: Option<Box<dyn Write + Send>>,
     /// The address of the run that receives all messages and releases holds.
     pub run: Option<SocketAddr>,
-    /// Whether tools only describe their actions and perform none.
+    /// Whether tools only describe their actions instead of performing them.
     pub pretend: bool,
     /// The function that stores changed sessions; `None` if no session is stored.
     pub keep: Option<KeepSession>,
@@ -90,8 +90,8 @@ pub async fn listen(
                 Ok((stream, _)) if clients.len() < MAX_CLIENTS => {
                     clients.spawn(connection(stream, agent(), options()));
                 }
-                // The process has too many clients or, for example, no free file descriptor: wait until one is
-                // free again.
+                // The process has too many clients or, for example, no free file descriptor. It waits until a client
+                // leaves or a descriptor is free.
                 _ => tokio::time::sleep(PAUSE).await,
             },
             Some(_) = clients.join_next() => {}
@@ -167,7 +167,7 @@ async fn converse(
             Some((case, name)) = commands.recv() => agent.release(began.elapsed(), &case, &name),
             () = sleep_until(began + due) => agent.handle_timeout(began.elapsed()),
         }
-        // Store sessions before the output is sent: a client may load a session as soon as it knows the
+        // Sessions are stored before the output is sent, because a client may load a session as soon as it knows the
         // session.
         let changed = agent.take_changed(false);
         keep.iter_mut().for_each(|keep| changed.iter().for_each(|(id, kept)| keep(id, kept)));
@@ -221,7 +221,7 @@ impl AcpJournal {
             &ConnectionEvent::Below { way, seen },
         );
         if let Some(log) = &mut self.log {
-            // An unwritable log must not end the agent.
+            // The agent must not stop if the log cannot be written.
             let _ = log.write_all(out.as_bytes()).and_then(|()| log.flush());
         }
         if let Some(told) = &self.told {
@@ -257,7 +257,7 @@ async fn connect(
 ) -> (Option<mpsc::UnboundedSender<String>>, mpsc::Receiver<(String, String)>) {
     let (releases, commands) = mpsc::channel(INBOX);
     let Some(address) = run else {
-        // Keep the sender, so that the receiver waits and does not end.
+        // The sender is kept, so that the receiver waits and does not end.
         tokio::spawn(async move { releases.closed().await });
         return (None, commands);
     };

@@ -48,7 +48,7 @@ impl AgentProcess {
         AgentProcess { voice: Some(voice), ..self }
     }
 
-    /// Writes a line. An agent that cannot be started, or that does not read, is treated as ended.
+    /// Writes a line. An agent that cannot be started, or that does not read, is treated as if it had exited.
     pub fn say(&mut self, line: String) {
         if self.started.is_none() {
             self.started = start(&self.command, self.voice.clone()).ok();
@@ -60,7 +60,7 @@ impl AgentProcess {
         }
     }
 
-    /// Returns the next line from the agent; `None` if the agent has ended. Waits forever if it was never
+    /// Returns the next line from the agent; `None` if the agent has exited. Waits forever if it was never
     /// started.
     pub async fn hear(&mut self) -> Option<String> {
         match &mut self.started {

@@ -1,8 +1,8 @@
-//! Collects the messages between the host and its agents, and delivers them to the scenarios being played.
+//! Collects the messages between the host and its agents, and delivers them to the scenarios that are being played.
 //!
 //! Agents that the host has started connect to the run (`agent acp --run ADDRESS`) and report each line that
 //! they read or write, in the format of a capture. The model stand-in reports its log. Each message goes to the
-//! scenario of its conversation; a message of no scenario is dropped. In the other direction, the run sends
+//! scenario of its conversation; a message without a scenario is dropped. In the other direction, the run sends
 //! releases of holds: `{"release":NAME,"case":CASE}`.
 //!
 //! Start at [`AgentHub`].
@@ -21,9 +21,9 @@ use crate::transcript::{BelowEvent, ConnectionEvent, SeenFrame, line};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 
-/// The maximal length of a line, in bytes.
+/// The maximum length of a line, in bytes.
 pub const MAX_LINE: u64 = 17 << 20;
-/// The maximal number of concurrent agents; further connections are refused.
+/// The maximum number of concurrent agents; further connections are refused.
 const MAX_AGENTS: usize = 1_000;
 /// The number of messages queued for one scenario; further ones are dropped.
 const MAX_WAITING: usize = 100_000;

@@ -1,11 +1,11 @@
-//! A child process of the harness that ends together with all its descendants.
+//! A child process of the harness, which is stopped together with all its descendants.
 //!
-//! A process group ends together, but a process that has left the group (`setsid`, a daemon) goes on. On Linux,
-//! such strays are found by [`MARK`], an environment variable that they inherit. A stray that has also cleared
-//! its environment is adopted by [`OrphanReaper`] when its parent ends, and ends with the run. If a child
-//! process of the harness starts further processes through this module (the agent of a reference host that runs
-//! as a command), these processes carry the marks of both harness processes, so they end with either of them.
-//! On other systems, only the process group ends.
+//! The signal to a process group does not reach a process that has left the group (`setsid`, a daemon). On Linux, such
+//! strays are found by [`MARK`], an environment variable that they inherit. A stray that has also cleared its
+//! environment is adopted by [`OrphanReaper`] when its parent exits, and is killed at the end of the run. If a child
+//! process of the harness starts further processes through this module (the agent of a reference host that runs as a
+//! command), these processes carry the marks of both harness processes, so they end with either of them. On other
+//! systems, only the process group is killed.
 //!
 //! Start at [`ChildProcess::start`].
 
@@ -21,13 +21,13 @@ use crate::system::{ProcessEnding, ProcessGroup, lead_group};
 
 /// The environment variable that marks the descendants of a child process.
 pub const MARK: &str = "AHP_HARNESS_PROCESS";
-/// The maximal number of rounds in which strays are searched and killed.
+/// The maximum number of rounds in which strays are searched and killed.
 const LOOKS: u32 = 200;
 /// The pause between two rounds, because a killed process takes a moment to disappear.
 const BETWEEN: Duration = Duration::from_millis(2);
-/// The interval at which ended orphans are reaped.
+/// The interval at which orphans that have exited are reaped.
 const REAPING: Duration = Duration::from_millis(250);
-/// The maximal number of strays that are listed by name; further strays are only counted.
+/// The maximum number of strays that are listed by name; further strays are only counted.
 const NAMED: usize = 8;
 
 /// The counter that makes the marks of this process unique.
@@ -39,7 +39,7 @@ fn own() -> MutexGuard<'static, Option<HashSet<i32>>> {
     OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A child process that ends together with all its descendants.
+/// A child process that is killed together with all its descendants.
 #[derive(Debug)]
 pub struct ChildProcess {
     child: Child,
@@ -86,7 +86,7 @@ impl ChildProcess {
         &mut self.child
     }
 
-    /// Asks the process group to end.
+    /// Asks the process group to exit.
     pub fn ask_to_end(&self) {
         if let Some(group) = self.group {
             group.end(ProcessEnding::Asked);
@@ -120,7 +120,7 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Kills all child processes and their descendants at once, before this process itself ends.
+/// Kills all child processes and their descendants at once, before this process exits.
 pub fn end_all() {
     let groups = own().clone().unwrap_or_default();
     let groups = groups.into_iter().filter_map(|id| ProcessGroup::led_by(u32::try_from(id).ok()?));
@@ -130,7 +130,7 @@ pub fn end_all() {
     end_adopted();
 }
 
-/// Makes this process the parent of all its descendants whose own parents end.
+/// Makes this process the parent of all its descendants whose own parents exit.
 pub fn adopt() {
     strays::adopt();
 }
@@ -150,8 +150,8 @@ fn shown(found: &[strays::StrayProcess]) -> Vec<String> {
     names
 }
 
-/// Kills the processes that `find` returns, until it returns none. Stops the processes first, so that they
-/// cannot start further processes.
+/// Kills the processes that `find` returns, until it returns none. First suspends the processes, so that they cannot
+/// start further processes.
 fn end(find: impl Fn() -> Vec<strays::StrayProcess>) {
     for _ in 0..LOOKS {
         let found = find();
@@ -165,13 +165,13 @@ fn end(find: impl Fn() -> Vec<strays::StrayProcess>) {
     }
 }
 
-/// The adoption of orphans: descendants whose parents have ended. When the reaper is dropped, the adopted
+/// The adoption of orphans: descendants whose parents have exited. When the reaper is dropped, the adopted
 /// processes are killed.
 #[derive(Debug)]
 pub struct OrphanReaper(AbortHandle);
 
 impl OrphanReaper {
-    /// Starts to adopt orphans, and to reap orphans that have ended. While the reaper exists, processes must
+    /// Starts to adopt orphans, and to reap orphans that have exited. While the reaper exists, processes must
     /// only be started as [`ChildProcess`].
     pub fn adopt() -> OrphanReaper {
         strays::adopt();
@@ -229,7 +229,7 @@ mod strays {
 
     fn stray(id: i32) -> Option<StrayProcess> {
         let line = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // The process name stands in parentheses and may itself contain parentheses.
+        // The process name is in parentheses and may contain parentheses itself.
         let (head, tail) = line.rsplit_once(')')?;
         let name = head.split_once('(')?.1.to_owned();
         let mut words = tail.split_whitespace();
@@ -250,7 +250,7 @@ mod strays {
         all().filter(|stray| inherits(stray, mark, |_| true)).collect()
     }
 
-    /// Returns whether a running process has a mark with this prefix whose remaining part `goes_on` accepts.
+    /// Returns whether a running process has a mark with this prefix, and `goes_on` accepts the rest of the mark.
     fn inherits(stray: &StrayProcess, mark: &str, goes_on: impl Fn(&[u8]) -> bool) -> bool {
         let line = format!("{MARK}={mark}");
         let variables = fs::read(format!("/proc/{}/environ", stray.id)).unwrap_or_default();
@@ -270,7 +270,7 @@ mod strays {
         ours(own).filter(|stray| !stray.ended).collect()
     }
 
-    /// Returns the orphans that have ended.
+    /// Returns the orphans that have exited.
     pub(super) fn ended(own: Option<&HashSet<i32>>) -> Vec<StrayProcess> {
         ours(own).filter(|stray| stray.ended).collect()
     }
@@ -289,7 +289,7 @@ mod strays {
         }
     }
 
-    /// Reaps an orphan that has ended.
+    /// Reaps an orphan that has exited.
     pub(super) fn reap(stray: &StrayProcess) {
         if stray.parent == getpid().as_raw_nonzero().get() {
             let _ = waitpid(Pid::from_raw(stray.id), WaitOptions::NOHANG);

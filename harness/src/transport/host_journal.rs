@@ -2,8 +2,8 @@
 //!
 //! The engine of a host is deterministic: its state follows from its settings and from the events that it has
 //! handled, with their times. The journal stores each event before the host handles it, and a host that is started
-//! again handles all of them once more. So nothing that a client was told is lost, even if the process is killed.
-//! The time to start grows with the number of events.
+//! again handles all of them once more. Nothing that a client has received is therefore lost, even if the process is
+//! killed. The time to start grows with the number of events.
 //!
 //! Knows: events, the embedded store. Never knows: the effect of events.
 //!
@@ -29,7 +29,7 @@ const OF_HOST: &str = "host";
 /// The file in the folder.
 const FILE: &str = "host.redb";
 
-/// What the host is made of, besides its events. A journal can only be continued with the same values.
+/// The properties of the host, besides its events. A journal can only be continued with the same values.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct JournaledHost {
     /// The version of the harness, whose engine may change from version to version.
@@ -58,7 +58,7 @@ pub enum JournaledEvent {
     Held(u32, bool),
     /// A connection has ended.
     Closed(u32),
-    /// A line of the agent; `None` if the agent has ended.
+    /// A line of the agent; `None` if the agent has exited.
     Agent(Option<String>),
     /// Time has passed.
     Timeout,
@@ -124,7 +124,7 @@ pub struct HostJournal {
     next: u64,
 }
 
-/// What a journal says about the time before.
+/// The end of a journal that is continued.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct JournalExtent {
     /// The number of events.
@@ -136,8 +136,8 @@ pub struct JournalExtent {
 }
 
 impl HostJournal {
-    /// Opens the journal in a folder, or makes one for this host. Returns the journal and the host that it belongs
-    /// to, whose seed and epoch may differ from those of `host`.
+    /// Opens the journal in a folder, or makes one for this host. Returns the journal and its host, whose seed and
+    /// epoch may differ from those of `host`.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be used, or if the journal belongs to a host with other options.
@@ -164,10 +164,10 @@ impl HostJournal {
         self.replayed(host).map_err(|error| error.to_string())
     }
 
-    /// Stores events. They are on the disk when the method returns.
+    /// Stores events. The events are on the disk when the method returns.
     ///
     /// # Errors
-    /// Returns an error if they could not be stored.
+    /// Returns an error if the events could not be stored.
     pub fn append(&mut self, events: &[TimedEvent]) -> Result<(), String> {
         self.next = self.stored(events).map_err(|error| error.to_string())?;
         Ok(())
@@ -217,7 +217,7 @@ impl HostJournal {
         Ok(next)
     }
 
-    /// Returns the settings in the store, which are those of `host` if the store is new.
+    /// Returns the settings in the store. A new store first gets the settings of `host`.
     fn known(&self, host: &JournaledHost) -> Result<String, Box<dyn Error>> {
         let write = self.store.begin_write()?;
         let known = {
@@ -274,7 +274,7 @@ mod tests {
         let timed = |event| TimedEvent { at_us: 5_000, event };
         journal.append(&events.map(timed)).unwrap();
         drop(journal);
-        // Other values of a new process do not replace those of the journal.
+        // A new process with other values does not replace the values in the journal.
         let other = JournaledHost { seed: 9, epoch_ms: 9, ..described(&[]) };
         let (journal, known) = HostJournal::open(folder.path(), &other).unwrap();
         assert_eq!((known.seed, known.epoch_ms), (1, 2));

@@ -3,7 +3,7 @@
 //! The paths below `/ahp/` control the stand-in: `POST /ahp/release/NAME` releases one answer that waits at the
 //! hold NAME, `GET /ahp/log?after=N` returns the exchanges with numbers above N, one JSON object per line.
 //!
-//! The agent is not trusted: the log has bounds, and so have requests ([`http_server`]).
+//! The agent is not trusted: the log and the requests have limits ([`http_server`]).
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -42,7 +42,7 @@ pub struct ServedStandIn {
     base: String,
     hub: Arc<AgentHub>,
     state: Mutex<HttpState>,
-    /// Notified at each release.
+    /// The notification about each release.
     released: Notify,
 }
 
@@ -52,7 +52,7 @@ struct HttpState {
     releases: VecDeque<(String, String)>,
     /// The answers in progress.
     open: LiteMap<u64, HttpExchange>,
-    /// The holds that an answer has passed. If an agent repeats the request for a lost answer, the new answer
+    /// The holds that an answer has passed. If an agent repeats the request because its answer was lost, the new answer
     /// does not wait again.
     passed: VecDeque<(u64, String)>,
     log: VecDeque<(u64, String)>,
@@ -140,7 +140,7 @@ impl ServedStandIn {
             }
         }
         if let Some(file) = &mut state.file {
-            // An unwritable log must not end the agent.
+            // The agent must not stop if the log cannot be written.
             let _ = writeln!(file, "{line}").and_then(|()| file.flush());
         }
         if state.log.len() == REMEMBERED {
@@ -292,7 +292,7 @@ fn respond(reply: ModelReply, telling: AnswerGuard) -> hyper::Response<HttpBody>
     response
 }
 
-/// Returns the beats as a stream; a pause delays the data after it.
+/// Returns the beats as a stream; a pause delays the data that follows.
 fn beats(
     reply: ModelReply,
     telling: AnswerGuard,

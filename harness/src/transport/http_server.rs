@@ -1,4 +1,4 @@
-//! An HTTP server on a loopback port, for the requests of agents: connections, heads and bodies have bounds.
+//! An HTTP server on a loopback port, for the requests of agents. Connections, heads and bodies have limits.
 //!
 //! Start at [`serve`].
 
@@ -66,7 +66,7 @@ async fn connection<S: HttpService>(stream: TcpStream, service: Arc<S>) {
         let service = Arc::clone(&service);
         async move { Ok::<_, Infallible>(service.answer(request).await) }
     });
-    // An agent that cancels a request closes the connection, so an error here is no failure.
+    // An agent that cancels a request closes the connection, so an error here is not a failure.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)

@@ -1,7 +1,7 @@
-//! Calls our tool at an MCP server, as a client of MCP: on standard input and output, by streamable HTTP, or by
+//! Calls the harness's tool at an MCP server, as an MCP client: on standard input and output, by streamable HTTP, or by
 //! HTTP with server-sent events.
 //!
-//! Each connection serves one call. Only `http:` URLs are supported, because our server is on this machine.
+//! Each connection serves one call. Only `http:` URLs are supported, because the harness's server is on this machine.
 //!
 //! Start at [`call`]. Source: modelcontextprotocol.io, transports of revisions 2025-06-18 and 2024-11-05.
 
@@ -35,7 +35,7 @@ const CALL: u64 = 2;
 /// Calls our tool.
 ///
 /// # Errors
-/// Returns an error if the server cannot be reached, or ends before it has answered.
+/// Returns an error if the server cannot be reached, or exits before it has answered.
 pub async fn call(server: &McpServerAddress, arguments: Value) -> std::io::Result<EffectResult> {
     let answer = match server {
         McpServerAddress::Command { words, variables } => {
@@ -167,7 +167,7 @@ fn joined(url: &Uri, endpoint: &str) -> std::io::Result<Uri> {
     }
 }
 
-/// Sends a request and returns the answer. The request is a POST if it has a body, else a GET.
+/// Sends a request and returns the answer. The request is a POST if it has a body, or else a GET.
 ///
 /// # Errors
 /// Returns an error if the server cannot be reached or refuses the request.

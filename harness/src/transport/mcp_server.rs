@@ -1,8 +1,8 @@
-//! Our MCP server on a port, by streamable HTTP and by HTTP with server-sent events.
+//! The harness's MCP server on a port, by streamable HTTP and by HTTP with server-sent events.
 //!
 //! Each scenario has its own addresses, so that the server reports a call to the scenario whose agent made it.
 //! Below `/NUMBER`, the server offers `/mcp`, where it answers a POST with one JSON body, and `/sse`, which
-//! names an `endpoint` for POSTs whose answers are sent as events. Neither needs a session id. Other paths are
+//! names an `endpoint` for POSTs whose answers are sent as events. Neither of them needs a session id. Other paths are
 //! not served. The paths have the customary names, because some clients append these names to other URLs.
 //!
 //! Start at [`McpHttpServer`]. Source: modelcontextprotocol.io, transports of revisions 2025-06-18 and
@@ -130,7 +130,7 @@ impl McpHttpServer {
         }
     }
 
-    /// Opens an event stream. The first event states the URL to which messages are to be sent.
+    /// Opens an event stream. The first event contains the URL to which messages have to be sent.
     fn events(&self, case: u64) -> hyper::Response<HttpBody> {
         let (sender, receiver) = mpsc::channel(MAX_WAITING);
         let mut state = self.state();

@@ -1,15 +1,15 @@
 //! Transports bytes between peers.
 //!
-//! Clients: [`websocket`] is a connection to a host, [`process`] the connection to an agent under test, and
-//! [`link`] either of them. [`scratch`] is the folder of an agent under test. [`tap`] parses the traffic of a
-//! foreign connection.
+//! Clients: [`websocket`] is a connection to a host, [`process`] is the connection to an agent under test, and [`link`]
+//! is either of them. [`scratch`] is the folder of an agent under test. [`tap`] parses the traffic of a foreign
+//! connection.
 //!
-//! Servers: [`serve`] serves a host engine, [`http`] the model stand-in and [`mcp_server`] our MCP server, the
-//! last two by [`http_server`]. [`acp`] runs the scripted agent on standard input and output.
+//! Servers: [`serve`] serves a host engine, [`http`] serves the model stand-in, and [`mcp_server`] serves the harness's
+//! MCP server. The last two use [`http_server`]. [`acp`] runs the scripted agent on standard input and output.
 //!
-//! Others: [`mcp_client`] calls MCP servers, [`agent`] starts the scripted agent, [`shells`] starts the shells
-//! of terminals. [`below`] delivers the messages between a host and its agents to the scenarios. [`child`] is a
-//! subprocess that ends together with its descendants. [`host_journal`] keeps the state of a served host on disk.
+//! Other modules: [`mcp_client`] calls MCP servers, [`agent`] starts the scripted agent, and [`shells`] starts the
+//! shells of terminals. [`below`] delivers the messages between a host and its agents to the scenarios. [`child`] is a
+//! subprocess that is killed together with its descendants. [`host_journal`] keeps the state of a served host on disk.
 //!
 //! Knows: `wire`, `transcript`, `peer`, `agent`, the `SansIoHost` trait. Never knows: scenarios, rules, the
 //! meaning of frames.

@@ -1,8 +1,8 @@
 //! An agent under test as a child process: one message per line on standard input and output.
 //!
 //! The process is not trusted: the length of lines is limited, standard error beyond a limit is discarded, and
-//! all descendants of the process are killed when the link ends. The scenario receives the end of the process
-//! as a report outside the conversation: `{"ended": HOW, "left": [PROCESS ..]}`.
+//! all descendants of the process are killed when the link ends. When the process exits, the scenario receives a report
+//! outside the conversation: `{"ended": HOW, "left": [PROCESS ..]}`.
 //!
 //! Start at [`ProcessLink`].
 
@@ -35,17 +35,16 @@ const WAITING: usize = 256;
 const MAX_STDERR: usize = 1_000;
 /// The number of the line that is replaced by a note about omitted lines.
 const LEFT_OUT: usize = MAX_STDERR + 1;
-/// The number of bytes kept of a line of standard error.
+/// The number of bytes of a line of standard error that are kept.
 const STDERR_LINE: usize = 4_096;
 /// The number of last lines of standard error that are reported when the agent ends, and the number of
 /// characters of each. The cause of an error is often above a long stack trace.
 const LAST_LINES: usize = 14;
 const LAST_WORDS: usize = 200;
-/// The time that an agent has to end by itself after its standard input is closed.
+/// The time limit for an agent to exit by itself after its standard input is closed.
 const ENDING: Duration = Duration::from_secs(1);
 
-/// The maximal number of checks for remaining descendants; an agent's helper processes need a moment to end as
-/// well.
+/// The maximum number of checks for remaining descendants; the helper processes of an agent also need a moment to exit.
 const GOING: u32 = 10;
 /// The pause between two checks.
 const BETWEEN: Duration = Duration::from_millis(30);
@@ -59,9 +58,9 @@ pub struct ProcessStart {
     pub folder: PathBuf,
     /// The environment variables that are set in addition to those of this process.
     pub env: Vec<(String, String)>,
-    /// The hub that receives standard error and the end of the process.
+    /// The hub that receives standard error and the exit of the process.
     pub hub: Arc<AgentHub>,
-    /// The scenario that receives standard error and the end of the process.
+    /// The scenario that receives standard error and the exit of the process.
     pub case: String,
 }
 
@@ -154,12 +153,12 @@ impl ProcessLink {
         }
     }
 
-    /// Closes standard input, and kills the process if it does not end by itself within the usual time.
+    /// Closes standard input, and kills the process if it does not exit by itself within the usual time.
     pub async fn close(self) {
         self.close_within(ENDING).await;
     }
 
-    /// Closes standard input, and kills the process if it does not end by itself within this time.
+    /// Closes standard input, and kills the process if it does not exit by itself within this time.
     pub async fn close_within(mut self, limit: Duration) {
         self.lines = None;
         if let Some(mut process) = self.process.take() {
@@ -210,7 +209,7 @@ async fn read(
         let most = u64::try_from(MAX_MESSAGE).unwrap_or(u64::MAX);
         match (&mut output).take(most).read_until(b'\n', &mut bytes).await {
             Ok(0) => {
-                // Wait because the agent's last error messages arrive through another pipe.
+                // The task waits, because the agent's last error messages arrive through another pipe.
                 sleep(BETWEEN).await;
                 let words = words.borrow();
                 break match words.is_empty() {

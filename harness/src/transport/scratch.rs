@@ -1,9 +1,9 @@
-//! The folder of one scenario with an agent: the agent's home, its working directory, and the client's file
-//! operations.
+//! The folder of one scenario with an agent. It is the agent's home and working directory, and the client's file
+//! operations work in it.
 //!
-//! Nothing outside the folder is touched. A path must stay inside the folder after all symbolic links are
-//! resolved. Files are opened step by step relative to the open folder, so a link that appears in the meantime
-//! is not followed. The folder and all processes of its terminals end with the scenario.
+//! The client never reads or writes outside the folder. A path must stay inside the folder after all symbolic links are
+//! resolved. Files are opened step by step relative to the open folder, so a link that appears in the meantime is not
+//! followed. The folder is removed, and all processes of its terminals are killed, at the end of the scenario.
 //!
 //! Start at [`ScratchFolder`].
 
@@ -29,24 +29,23 @@ use crate::wire::json::Value;
 use super::below::{AgentHub, HeardBelow};
 use super::child::ChildProcess;
 
-/// The maximal number of bytes read from a file.
+/// The maximum number of bytes read from a file.
 const MAX_FILE: u64 = 8 << 20;
 /// The timeout of a command.
 const RUNNING: Duration = Duration::from_secs(120);
 /// The size of a read from a command's output, in bytes.
 const CHUNK: usize = 16 << 10;
-/// The maximal number of bytes reported of a command's output.
+/// The maximum number of bytes of a command's output that are reported.
 const MAX_PRINTED: usize = 4 << 20;
 
-/// The maximal depth of nested folders whose permissions are changed before removal.
+/// The maximum depth of nested folders whose permissions are changed before removal.
 const DEEP: u32 = 64;
 
 /// A folder for one scenario.
 #[derive(Debug)]
 pub struct ScratchFolder {
     root: PathBuf,
-    /// The open folder of the session. The value stays the same folder even if its path later names another
-    /// folder.
+    /// The open folder of the session. The value refers to the same folder even if its path later names another folder.
     folder: SystemFolder,
     running: Mutex<LiteMap<String, AbortHandle>>,
     hub: Arc<AgentHub>,
@@ -59,7 +58,7 @@ impl ScratchFolder {
     /// # Errors
     /// Returns an error if the folder could not be created.
     pub fn new(hub: Arc<AgentHub>, case: &str) -> std::io::Result<ScratchFolder> {
-        // `keep` turns the removal by `tempfile` off: `Drop` below also removes folders that even their owner
+        // `keep` disables the removal by `tempfile`, because `Drop` below also removes folders that even their owner
         // cannot enter.
         let root =
             tempfile::Builder::new().prefix("ahp-harness-").tempdir()?.keep().canonicalize()?;
@@ -125,7 +124,7 @@ impl ScratchFolder {
             }
             ClientErrand::Kill { terminal } => {
                 if let Some(task) = self.running().remove(&terminal) {
-                    // Abort the task, which drops its values and so ends the process group.
+                    // The task is aborted. This drops its values, and the process group is killed.
                     task.abort();
                     self.tell(ClientErrand::exit(&terminal, None, Some("SIGKILL")));
                 }

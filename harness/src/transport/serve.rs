@@ -32,7 +32,7 @@ const INBOX: usize = 1024;
 /// is reached, its connection ends.
 const OUTBOX: usize = 100_000;
 const OUTBOX_BYTES: usize = 64 << 20;
-/// A client with this many queued bytes counts as one that does not read, until the queue is empty.
+/// A client with this many queued bytes counts as not reading, until the queue is empty.
 const UNREAD: usize = 64 << 10;
 /// The maximum number of events that are stored together.
 const AT_ONCE: usize = 256;
@@ -120,7 +120,7 @@ pub struct ServedBehind {
     pub agent: AgentProcess,
     /// The shells of the host's terminals; unused if the terminals are simulated.
     pub shells: HostShells,
-    /// The journal that keeps the host's state on disk, and its end; `None` if the state ends with the process.
+    /// The journal that keeps the host's state on disk, and the end of the journal; `None` if the state is not kept.
     pub journal: Option<(HostJournal, JournalExtent)>,
 }
 
@@ -162,7 +162,8 @@ async fn accept(listener: TcpListener, inward: mpsc::Sender<EngineInput>, first:
                     next += 1;
                     tasks.spawn(connection(conn, stream, inward.clone()));
                 }
-                // The process may have no free file descriptor, for example: wait until one is free again.
+                // For example, the process may have no free file descriptor. The proxy then waits until one is free
+                // again.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             },
             Some(_) = tasks.join_next() => {}
@@ -292,7 +293,7 @@ fn message(frame: Frame) -> Message {
     }
 }
 
-/// Something that the engine has to handle.
+/// An event that the engine has to handle.
 enum EngineStep {
     Input(EngineInput),
     Agent(Option<String>),
@@ -301,7 +302,8 @@ enum EngineStep {
 }
 
 impl EngineStep {
-    /// Returns the event to store in the journal; `None` for an event of a shell, since shells end with the process.
+    /// Returns the event to store in the journal; `None` for an event of a shell, because shells do not outlive the
+    /// process.
     fn journaled(&self) -> Option<JournaledEvent> {
         Some(match self {
             EngineStep::Input(EngineInput::Admit(conn, headers, _)) => {
@@ -321,14 +323,14 @@ impl EngineStep {
     }
 }
 
-/// A host engine and what its outputs go to.
+/// A host engine and the receivers of its outputs.
 struct ServedEngine {
     host: Box<dyn SansIoHost + Send>,
     agent: AgentProcess,
     shells: HostShells,
     clients: LiteMap<ConnId, ConnectionHandle>,
     journal: Option<HostJournal>,
-    /// The time of the engine when this process began to serve it.
+    /// The time on the engine's clock at which this process began to serve it.
     base: Duration,
     began: Instant,
 }
@@ -368,7 +370,7 @@ async fn engine(
             (terminal, said) = engine.shells.hear() => EngineStep::Shell(terminal, said),
             () = sleep_until(rings) => EngineStep::Timeout,
         });
-        // Events that wait together are stored together, since each transaction waits for the disk.
+        // All waiting events are stored together, because each transaction waits for the disk.
         while engine.journal.is_some()
             && steps.len() < AT_ONCE
             && let Ok(inward) = inbox.try_recv()
@@ -420,7 +422,8 @@ impl ServedEngine {
             EngineStep::Input(EngineInput::Frame(conn, frame)) => {
                 self.host.handle_frame(now, conn, &frame);
             }
-            // After its queue was full, the host has handled the end already; it ignores the second one.
+            // If the queue was full, the host has already handled the end of the connection, and ignores the second
+            // one.
             EngineStep::Input(EngineInput::Closed(conn)) => {
                 self.clients.remove(&conn);
                 self.host.handle_close(now, conn);

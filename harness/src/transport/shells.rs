@@ -1,5 +1,5 @@
-//! Real shells for the terminals of a served host: each shell has its own pseudo-terminal and ends together
-//! with its descendants.
+//! Real shells for the terminals of a served host. Each shell has its own pseudo-terminal and is killed together with
+//! its descendants.
 //!
 //! Environment variables ask a shell to mark the beginning and end of each command, the command line and the
 //! working directory. `bash` supports these marks; other shells have no command detection.
@@ -35,7 +35,7 @@ const CHUNK: usize = 16 << 10;
 /// The number of tasks queued for one shell, and the number of queued events from all shells.
 const WAITING: usize = 1_000;
 const SAID: usize = 64;
-/// The timeout for reading the remaining output of a shell that has ended.
+/// The time limit for reading the remaining output of a shell that has exited.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// The shells of one host.
@@ -50,7 +50,7 @@ pub struct HostShells {
 struct RunningShell {
     serial: u64,
     deeds: mpsc::Sender<ShellDeed>,
-    /// The task of the shell. Aborting the task drops its values, which ends the shell.
+    /// The task of the shell. If the task is aborted, its values are dropped, and the shell is killed.
     task: AbortHandle,
 }
 
@@ -136,7 +136,7 @@ fn start(
     })
 }
 
-/// Transfers input and output until the shell ends. Returns the exit code; `None` if a signal ended the shell.
+/// Transfers input and output until the shell exits. Returns the exit code; `None` if a signal killed the shell.
 async fn attend<F: Future<Output = bool>>(
     mut process: ChildProcess,
     shell: SystemShell,

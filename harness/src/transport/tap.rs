@@ -1,8 +1,8 @@
 //! Finds the messages in a byte stream, without taking part in the connection.
 //!
-//! A tap gets the bytes of one direction of a connection, in pieces of any size. The tap returns the bytes
-//! unchanged, frame by frame, and states what each frame ends: a message, the connection, or nothing. Masks,
-//! fragments and control frames stay as the sender wrote them. The tap uses no clock and no socket.
+//! A tap gets the bytes of one direction of a connection, in blocks of any size. The tap returns the bytes unchanged,
+//! frame by frame, and says whether a frame is the end of a message, of the connection, or of neither. Masks, fragments
+//! and control frames stay as the sender wrote them. The tap uses no clock and no socket.
 //!
 //! Knows: RFC 6455. Never knows: the meaning of messages, the destination of the bytes.
 
@@ -15,7 +15,7 @@ use crate::wire::frame::Frame;
 
 use super::websocket::MAX_MESSAGE;
 
-/// The item that a WebSocket frame ends.
+/// The item whose end a WebSocket frame is.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FrameEnd {
     /// Nothing: a ping, a pong, or bytes that are no longer parsed.
@@ -59,13 +59,13 @@ struct FrameFragments {
 }
 
 impl DirectionTap {
-    /// Accepts the next bytes. For each complete frame, calls `out` with the bytes of the frame and what the
-    /// frame ends.
+    /// Accepts the next bytes. For each complete frame, calls `out` with the bytes of the frame and the item whose end
+    /// it is.
     pub fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(&[u8], FrameEnd)) {
         if self.over {
             return out(bytes, FrameEnd::Part);
         }
-        // Most pieces contain whole frames, so nothing needs to be buffered.
+        // Most blocks contain whole frames, so no bytes have to be buffered.
         if self.buffer.is_empty() {
             let used = self.frames(bytes, &mut out);
             self.buffer.extend_from_slice(&bytes[used..]);
@@ -126,7 +126,7 @@ impl DirectionTap {
             out(rest, FrameEnd::Broken(broken));
             return bytes.len();
         }
-        // Bytes after the end are passed on without parsing.
+        // Bytes after the end are forwarded without parsing.
         if used < bytes.len() {
             out(&bytes[used..], FrameEnd::Part);
         }
@@ -218,7 +218,8 @@ fn closing(payload: &[u8]) -> FrameEnd {
 mod tests {
     use super::*;
 
-    /// Checks the result of feeding these bytes, whole and in small pieces; the bytes must come back unchanged.
+    /// Passes these bytes to a tap, as a whole and in small blocks, and checks the result; the tap must return the
+    /// bytes unchanged.
     fn check(bytes: &[u8], expected: &[FrameEnd]) {
         for size in [bytes.len().max(1), 1, 3] {
             let mut tap = DirectionTap::default();

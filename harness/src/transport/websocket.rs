@@ -33,7 +33,7 @@ pub struct WebSocketEndpoint {
     pub headers: HandshakeHeaders,
     /// The URL and headers for clients with other credentials.
     pub others: Vec<(ClientCredentials, String, HandshakeHeaders)>,
-    /// The size of the operating system's receive buffer, in bytes; `None` for the system's choice. With a small
+    /// The size of the operating system's receive buffer, in bytes; `None` for the default of the system. With a small
     /// buffer, a host soon notices that a client does not read.
     pub receive_buffer: Option<u32>,
 }
@@ -49,7 +49,7 @@ impl WebSocketEndpoint {
     }
 }
 
-/// The maximal length of a message from a host, in bytes.
+/// The maximum length of a message from a host, in bytes.
 pub const MAX_MESSAGE: usize = 8 << 20;
 /// The size of the read buffer, in bytes. With this size, a connection costs 5 KiB; with the library's default,
 /// 129 KiB.
@@ -57,7 +57,7 @@ const READ_BUFFER: usize = 4096;
 /// The size of the write buffer, in bytes. With 0, each frame is written immediately.
 const WRITE_BUFFER: usize = 0;
 
-/// The maximal number of control frames processed per poll.
+/// The maximum number of control frames processed per poll.
 const SHARE: u32 = 64;
 
 /// An event of a connection.
@@ -139,7 +139,7 @@ impl WebSocketLink {
     pub fn send(&mut self, frame: &Frame) {
         self.queue.push_back(match frame {
             Frame::Text(text) => Message::text(text.as_str()),
-            // The library sends no text that is invalid UTF-8, and the harness never sends such a frame.
+            // The library cannot send text that is invalid UTF-8, and the harness never sends such a frame.
             Frame::Binary(bytes) | Frame::NotUtf8(bytes) => Message::binary(bytes.clone()),
         });
     }
@@ -234,7 +234,8 @@ impl WebSocketLink {
     }
 }
 
-/// Connects to the host of a URL with a receive buffer of this size, which has to be set before.
+/// Connects to the host of a URL with a receive buffer of this size. The size has to be set before the connection is
+/// made.
 async fn connect_with_buffer(uri: &Uri, bytes: u32) -> Result<TcpStream, Error> {
     let host = uri.host().unwrap_or_default();
     let secure = uri.scheme_str() == Some("wss");

@@ -1,8 +1,8 @@
 //! Several clients and a reference host in virtual time, with delayed delivery.
 //!
-//! Each connection has two queues, one for each direction: frames in one queue stay in order, frames in
-//! different queues may overtake each other, depending on the delays. The transcript contains the events as the
-//! clients see them, because a harness never sees more of a host.
+//! Each connection has two queues, one for each direction. Frames in one queue stay in order; frames in different
+//! queues may overtake each other, depending on the delays. The transcript contains the events as the clients see them,
+//! because a harness cannot observe more of a host.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -326,7 +326,7 @@ impl HostPair {
     /// Waits until nothing is in transit, and compares the clients' states with the host's.
     fn settle(&mut self) {
         self.advance(PATIENCE);
-        // A turn that never ends would never settle; with the clock stopped, the host sends nothing more.
+        // A turn that never ends would never come to rest; with a stopped clock, the host sends nothing more.
         self.frozen = true;
         self.advance(PATIENCE);
         assert!(self.ups.values().chain(self.downs.values()).all(TransitQueue::is_empty));

@@ -25,7 +25,7 @@ pub struct ClientSeat {
     pub lag: (u64, u64),
     /// The unanswered requests.
     pub asked: BTreeMap<u64, SeatRequest>,
-    /// The channels that the client is subscribed to, as the host will see it when everything has arrived.
+    /// The channels to which the client is subscribed, from the host's point of view after all messages have arrived.
     pub wanted: BTreeSet<String>,
     /// The dispatches, by `clientSeq`.
     sent: BTreeMap<u64, SeatDispatch>,
@@ -77,12 +77,12 @@ impl ClientSeat {
         self.offer.parse().unwrap()
     }
 
-    /// Returns the client's optimistic state of a channel; null if the client does not follow the channel.
+    /// Returns the client's optimistic state of a channel; null if the client is not subscribed to the channel.
     pub fn optimistic(&self, channel: &str) -> Value {
         self.engine.mirror(channel).map_or(Value::Null, |mirror| mirror.optimistic())
     }
 
-    /// Records a dispatch of the client. With `sure`, the channel cannot disappear.
+    /// Records a dispatch of the client. `sure` says that the channel cannot disappear.
     pub fn dispatched(&mut self, seq: u64, channel: &str, action: &Value, sure: bool) {
         let due = sure && self.wanted.contains(channel);
         let before = self.sent.insert(seq, SeatDispatch { due, settled: 0 });
@@ -237,8 +237,8 @@ impl ClientSeat {
     }
 
     /// Checks the client when no message is in transit: every request is answered, and every dispatch is
-    /// settled. Each state results from its snapshot and the accepted actions, whatever the host rejected in
-    /// between. `exists` returns whether a channel still exists.
+    /// settled. Each state results from its snapshot and the accepted actions, regardless of rejections in between.
+    /// `exists` returns whether a channel still exists.
     pub fn check_at_rest(&self, exists: impl Fn(&str) -> bool) {
         let name = &self.engine.client_id;
         if !self.ready {

@@ -1,5 +1,5 @@
-//! The parts of a random play. Small numbers and short words name everything, so that a shrunk play is easy to
-//! read.
+//! The parts of a random conversation. All names are small numbers and short words, so that a shrunk conversation is
+//! easy to read.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use ahp_harness::wire::json::{Value, json};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// One play: its participants and its steps.
+/// A conversation: its participants and its steps.
 #[derive(Clone)]
 pub struct PlayScript {
     /// The versions that the host supports.
@@ -20,7 +20,7 @@ pub struct PlayScript {
     pub steps: Vec<PlayStep>,
 }
 
-/// One step of a play.
+/// One step of a conversation.
 #[derive(Clone)]
 pub enum PlayStep {
     /// A client acts.
@@ -42,7 +42,7 @@ impl fmt::Debug for PlayScript {
 impl fmt::Debug for PlayStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // Each step takes one line, even if the whole play is pretty-printed.
+            // Each step takes one line, even if the whole conversation is pretty-printed.
             PlayStep::By(who, act) => f.write_str(&format!("c{who} {act:?}")),
             PlayStep::Pass(ms) => write!(f, "{ms}ms"),
             PlayStep::Settle => f.write_str("settle"),
@@ -63,7 +63,7 @@ pub enum ChannelRole {
     Side,
 }
 
-/// An action of a client. An identifier that is not given is the last identifier in the client's state.
+/// An action of a client. If an identifier is not given, the last identifier in the client's state is used.
 #[derive(Clone, Debug)]
 pub enum ClientAct {
     /// Starts a turn with a script.
@@ -119,7 +119,7 @@ pub enum ClientAct {
 const TURNS: &[&str] = &["t1", "t2", "t3", "t4"];
 const IDS: &[&str] = &["a", "b", "c"];
 
-/// The scripts of turns. The empty script stands for an ordinary message. Scripts whose effects need several
+/// The scripts of turns. An empty script means an ordinary message. Scripts whose effects need several
 /// steps occur more than once, so that they are drawn more often.
 const SCRIPTS: &[&str] = &[
     "",
@@ -223,7 +223,7 @@ const PARTIES: &[(VersionList, VersionList)] = &[
     (&[OLD], &[OLD, OLD, OLD]),
 ];
 
-/// Generates random plays of up to this many steps.
+/// Generates random conversations of up to this many steps.
 pub fn scripts(steps: usize) -> impl Strategy<Value = PlayScript> {
     let parties = select(PARTIES);
     let steps = proptest::collection::vec(step(), 0..steps);

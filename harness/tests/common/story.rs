@@ -5,7 +5,7 @@ use ahp_harness::wire::channel::ChannelKind;
 use ahp_harness::wire::version::PUBLISHED;
 use proptest::prelude::*;
 
-/// The maximal number of actions in a story.
+/// The maximum number of actions in a story.
 const LONGEST: usize = 6;
 
 /// Generates stories of any channel.

@@ -1,5 +1,5 @@
-//! Hostile hosts that answer like the reference host, with changed or additional messages. Such a host gets
-//! further than the handshake, so that the harness keeps states, pages and sessions of it.
+//! Hostile hosts that answer like the reference host, with changed or additional messages. Such a host completes the
+//! handshake, so that the harness keeps states, pages and sessions of the host.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
 use super::host::accepted;
 
-/// The reference host behind a hostile host. It ends when this value is dropped.
+/// The reference host behind a hostile host. The host is stopped when this value is dropped.
 pub struct HonestHost(Child, String);
 
 impl HonestHost {
@@ -38,7 +38,7 @@ impl Drop for HonestHost {
     }
 }
 
-/// A message of the reference host on its way to a client.
+/// A message of the reference host that is forwarded to a client.
 pub struct HonestMessage {
     pub value: Value,
     /// The method of the request that the message answers; empty for other messages.
@@ -47,12 +47,12 @@ pub struct HonestMessage {
     pub number: u64,
 }
 
-/// Returns the texts that are sent in place of a message.
+/// Returns the text frames that are sent in place of a message.
 pub type HonestChange = fn(HonestMessage) -> Vec<String>;
 /// Returns the additional message with this number.
 pub type HonestFlood = fn(u64) -> String;
 
-/// Passes messages between a client and the reference host.
+/// Forwards messages between a client and the reference host.
 pub fn between(
     stream: TcpStream,
     honest: &str,
@@ -106,7 +106,7 @@ fn as_it_is(message: HonestMessage) -> Vec<String> {
     vec![message.value.to_string()]
 }
 
-/// Applies a change to every value below `value` that is not part of the addressing.
+/// Applies a change to every value below `value`, except values that address the message.
 fn walk(value: &mut Value, change: fn(&mut Value)) {
     const KEPT: [&str; 8] =
         ["jsonrpc", "id", "method", "protocolVersion", "channel", "resource", "type", "provider"];

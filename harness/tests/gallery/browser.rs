@@ -1,4 +1,4 @@
-//! A real browser, without a window, for pages that contain texts of a hostile host.
+//! A real browser, without a window, for pages that contain strings of a hostile host.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The names of the browser, in order of preference.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-/// The title that a script of the host gives the page.
+/// The title of the page after a script of the host has run.
 pub const TAKEN: &str = "taken over";
 
 /// Returns the browser of this machine: `AHP_HARNESS_BROWSER`, or the first that is on the path.
@@ -55,7 +55,7 @@ impl RequestCounter {
         refresh + &self.bait_that_stays()
     }
 
-    /// Returns the bait without the part that replaces the page by an empty one.
+    /// Returns the markup without the part that replaces the page by an empty page.
     pub fn bait_that_stays(&self) -> String {
         let url = &self.url;
         let script = format!("document.title='{TAKEN}';fetch('{url}/fetched')");

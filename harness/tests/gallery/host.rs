@@ -1,4 +1,4 @@
-//! A hostile host: it listens and plays one behaviour on every connection, each on its own thread.
+//! A hostile host: it listens, and shows one behaviour on every connection, each on a separate thread.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use super::between::{HonestChange, HonestFlood, HonestHost, between};
 /// The behaviour of a host.
 #[derive(Clone, Debug)]
 pub enum GalleryBehaviour {
-    /// Writes these bytes below WebSocket, at once or in pieces, and then ends or keeps the connection.
+    /// Writes these bytes without WebSocket framing, at once or in blocks, and then closes or keeps the connection.
     Tcp { bytes: Vec<u8>, pieces: usize, pause: Duration, stays: bool },
     /// Never reads and never writes.
     Deaf,
@@ -26,11 +26,11 @@ pub enum GalleryBehaviour {
     /// Answers like an ordinary host, with this text in place of every string. After the handshake, sends the
     /// text in errors, titles and close reasons.
     Words(String),
-    /// Answers like an ordinary host, but each time after this pause.
+    /// Answers like an ordinary host, but after this pause each time.
     Slow(Duration),
-    /// Reads the request, and then writes the first bytes once and the others without end.
+    /// Reads the request, and then writes the first bytes once and repeats the others without end.
     TcpFlood { head: Vec<u8>, again: Vec<u8> },
-    /// Performs the handshakes, and then ends its half of the connection.
+    /// Performs the handshakes, and then closes its half of the connection.
     HalfClosed,
     /// Performs the handshakes, and then reads a byte every 50 ms.
     ReadsSlowly,
@@ -45,7 +45,7 @@ pub enum GalleryBehaviour {
 /// A hostile host.
 pub struct GalleryHost {
     pub url: String,
-    /// The reference host behind it.
+    /// The reference host behind the hostile host.
     _honest: Option<HonestHost>,
 }
 

@@ -1,6 +1,7 @@
 //! Hostile processes: lines for a shell that start a host, an agent or a subject of `reducers`.
 
-/// The lines, by name. `MARK` stands for the seconds that a process would live, by which a test finds it.
+/// The lines, by name. `MARK` is replaced by the number of seconds that a process would sleep; a test finds the process
+/// by this number.
 pub const PROCESSES: &[(&str, &str)] = &[
     ("ends at once", "exit 0"),
     ("ends by a signal", "kill -SEGV $$"),

@@ -13,7 +13,7 @@ pub struct GalleryRow {
     pub quick: bool,
 }
 
-/// Texts that affect the surrounding output where they are shown.
+/// Strings that affect the surrounding output if they are shown unescaped.
 pub const WORDS: &[(&str, &str)] = &[
     ("clear the screen", "a\u{1b}[2J\u{1b}[Hb"),
     ("title", "\u{1b}]0;title\u{7}"),
@@ -90,7 +90,7 @@ pub fn rows() -> Vec<GalleryRow> {
     }
     for (name, change) in CHANGES {
         let behaviour = GalleryBehaviour::Changed(*change);
-        // An overflow in an always-on check was found by this row.
+        // This row has found an overflow in an always-on check.
         let quick = *name == "every number huge";
         rows.push(GalleryRow { name: format!("changed: {name}"), behaviour, quick });
     }
@@ -106,7 +106,7 @@ pub fn rows() -> Vec<GalleryRow> {
     rows
 }
 
-/// Adds hosts that write without end, or hardly read.
+/// Adds hosts that write without end, or that read very slowly.
 fn without_end(rows: &mut Vec<GalleryRow>) {
     let mut row = |name: &str, behaviour| {
         rows.push(GalleryRow { name: format!("endless: {name}"), behaviour, quick: false });

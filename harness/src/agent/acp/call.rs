@@ -32,7 +32,7 @@ pub(super) struct TurnCall {
     pub(super) allowed: Option<bool>,
     /// The result of the call; `None` before its end.
     pub(super) ran: Option<EffectResult>,
-    /// The id of the client's terminal that the call runs in.
+    /// The id of the client's terminal in which the call runs.
     pub(super) terminal: Option<String>,
     /// Whether the end was reported.
     ended: bool,
@@ -71,15 +71,15 @@ fn planned(input: &str) -> impl Iterator<Item = Value> + '_ {
         .map(|(status, text)| json!({"content": text, "priority": "medium", "status": status}))
 }
 
-/// Splits the input of a file tool at its first two line ends: the path, and two texts.
+/// Splits the input of a file tool at its first two line ends into the path and two texts.
 fn lines(input: &str) -> [&str; 3] {
     let (path, rest) = input.split_once('\n').unwrap_or((input, ""));
     let (old, new) = rest.split_once('\n').unwrap_or((rest, ""));
     [path, old, new]
 }
 
-/// Returns the effect of a call. The input of `write` is the path and, on further lines, the text. The input of
-/// `edit` is the path, the old text and the new text, a line each.
+/// Returns the effect of a call. The input of `write` is the path and, on further lines, the text. The input of `edit`
+/// is the path, the old text and the new text, each on one line.
 ///
 /// # Errors
 /// Returns an error if the file is not below the session's folder.
@@ -173,7 +173,7 @@ impl AcpAgent {
             update["content"] = json!([diff]);
         }
         if step.input_held {
-            // Report no details before the input has arrived.
+            // The details are not reported before the input has arrived.
             let begins = json!({
                 "sessionUpdate": "tool_call", "toolCallId": (update["toolCallId"].clone()), "title": name,
                 "status": "pending",
@@ -250,7 +250,7 @@ impl AcpAgent {
         }
     }
 
-    /// Runs a permitted call: through the client if it has the capability, else as an effect.
+    /// Runs a permitted call: through the client if it has the capability, or else as an effect.
     pub(super) fn run(&mut self, turn: &mut AgentTurn, at: CallPlace<'_>) {
         let session = at.session;
         let cwd = self.cwd(session);
@@ -304,7 +304,7 @@ impl AcpAgent {
         }
     }
 
-    /// Performs a call that has no effect outside of the conversation: a plan, a change of the mode.
+    /// Performs a call that has no effect outside of the conversation: a plan or a change of the mode.
     fn pretend(&mut self, session: &str, step: &ToolStep) {
         match &step.class {
             ToolClass::Further(row) if row.name == "plan" => {
@@ -318,7 +318,7 @@ impl AcpAgent {
         }
     }
 
-    /// Reports the end of a call, once.
+    /// Reports the end of a call, unless it was reported before.
     pub(super) fn end(&mut self, session: &str, turn: &mut AgentTurn, at: usize) {
         let cwd = self.cwd(session);
         let Some(call) = turn.calls.get_mut(at).filter(|call| !call.ended) else {

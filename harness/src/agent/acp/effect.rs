@@ -1,6 +1,6 @@
 //! The effects of tools outside of the conversation.
 //!
-//! A file has to be below the session's folder, whatever path a script names.
+//! A file has to be below the session's folder, even if a script names another path.
 //!
 //! Knows: paths as strings. Never knows: files.
 //!
@@ -32,7 +32,7 @@ pub enum AgentEffect {
         /// The new content.
         text: String,
     },
-    /// Replaces the first occurrence of a text in a file.
+    /// Replaces the first occurrence of a string in a file.
     Edit {
         /// The absolute path.
         path: String,
@@ -74,7 +74,7 @@ impl EffectResult {
 }
 
 impl AgentEffect {
-    /// Returns the result of a simulated effect: a text that describes the effect.
+    /// Returns the result of a simulated effect: a description of the effect.
     pub fn pretended(&self) -> EffectResult {
         EffectResult::well(match self {
             AgentEffect::Shell { command, .. } => match printed(command) {
@@ -89,7 +89,7 @@ impl AgentEffect {
     }
 }
 
-/// Returns what a command of the form `echo TEXT > FILE; cat FILE` prints, where the text has one product, such as
+/// Returns the output of a command of the form `echo TEXT > FILE; cat FILE`, where TEXT contains one product, such as
 /// `$((6*7))`; `None` for other commands.
 fn printed(command: &str) -> Option<String> {
     let (text, _) = command.strip_prefix("echo ")?.split_once(" > ")?;

@@ -1,8 +1,8 @@
 //! The injected faults of the reference agent. Each fault is a row in a table, with a name by which a run
 //! enables the fault.
 //!
-//! [`spoil`] implements the faults that only change outgoing messages. A fault that changes the agent's
-//! behaviour is one `if` at the rule that it breaks. The kill matrix says which checks must detect a fault.
+//! [`spoil`] implements the faults that only change outgoing messages. A fault that changes the agent's behaviour is an
+//! `if` in the code for the rule that it breaks. The kill matrix says which checks must detect a fault.
 //!
 //! Knows: messages. Never knows: the checks that find a fault.
 //!
@@ -330,7 +330,7 @@ fn spoil_update(
     true
 }
 
-/// Applies the faults in a tool's content blocks other than texts.
+/// Applies the faults in a tool's content blocks, except text blocks.
 fn spoil_blocks(faults: AgentFaults, update: &mut Value) {
     let items = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
     for item in items.filter(|item| item["type"] == "content" && faults.has(Fault::BlocksChanged)) {

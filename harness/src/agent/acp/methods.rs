@@ -122,7 +122,7 @@ impl AcpAgent {
         }
     }
 
-    /// Serves `initialize`. The agent supports one version and answers with it, whatever version is requested.
+    /// Serves `initialize`. The agent supports one version and answers with it, regardless of the requested version.
     fn initialize(&mut self, params: &Value) -> MethodAnswer {
         self.client = ClientCapabilities::read(&params["clientCapabilities"]);
         let method = json!({"id": AUTH_METHOD, "name": "Scripted", "description": "Takes anybody"});
@@ -189,7 +189,7 @@ impl AcpAgent {
         if std::mem::take(&mut self.kept) {
             return Ok(Some(json!({"stopReason": "cancelled"})));
         }
-        // A script extends to the end of its text, so separate the texts by empty lines.
+        // A script extends to the end of its text, so the texts are separated by empty lines.
         let text = texts.join("\n\n");
         let (now, name) = (self.now, params["sessionId"].as_str().unwrap_or_default());
         if self.has(Fault::TakesAnySession) && !self.sessions.contains_key(name) {
@@ -234,7 +234,7 @@ pub(super) fn invalid(why: &str) -> MethodRefusal {
     MethodRefusal(INVALID_PARAMS, why.to_owned())
 }
 
-/// Returns the texts of a prompt and of its embedded resources; `None` if the prompt is no list.
+/// Returns the texts of a prompt and of its embedded resources; `None` if the prompt is not a list.
 fn texts_of(prompt: &Value) -> Option<Vec<String>> {
     let text = |block: &Value| {
         let own = block.get("text").or_else(|| block.pointer("/resource/text"));

@@ -5,8 +5,8 @@
 //! [`client`] sends requests to the client. The agent supports many sessions at the same time. No input makes
 //! the agent stop: it answers or ignores every line.
 //!
-//! Pure: the caller passes in the time. The effect of a tool outside of the conversation is an [`AgentEffect`],
-//! which the caller performs.
+//! The agent is pure: the caller passes in the time. The effect of a tool outside of the conversation is an
+//! [`AgentEffect`], which the caller performs.
 //!
 //! Knows: scripts, JSON-RPC. Never knows: processes, files, clocks, hosts.
 //!
@@ -51,7 +51,7 @@ pub const MAX_SESSIONS: usize = 100_000;
 const MAX_ASKED: usize = 10_000;
 /// The maximum number of prompts of a session whose texts are stored.
 const MAX_GIVEN: usize = 1_000;
-/// The maximum number of stored releases of holds that have not begun.
+/// The maximum number of stored releases for holds that have not begun.
 const MAX_RELEASES: usize = 1_000;
 
 /// The configuration of an agent.
@@ -85,7 +85,7 @@ pub enum AgentOutput {
     },
     /// Stop the effect with this token; no turn waits for its result any more.
     Stop(u64),
-    /// End the process as if it were killed; no output follows.
+    /// Exit as if the process were killed; no output follows.
     Exit,
 }
 
@@ -95,7 +95,7 @@ struct AgentSession {
     cwd: String,
     /// The first MCP server that the client named for the session.
     server: Option<McpServerAddress>,
-    /// The scenario that the session belongs to, from its last scripted prompt.
+    /// The scenario to which the session belongs, from its last scripted prompt.
     case: String,
     /// The permanent decisions, by class of tool.
     remembered: LiteMap<&'static str, bool>,
@@ -126,7 +126,7 @@ pub struct AcpAgent {
     turns: LiteMap<String, AgentTurn>,
     /// The open requests to the client, by id.
     asked: LiteMap<u64, ClientRequest>,
-    /// The running effects by token, each with the session that it belongs to.
+    /// The running effects by token, each with its session.
     effects: LiteMap<u64, String>,
     releases: VecDeque<(String, String)>,
     serial: u64,

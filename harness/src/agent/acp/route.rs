@@ -1,7 +1,7 @@
 //! Assigns the lines between a host and its agent to scenarios.
 //!
-//! The comment in a prompt's script names the scenario (see [`script::case_of`]). From then on the scenario
-//! owns the prompt's session, with its updates, requests and responses.
+//! The comment in a prompt's script names the scenario (see [`script::case_of`]). From then on, the prompt's session
+//! belongs to this scenario, with its updates, requests and responses.
 //!
 //! Knows: sessions, ids. Never knows: the other content of a line.
 //!
@@ -25,7 +25,7 @@ pub struct LineRouter {
 }
 
 impl LineRouter {
-    /// Returns the scenario that a line belongs to; `None` if it is unknown.
+    /// Returns the scenario to which a line belongs; `None` if it is unknown.
     pub fn case_of(&mut self, from_agent: bool, message: &Message) -> Option<&str> {
         let own = usize::from(from_agent);
         let id = message.id().map(Value::to_text);

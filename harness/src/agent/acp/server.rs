@@ -1,4 +1,4 @@
-//! The address of an MCP server, as a client passes it to the agent.
+//! The address of an MCP server that a client passes to the agent.
 //!
 //! Knows: the members of an entry of `mcpServers`. Never knows: processes, sockets.
 //!
@@ -20,7 +20,7 @@ pub enum McpServerAddress {
     },
     /// A server that is reached by streamable HTTP.
     Http {
-        /// The URL that requests are sent to.
+        /// The URL for requests.
         url: String,
         /// The headers of each request.
         headers: Vec<(String, String)>,

@@ -35,14 +35,14 @@ const CONVERSATION: [&str; 6] = [
     "tool_call_update",
     "plan",
 ];
-/// The modes: the id, the name, the behaviour of the agent.
+/// The modes: their ids, their names, and the behaviour of the agent.
 const MODES: [(&str, &str, &str); 2] = [
     ("as-told", "As told", "Asks for permission where the script says so"),
     (CAREFUL, "Careful", "Asks for permission before every call"),
 ];
 /// The id of the mode in which the agent asks before every call.
 pub(super) const CAREFUL: &str = "careful";
-/// The models: the id, the name.
+/// The models: their ids and their names.
 const MODELS: [(&str, &str); 2] = [("small", "Small"), ("large", "Large")];
 /// The name of the only command, with which the agent echoes the rest of the prompt.
 pub(super) const ECHO: &str = "echo";
@@ -382,8 +382,8 @@ impl AcpAgent {
         }
     }
 
-    /// Returns the sessions that changed since the last call; a deleted session is null. Leaves sessions with
-    /// an active turn for a later call, unless `everything` is set.
+    /// Returns the sessions that changed since the last call; a deleted session is null. Sessions with an active turn
+    /// are left for a later call, unless `everything` is set.
     pub fn take_changed(&mut self, everything: bool) -> Vec<(String, Value)> {
         let changed = std::mem::take(&mut self.changed).into_iter();
         let due = |id: &String| everything || !self.turns.contains_key(id);
@@ -401,7 +401,7 @@ impl AcpAgent {
         self.sessions.iter().map(|(id, session)| session.as_kept(id)).collect()
     }
 
-    /// Takes over the sessions that another process has stored. Ignores malformed entries.
+    /// Adopts the sessions that another process has stored. Ignores malformed entries.
     pub fn keep_all(&mut self, kept: &Value) {
         for one in kept.as_array().into_iter().flatten().take(MAX_SESSIONS) {
             let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
@@ -434,7 +434,7 @@ fn no_session() -> MethodRefusal {
     MethodRefusal(NOT_FOUND, "there is no such session".to_owned())
 }
 
-/// Returns whether a path is absolute by the rules of Unix or of Windows, whatever the machine.
+/// Returns whether a path is absolute by the rules of Unix or of Windows, regardless of the machine.
 fn is_absolute(path: &str) -> bool {
     let drive = |path: &str| path.as_bytes().get(1) == Some(&b':');
     path.starts_with(['/', '\\']) || drive(path)

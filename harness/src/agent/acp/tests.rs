@@ -1,4 +1,4 @@
-//! Tests of the agent from outside: lines in and lines out, in virtual time.
+//! Tests of the agent from outside: they send lines and read lines, in virtual time.
 
 use std::time::Duration;
 

@@ -26,10 +26,10 @@ use super::{AcpAgent, AgentOutput, AgentSession};
 
 /// The time that the agent takes for one operation.
 const STEP: Duration = Duration::from_millis(2);
-/// The time that the agent takes for one piece of `endless`.
+/// The time that the agent takes for one chunk of `endless`.
 const PIECE: Duration = Duration::from_millis(20);
-/// The number of pieces that `endless` streams. After these pieces the turn stays silent, so that a host's
-/// state stays bounded.
+/// The number of chunks that `endless` streams. Afterwards the turn sends nothing more, so that the size of a host's
+/// state is bounded.
 const ENDLESS_PIECES: u32 = 5_000;
 /// The time that a cancelled turn waits for the client's responses.
 const GRACE: Duration = Duration::from_secs(1);
@@ -48,9 +48,9 @@ const STOPS: &[(&str, &str)] = &[
 pub(super) enum TurnOp {
     /// Expands a step of the script into operations.
     Step(ScriptStep),
-    /// Streams a piece of a text or of a thought.
+    /// Streams a chunk of a text or of a thought.
     Chunk { kind: &'static str, text: String },
-    /// Streams text without end. Holds the number of pieces so far.
+    /// Streams text without end. The value is the number of chunks so far.
     Stream(u32),
     /// Reports a new call and queues its operations.
     Call(ToolStep),
@@ -223,7 +223,7 @@ impl AcpAgent {
         }
     }
 
-    /// Performs the next operation of a track, if it is due. Returns whether the turn goes on.
+    /// Performs the next operation of a track, if it is due. Returns whether the turn continues.
     fn advance(&mut self, session: &str, turn: &mut AgentTurn, index: usize) -> bool {
         let now = self.now;
         let Some(track) = turn.tracks.get_mut(index) else {
@@ -348,8 +348,7 @@ impl AcpAgent {
             | ScriptStep::Canvas { .. }
             | ScriptStep::Act { .. } => {}
         }
-        // Report a step that cannot be played in the conversation, where the reader of the conversation sees
-        // the reason.
+        // If a step cannot be played, the reason is reported in the conversation, where its reader sees it.
         if let Some(limit) = limit {
             self.chunk(session, "agent_message_chunk", &format!("ahp-agent: {limit}"));
         }
@@ -410,7 +409,7 @@ impl AcpAgent {
         false
     }
 
-    /// Sends a permission request that belongs to no turn.
+    /// Sends a permission request that does not belong to a turn.
     pub(super) fn ask_outside(&mut self, session: &str) {
         let call = json!({"toolCallId": "outside", "title": "Outside"});
         let options = json!([
@@ -457,7 +456,7 @@ impl AcpAgent {
         });
     }
 
-    /// Counts a response of the client to a request of a turn. Returns whether the turn goes on.
+    /// Counts a response of the client to a request of a turn. Returns whether the turn continues.
     pub(super) fn heard(&mut self, turn: &mut AgentTurn) -> bool {
         turn.open = turn.open.saturating_sub(1);
         if turn.cancelled.is_some() && turn.open == 0 && !self.has(Fault::WorksOn) {

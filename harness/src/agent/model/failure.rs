@@ -46,8 +46,8 @@ pub(super) struct ModelFailure {
 impl ModelFailure {
     /// Creates the failure of a kind that a script names. An unknown kind is an internal error.
     ///
-    /// A flavor may replace the status and the name: some agents retry a temporary failure for longer than any
-    /// timeout of a run.
+    /// A flavor may replace the status and the name, because some agents retry a temporary failure for longer than any
+    /// time limit of a run.
     pub(super) fn of(kind: &str, family: ModelFamily, flavor: &ModelFlavor) -> ModelFailure {
         let own = KINDS.iter().find(|(known, _)| *known == kind).map_or(500, |(_, status)| *status);
         let other = flavor.failure(family.name(), kind);

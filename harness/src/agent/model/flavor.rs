@@ -1,8 +1,8 @@
 //! The requests of a family of agents beyond the model interfaces: accounts, tokens, lists of models.
 //!
 //! A flavor is data, a file in `flavors/`. A flavor has rows of paths with fixed responses, and rows of
-//! failures with another status or name. In a response `{base}` stands for the stand-in's own address, and
-//! `{"$later": n}` for the time in `n` seconds.
+//! failures with another status or name. In a response, `{base}` becomes the address of the stand-in, and `{"$later":
+//! n}` becomes the time in `n` seconds.
 //!
 //! Knows: JSON. Never knows: the purpose of a response.
 //!
@@ -11,12 +11,12 @@
 use crate::wire::built_in::built_in;
 use crate::wire::json::{Value, json};
 
-/// The needs of a family of agents.
+/// The requests and failures of a family of agents.
 #[derive(Clone, Debug)]
 pub struct ModelFlavor {
-    /// The name, as the option `--flavor` takes it.
+    /// The name of the flavor, as in the option `--flavor`.
     pub name: String,
-    /// A sentence that states which agents need the flavor.
+    /// A sentence about the agents that need the flavor.
     pub doc: String,
     /// The names of the models.
     pub models: Vec<String>,
@@ -29,7 +29,7 @@ pub struct ModelFlavor {
 pub(super) struct FailureRow {
     /// The model interface, by its name in the log.
     family: String,
-    /// The kinds of failure that the row applies to; empty for all.
+    /// The kinds of failure to which the row applies; empty for all.
     kinds: Vec<String>,
     /// The HTTP status; `None` for the usual status of the kind.
     pub(super) status: Option<u16>,

@@ -1,11 +1,12 @@
 //! A stand-in for the model of a real agent, which plays the script in the user's prompt.
 //!
 //! A request holds the whole conversation so far. The stand-in therefore stores nothing between requests, and
-//! conversations cannot mix: the tool calls in the request show how far the script has come. [`routes`] finds
+//! conversations cannot mix: the tool calls in the request determine the next step of the script. [`routes`] finds
 //! the kind of a request, [`plan`] the next part of the script, and [`voice`] writes this part in the family's
 //! form.
 //!
-//! Pure: pauses and holds are beats of the response, which the caller obeys when it writes the response.
+//! The module is pure: a response contains its pauses and holds, and the caller waits accordingly when it writes the
+//! response.
 //!
 //! Knows: the script, JSON. Never knows: HTTP connections, clocks, hosts.
 //!
@@ -44,8 +45,8 @@ pub const MAX_HOLD: Duration = Duration::from_secs(120);
 
 /// The prefix of the invalid tokens that scenarios send.
 ///
-/// Every other token is valid, because the user of the harness names the valid tokens. A host that sends such a
-/// token to the stand-in, to validate it, has to receive an error.
+/// Every other token is valid, because the user of the harness chooses the valid tokens. If a host sends an invalid
+/// token to the stand-in to validate it, the host has to receive an error.
 pub const INVALID_TOKEN: &str = "not-a-token";
 
 /// The maximum number of blocks of the user's messages in a log record.
@@ -69,7 +70,7 @@ const CONVERSATION: &[&str] = &[
 /// The maximum length of such a block, in bytes.
 const MAX_BLOCK: usize = 4 << 10;
 
-/// The approximate number of bytes of a token.
+/// The approximate number of bytes per token.
 const BYTES_OF_TOKEN: u64 = 4;
 
 /// The parts of a request that the stand-in reads.
@@ -188,8 +189,8 @@ fn turn(
     )
 }
 
-/// Returns the options of a request for the log: the short texts outside of the conversation. Returns null if there are
-/// too many, because a missing text must not look like a missing option.
+/// Returns the options of a request for the log: the short strings outside of the conversation. Returns null if there
+/// are too many, because a missing string must not look like a missing option.
 fn options(body: &Value) -> Value {
     fn collect(value: &Value, depth: usize, found: &mut Vec<Value>) {
         match value {
@@ -210,8 +211,8 @@ fn options(body: &Value) -> Value {
     if found.len() > MAX_OPTIONS { Value::Null } else { Value::Array(found) }
 }
 
-/// Returns the blocks of the user's messages as a log record: the latest ones, and null for each that is too long.
-/// If earlier ones are left out, the first item is null.
+/// Returns the latest blocks of the user's messages as a log record, with null for each block that is too long. If
+/// earlier blocks are left out, the first item is null.
 fn history(blocks: &[String]) -> Value {
     let left_out = blocks.len().saturating_sub(MAX_HISTORY);
     let short = |block: &String| match block.len() <= MAX_BLOCK {

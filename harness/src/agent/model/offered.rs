@@ -32,14 +32,13 @@ pub(super) enum CallForm {
     /// A function with arguments by name.
     #[default]
     Function,
-    /// A tool that takes one free text in place of arguments.
+    /// A tool that takes one free-form string in place of arguments.
     FreeText,
     /// The local shell, for which OpenAI's responses have a separate form.
     LocalShell,
     /// The shell that takes a list of command lines, for which OpenAI's responses have a separate form.
     Shell,
-    /// The tool that changes one file, for which OpenAI's responses have a separate form. Its argument is the
-    /// text of a patch.
+    /// The tool that changes one file, for which OpenAI's responses have a separate form. Its argument is a patch.
     Patch,
 }
 
@@ -55,7 +54,7 @@ impl OfferedTool {
         required.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// Returns the name with the namespace in front of it.
+    /// Returns the name with its namespace as a prefix.
     pub(super) fn full_name(&self) -> String {
         match &self.namespace {
             Some(namespace) => format!("{namespace}.{}", self.name),
@@ -64,7 +63,7 @@ impl OfferedTool {
     }
 }
 
-/// Returns the types that a schema permits, in lower case; empty if it names none.
+/// Returns the types that a schema permits, in lower case; empty if the schema names no type.
 pub(super) fn types(schema: &Value) -> Vec<String> {
     let lower = |value: &Value| value.as_str().map(str::to_ascii_lowercase);
     match &schema["type"] {
@@ -77,7 +76,7 @@ pub(super) fn types(schema: &Value) -> Vec<String> {
     }
 }
 
-/// Returns the tools of a request, wherever the family puts the name and the schema.
+/// Returns the tools of a request. The place of the name and the schema depends on the family.
 pub(super) fn offered(family: ModelFamily, body: &Value) -> Vec<OfferedTool> {
     match family {
         ModelFamily::Chat => {

@@ -22,7 +22,7 @@ pub(super) struct AnswerPlan {
     pub(super) moves: Vec<AnswerMove>,
     /// Why the script cannot be played unchanged; `None` if it can.
     pub(super) problem: Option<String>,
-    /// Whether the agent or the script causes the problem, so that the run shows nothing about the host.
+    /// Whether the agent or the script causes the problem, so that the run is not evidence about the host.
     pub(super) untestable: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum AnswerMove {
     },
     /// A failure of the endpoint, with the kind that the script names.
     Fail(String),
-    /// Text without end, until the client disconnects.
+    /// Text that does not end until the client disconnects.
     Endless,
 }
 
@@ -57,10 +57,10 @@ pub(super) struct ToolUse {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PlannedCall {
     pub(super) name: String,
-    /// The namespace that the tool is offered in.
+    /// The namespace in which the tool is offered.
     pub(super) namespace: Option<String>,
     pub(super) form: CallForm,
-    /// The arguments by name; a text for a tool that takes one free text.
+    /// The arguments by name; a string for a tool that takes one free-form string.
     pub(super) arguments: Value,
 }
 
@@ -98,7 +98,7 @@ impl AnswerMove {
 impl AnswerPlan {
     /// Returns the next part of the prompt's script; without a script, an echo of the prompt.
     ///
-    /// A request that offers no tools comes from a helper that wants a title or a summary of the same prompt.
+    /// A request without tools comes from a helper that needs a title or a summary of the same prompt.
     /// Such a request gets the script's first text at once, without failures.
     pub(super) fn of(asked: &ParsedRequest, serial: u64) -> AnswerPlan {
         match script::find(&asked.prompt) {
@@ -113,8 +113,7 @@ impl AnswerPlan {
         }
     }
 
-    /// Returns a plan that reports the problem in the conversation, where the reader of the conversation sees
-    /// the report.
+    /// Returns a plan that reports the problem in the conversation, where its reader sees it.
     fn broken(problem: String, untestable: bool) -> AnswerPlan {
         let moves = vec![AnswerMove::Text(format!("ahp-agent: {problem}"))];
         AnswerPlan { moves, problem: Some(problem), untestable }
@@ -167,8 +166,8 @@ impl AnswerPlan {
         plan
     }
 
-    /// Adds a text if the response has none. Agents treat a response without text as a failure of the model,
-    /// and retry or give up.
+    /// Adds text if the response has none. Agents treat a response without text as a failure of the model, and retry
+    /// the request or fail.
     fn speak(&mut self) {
         let silent = |one: &AnswerMove| {
             matches!(

@@ -1,5 +1,4 @@
-//! A request of any family in the form that the stand-in needs: the prompt, the progress of the turn, the
-//! tools.
+//! A request of any family in the form that the stand-in needs: the prompt, the progress of the turn, and the tools.
 //!
 //! Knows: the shapes of the families. Never knows: scripts.
 //!
@@ -11,7 +10,7 @@ use crate::wire::json::{Map, Value, json};
 use super::offered::{OfferedTool, offered};
 use super::routes::{ModelFamily, ModelTurnRequest};
 
-/// The text between the blocks of a message that is read as one text.
+/// The separator between the blocks of a message that is read as one string.
 const SEPARATOR: &str = "\n\n";
 
 /// The content of a request for a model's turn.
@@ -25,7 +24,7 @@ pub(super) struct ParsedRequest {
     pub(super) array: bool,
     /// The user's latest message, with the context that the agent wraps around it.
     pub(super) prompt: String,
-    /// The length of the conversation, which distinguishes a message from an earlier message with equal text.
+    /// The length of the conversation, which distinguishes a message from an earlier message with the same text.
     pub(super) place: usize,
     /// The number of rounds of tool calls since the user's latest message.
     pub(super) rounds: usize,
@@ -63,7 +62,7 @@ impl ToolResult {
 enum ConversationItem {
     /// A message of the user, as blocks of text.
     User(Vec<String>),
-    /// Tool calls of the model: one round, however many calls.
+    /// Tool calls of the model: one round with any number of calls.
     Calls,
     Result(ToolResult),
     /// Any other message of the model or the system.
@@ -144,8 +143,8 @@ fn theirs(text: &str) -> bool {
     script::find(text).is_some() || !(bare.is_empty() || bare.starts_with(script::RELEASE))
 }
 
-/// Returns a prompt without the elements that agents wrap around it, such as `<context>..</context>`. Keeps the
-/// content of elements whose name refers to the user's words.
+/// Returns a prompt without the elements that agents wrap around it, such as `<context>..</context>`. The content of
+/// elements whose name refers to the user's message is kept.
 pub(super) fn unwrapped(text: &str) -> String {
     let mut bare = String::new();
     let mut rest = text;
@@ -259,12 +258,12 @@ fn text(value: &Value, name: &str) -> String {
     value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns a text, or the texts of a list of blocks, separated from each other.
+/// Returns a string, or the texts of a list of blocks with a separator between them.
 fn content(value: &Value) -> String {
     text_blocks(value).join(SEPARATOR)
 }
 
-/// Returns a text as one block, or the texts of a list of blocks.
+/// Returns a string as one block, or the texts of a list of blocks.
 fn text_blocks(value: &Value) -> Vec<String> {
     if let Some(text) = value.as_str() {
         return vec![text.to_owned()];

@@ -1,4 +1,4 @@
-//! A response as a sequence of beats: bytes to write, pauses, holds.
+//! A response as a sequence of beats; a beat is bytes to write, a pause, or a hold.
 //!
 //! Knows: plans, voices. Never knows: clocks, sockets.
 //!
@@ -63,7 +63,7 @@ impl ModelReply {
     }
 
     /// Creates the response for a model's turn. A failure before the first output fails the request; a later
-    /// failure fails the stream. A response that is not streamed has no output before its end.
+    /// failure fails the stream. If a response is not streamed, it has no output before its end.
     pub(super) fn of(
         plan: AnswerPlan,
         voice: FamilyVoice,
@@ -125,7 +125,7 @@ impl ModelReply {
         reply
     }
 
-    /// Returns a response in one piece, after all pauses and holds. An endless response never sends a body.
+    /// Returns a response as a whole, after all pauses and holds. An endless response never sends a body.
     fn whole(plan: AnswerPlan, mut voice: FamilyVoice) -> ModelReply {
         let mut reply = ModelReply::empty(200);
         reply.content = Some("application/json");
@@ -160,7 +160,7 @@ impl Iterator for ModelReply {
             let voice = self.endless.as_mut()?;
             let text = voice.say(&SpokenPart::Text("on and on "));
             self.beats.push_back(ReplyBeat::Pause(ENDLESS_PAUSE));
-            // A response in one piece cannot be sent in parts.
+            // A response that is not streamed cannot be sent in parts.
             if self.content != Some("application/json") {
                 self.beats.push_back(ReplyBeat::Write(text));
             }

@@ -453,7 +453,7 @@ fn every_form_of_tools_is_called_in_its_own_form() {
     assert_eq!(edit["input"], wanted);
     let gone = item_of("tool delete a.txt", &patch, "");
     assert_eq!(gone["input"], "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n");
-    // The agent offers a server's tools only through another tool.
+    // This agent offers a server's tools only through another tool.
     let by = json!({
         "type": "function", "name": "tool_call",
         "parameters": {

@@ -40,7 +40,7 @@ fn the_log_has_the_messages_of_the_user() {
         json!(["ahp-script: 1\nhold x", "ahp-script: 1\nsay b"]),
         2,
     );
-    // Too long for the log, and too many.
+    // The messages are too long for the log, and there are too many.
     let long = "x".repeat(MAX_BLOCK + 1);
     check(json!([(user(json!(long))), (said.clone()), (user(json!("b")))]), json!([null, "b"]), 1);
     let many: Value = (0..=MAX_HISTORY).map(|at| user(json!(at.to_string()))).collect();

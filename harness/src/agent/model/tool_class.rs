@@ -1,8 +1,8 @@
 //! The classes of tools that a script calls, and the assignment of offered tools to classes.
 //!
-//! The parameters of a tool decide its class: a command; a path; a path and a text; a path, an old text and a
-//! new one; a URL; a pattern. The name decides only among tools with the same parameters, and where the
-//! parameters do not show the class: a tool that takes only a path may read, delete or list.
+//! The parameters of a tool determine its class. Examples are a command; a path; a path and a text; a path, an old text
+//! and a new text; a URL; a pattern. The name counts only among tools with the same parameters, and if the parameters
+//! do not determine the class: a tool that takes only a path may read, delete or list.
 //!
 //! Knows: JSON schemas, usual names of members. Never knows: agents.
 //!
@@ -18,9 +18,9 @@ pub(super) struct ToolKind {
     pub(super) word: &'static str,
     /// The usual names of such tools, best first.
     names: &'static [&'static str],
-    /// The words in a tool's name that show the class, if its parameters do not.
+    /// The words in a tool's name that determine the class, if its parameters do not.
     words: &'static [&'static str],
-    /// The additional members that show the class, if the parameters do not.
+    /// The additional members that determine the class, if the parameters do not.
     marks: &'static [&'static str],
     /// The possible sets of parameters of such tools, the preferred set first.
     shapes: &'static [ToolShape],
@@ -33,9 +33,9 @@ pub(super) struct ToolShape {
     /// A member that selects one of several functions of the tool, with the values that select the function of
     /// this class.
     pub(super) choice: Option<(&'static str, &'static [&'static str])>,
-    /// A function that returns the patch, for tools that take the whole input as one patch text.
+    /// A function that returns the patch, for tools that take the whole input as one patch.
     pub(super) patch: Option<fn(&[&str]) -> String>,
-    /// Whether these parameters alone show the class, whatever the tool's name is.
+    /// Whether these parameters determine the class regardless of the tool's name.
     tells: bool,
 }
 
@@ -235,9 +235,9 @@ const FURTHER: &[ToolKind] = &[
     },
 ];
 
-/// The name of the tools that take a plan, as scripts spell it. A plan is a list instead of a text.
+/// The name of the tools that take a plan, as scripts spell it. A plan is a list instead of a string.
 pub(super) const PLAN: &str = "plan";
-/// The statuses of an entry of a plan, by which a list of entries is recognised.
+/// The statuses of an entry of a plan. A list of entries is recognised by these statuses.
 const STATUSES: [&str; 3] = ["pending", "in_progress", "completed"];
 
 /// Returns the names of the classes for which one of these tools is suitable.
@@ -342,7 +342,7 @@ pub(super) fn choices<'a>(tool: &'a OfferedTool, member: &str) -> impl Iterator<
     choices.into_iter().flatten().filter_map(|choice| choice.as_str())
 }
 
-/// Returns whether a member takes any text, or a list.
+/// Returns whether a member takes any string, or a list.
 fn takes_text(schema: &Value) -> bool {
     let types = types(schema);
     let any = types.is_empty() || types.iter().any(|kind| kind == "string" || kind == "array");

@@ -1,7 +1,7 @@
 //! Chooses one of the agent's own tools for a call in the script, and fills in the arguments of that tool.
 //!
-//! [`super::tool_class`] finds the tools of a class. The input goes to the members that the class names; other
-//! required members get a sample value of their type.
+//! [`super::tool_class`] finds the tools of a class. The members that the class names get the input, and other required
+//! members get a sample value of their type.
 //!
 //! Knows: scripts, JSON schemas. Never knows: agents by name.
 //!
@@ -21,8 +21,8 @@ use super::tool_class::{
 pub(super) struct NoFittingTool {
     /// The description, for the conversation and the log.
     pub(super) problem: String,
-    /// Whether the missing tool would be one of the agent's own, which no host can provide. Tools of clients
-    /// and MCP servers come to the agent through the host.
+    /// Whether the missing tool would be the agent's own tool, which a host cannot provide. The agent gets tools of
+    /// clients and MCP servers through the host.
     pub(super) own: bool,
 }
 
@@ -193,8 +193,8 @@ fn wants_choices(tool: &OfferedTool) -> bool {
     required.is_some_and(|required| required.iter().any(|name| name == "options"))
 }
 
-/// Returns a call of a tool of a client or an MCP server. Agents put the server's name in front of the tool's
-/// name. Some agents offer such tools only through another tool, which takes the name and the arguments.
+/// Returns a call of a tool of a client or an MCP server. Agents use the server's name as a prefix of the tool's name.
+/// Some agents offer such tools only through another tool, which takes the name and the arguments.
 fn named(
     name: &str,
     input: &str,
@@ -243,7 +243,7 @@ fn dispatched(
         .find(|tool| takes(tool, "name", "string") && takes(tool, "arguments", "object"))?;
     let part = |c: char| !(c.is_ascii_alphanumeric() || "_-.:/".contains(c));
     let words = texts.iter().flat_map(|text| text.split(part));
-    // Skip the bare name, which is in the prompt's script.
+    // The bare name is skipped, because it is in the prompt's script.
     let full = words.filter(|word| word.ends_with(name) && word.len() > name.len());
     let full = full.max_by_key(|word| word.len())?;
     let arguments = match Value::read(input) {
@@ -272,7 +272,7 @@ fn member<'a>(names: &[&'static str], tool: &'a OfferedTool) -> Option<(&'static
     names.iter().find_map(|name| Some((*name, tool.property(name)?)))
 }
 
-/// Returns a text in the form that the member takes: some tools want a command as a list of words.
+/// Returns a string in the form that the member takes: some tools take a command as a list of words.
 fn shaped(text: &str, schema: &Value) -> Value {
     if types(schema).iter().any(|kind| kind == "array")
         && !types(schema).iter().any(|kind| kind == "string")

@@ -1,9 +1,9 @@
 //! The agent script: a language in which a prompt tells the agent behind a host what to do.
 //!
 //! The script is part of the message text, so that no host needs a side channel. A script begins with the line
-//! `ahp-script: 1`; an agent may have put an opening tag in front of this line. The script ends at the first
-//! blank line, at a line that begins with `</`, or at the end of the message. Each line is one step; texts are
-//! in double quotes, with `\"`, `\\`, `\n`, `\t`; a bare word needs no quotes. Lines that begin with `#` are
+//! `ahp-script: 1`; an agent may have put an opening tag before this line. The script ends at the first
+//! blank line, at a line that begins with `</`, or at the end of the message. Each line is one step. Strings are in
+//! double quotes, with `\"`, `\\`, `\n` and `\t`. A single word needs no quotes. Lines that begin with `#` are
 //! comments.
 //!
 //! | step | what the agent does |
@@ -34,12 +34,12 @@
 //! `deny-means-continue` (the default) and `deny-ends-turn`. A `worker` works in its own chat, on its input, or
 //! on the message of the calling turn if the input is empty.
 //!
-//! Abilities that not every agent has are named, see [`AgentScript::extras`].
+//! Abilities that not every agent has have names, see [`AgentScript::extras`].
 //!
 //! If the host has its own agent, a steering message with the text `ahp-release: NAME` releases the `hold` with
 //! this NAME.
 //!
-//! Pure: shared by all implementations of the agent.
+//! The module is pure, and all implementations of the agent use it.
 //!
 //! Knows: nothing. Never knows: hosts, messages, time beyond a duration.
 //!
@@ -62,9 +62,9 @@ pub const RELEASE: &str = "ahp-release:";
 /// is outside of the host, so that the agent's log can be assigned to a scenario.
 pub const CASE: &str = "# ahp-case:";
 
-/// The maximum number of pieces in which a text without a script is echoed.
+/// The maximum number of chunks in which a text without a script is echoed.
 const ECHO_PIECES: usize = 32;
-/// The minimum number of characters of a piece of an echo.
+/// The minimum number of characters of a chunk of an echo.
 const ECHO_PIECE: usize = 8;
 
 /// The maximum number of steps of a script.
@@ -73,7 +73,7 @@ pub const MAX_STEPS: usize = 1_000;
 /// The maximum number of texts of a step.
 pub const MAX_TEXTS: usize = 10_000;
 
-/// The longest delay that `wait` takes.
+/// The longest time that `wait` accepts.
 pub const MAX_WAIT: Duration = Duration::from_secs(600);
 
 /// The steps that an agent is to play.
@@ -125,11 +125,11 @@ pub enum ScriptStep {
     },
     /// Streams until it is cancelled.
     Endless,
-    /// Answers for each word whether the agent has received the word.
+    /// Says for each word whether the agent has received the word.
     Recall(Vec<String>),
-    /// Reports the current activity; an empty text ends the activity.
+    /// Reports the current activity; an empty string ends the activity.
     Activity(String),
-    /// Leaves a command running in the background.
+    /// Starts a command that continues to run in the background.
     Background {
         /// The command.
         command: String,
@@ -143,13 +143,13 @@ pub enum ScriptStep {
         /// The address of the canvas; `None` if the extension has closed it.
         url: Option<String>,
     },
-    /// Ends the agent as if its process were killed.
+    /// Stops the agent as if its process were killed.
     Crash,
     /// Publishes an action of the protocol unchanged.
     Act {
         /// The action's type, such as `chat/usage`.
         action: String,
-        /// The action's members, as the text of a JSON object.
+        /// The action's members, as a JSON object in a string.
         members: String,
     },
 }
@@ -220,7 +220,7 @@ pub struct ToolStep {
 }
 
 impl ToolStep {
-    /// Returns a call without options: nobody is asked, and it succeeds.
+    /// Returns a call without options: it needs no permission, and it succeeds.
     pub fn of(class: ToolClass, input: String) -> ToolStep {
         ToolStep {
             class,
@@ -358,7 +358,7 @@ pub enum ScriptErrorKind {
         /// The first surplus word.
         found: String,
     },
-    /// A text without its closing quote.
+    /// A string without its closing quote.
     #[error("expected a closing `\"`")]
     OpenQuote,
     /// An invalid duration.
@@ -518,7 +518,7 @@ pub fn case_of(text: &str) -> Option<&str> {
     comment.split_whitespace().next()
 }
 
-/// Splits a text into a few pieces, at character boundaries.
+/// Splits a string into a few chunks, at character boundaries.
 pub fn pieces(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     let size = letters.len().div_ceil(ECHO_PIECES).max(ECHO_PIECE);

@@ -22,7 +22,7 @@ pub(super) fn parse<'a>(
     let mut group: Option<(usize, Vec<ToolStep>)> = None;
     for (line, text) in lines.filter(|(_, text)| !text.starts_with('#')) {
         let fail = |kind| ScriptError { line, kind };
-        // The members are JSON with its own quotes, so do not split the line into words.
+        // The members are JSON with its own quotes, so the line is not split into words.
         if let Some(rest) = text.strip_prefix("act ").filter(|_| group.is_none()) {
             steps.push(act(rest).map_err(fail)?);
             bounded(steps.len()).map_err(fail)?;

@@ -9,7 +9,7 @@ use crate::wire::json::{Value, json};
 use super::AgentMoveLog;
 use super::draw::{AgentConversationDraw, OpenTurn, PermissionPolicy, hole};
 
-/// The answers of a `permit` step, each with whether the call may run after it.
+/// The answers of a `permit` step; the flag says whether the call may run after the answer.
 const ANSWERS: &[(&str, bool)] = &[
     ("allow-once", true),
     ("allow-once", true),
@@ -21,7 +21,7 @@ const ANSWERS: &[(&str, bool)] = &[
     ("error", false),
 ];
 
-/// The kinds of options that a raw answer may choose, each with whether the call may run after it.
+/// The kinds of options that a raw answer may choose; the flag says whether the call may run after the answer.
 const KINDS: &[(&str, bool)] = &[("allow_once", true), ("reject_once", false)];
 
 /// The delays of a client before it answers.
@@ -62,7 +62,7 @@ fn thinks(draw: &mut AgentConversationDraw, file: &str) {
     }
 }
 
-/// Adds the claim that a call without permission has not run.
+/// Adds the claim that a call that was not permitted has not run.
 fn denied(draw: &mut AgentConversationDraw, file: &str, runs: bool) {
     if !runs && !file.is_empty() {
         draw.step("rest", json!({"for": "300ms"}));
@@ -116,7 +116,7 @@ fn by_hand(draw: &mut AgentConversationDraw, at: usize, file: &str) -> AgentMove
         denied(draw, file, allowed && !is_error);
     }
     if let Some(turn) = draw.turns.get_mut(at).filter(|_| !outcome_given && !is_error) {
-        // The specification does not say either whether the turn ends by itself after an invalid answer.
+        // It also does not say whether the turn ends by itself after an invalid answer.
         turn.ends = false;
     }
     Some(("permission by hand".to_owned(), deviation))

@@ -25,7 +25,7 @@ pub(super) enum PermissionPolicy {
 }
 
 impl PermissionPolicy {
-    /// Returns the ability that the policy needs of the agent; empty if it needs none.
+    /// Returns the ability that the agent needs for the policy; empty if it needs none.
     pub(super) fn needs(self) -> &'static str {
         if self == PermissionPolicy::Allows { "" } else { "ask" }
     }
@@ -34,9 +34,9 @@ impl PermissionPolicy {
 /// A turn that has not ended.
 #[derive(Clone, Debug)]
 pub(super) struct OpenTurn {
-    /// The name that the id of the turn's session is bound to.
+    /// The name to which the id of the turn's session is bound.
     pub(super) session: String,
-    /// The name that the id of the turn's prompt is bound to.
+    /// The name to which the id of the turn's prompt is bound.
     pub(super) prompt: String,
     /// The files that the calls without permission create, one for each call; empty for a call that creates no
     /// file.
@@ -54,10 +54,10 @@ pub(super) struct AgentConversationDraw {
     pub(super) abilities: AgentAbilitySet,
     pub(super) policy: PermissionPolicy,
     pub(super) steps: Vec<Value>,
-    /// The names that the ids of sessions are bound to.
+    /// The names to which the ids of sessions are bound.
     pub(super) sessions: Vec<String>,
     pub(super) turns: Vec<OpenTurn>,
-    /// The raw answers that were sent, for repeating them.
+    /// The raw answers that were sent, so that they can be repeated.
     pub(super) given: Vec<Value>,
     needs: Vec<&'static str>,
     /// Whether the connection is closed, so that no step may follow.
@@ -75,7 +75,7 @@ impl AgentConversationDraw {
         AgentConversationDraw::of(dice, abilities, policy, needs)
     }
 
-    /// Creates an empty conversation that needs at least these abilities of the agent.
+    /// Creates an empty conversation for which the agent needs at least these abilities.
     pub(super) fn of(
         dice: Dice,
         abilities: AgentAbilitySet,
@@ -109,12 +109,12 @@ impl AgentConversationDraw {
         self.serial
     }
 
-    /// Returns a new name that a step can bind a value to.
+    /// Returns a new name to which a step can bind a value.
     pub(super) fn name(&mut self, what: &str) -> String {
         format!("{what}{}", self.number())
     }
 
-    /// Returns a random session. With `busy`, the session has an open turn; without it, the session has none.
+    /// Returns a random session. With `busy`, the session has an open turn; otherwise it has none.
     /// Returns `None` if there is no such session.
     pub(super) fn session(&mut self, busy: bool) -> Option<String> {
         let is_busy = |name: &&String| self.turns.iter().any(|turn| turn.session == **name);
@@ -154,7 +154,7 @@ impl AgentConversationDraw {
         self.step("notify", json!({"by": "A", "method": "session/cancel", "params": params}));
     }
 
-    /// Records an ability that the conversation needs of the agent.
+    /// Records an ability that the agent needs for the conversation.
     pub(super) fn needs(&mut self, ability: &'static str) {
         if !ability.is_empty() && !self.needs.contains(&ability) {
             self.needs.push(ability);
@@ -180,7 +180,7 @@ impl AgentConversationDraw {
         self.step("barrier", json!({"by": "A"}));
     }
 
-    /// Returns the finished conversation; `None` if its steps are no valid scenario.
+    /// Returns the finished conversation; `None` if its steps are not a valid scenario.
     pub(super) fn sequence(
         self,
         seed: u64,
@@ -201,7 +201,7 @@ impl AgentConversationDraw {
     }
 }
 
-/// Returns the placeholder for the value that a name is bound to.
+/// Returns the placeholder for the value to which a name is bound.
 pub(super) fn hole(name: &str) -> String {
     format!("${{{name}}}")
 }

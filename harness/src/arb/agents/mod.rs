@@ -1,5 +1,5 @@
 //! Generates conversations with an agent under test: cancellations of turns at any moment, prompts during a
-//! turn, late, repeated or wrong answers to requests for permission, invalid params, and long, odd or empty
+//! turn, late, repeated or wrong answers to requests for permission, invalid params, and long, unusual or empty
 //! content.
 //!
 //! No simulated agent runs during generation: a step is a claim only if a requirement of the ledger permits
@@ -38,7 +38,7 @@ impl AgentAbilitySet {
         AgentAbilitySet(ABILITIES.into())
     }
 
-    /// Returns the abilities that the first look found; an ability that was not tested counts as present.
+    /// Returns the abilities that the first look found; abilities that were not tested count as present.
     pub fn of(detected: &[DetectedFeature]) -> AgentAbilitySet {
         let lacks = |name: &&str| detected.iter().any(|it| it.capability == **name && !it.offered);
         AgentAbilitySet(ABILITIES.iter().copied().filter(|name| !lacks(name)).collect())

@@ -1,4 +1,4 @@
-//! Generates requests and notifications with invalid params, unknown methods, and long, odd or empty content.
+//! Generates requests and notifications with invalid params, unknown methods, and long, unusual or empty content.
 //!
 //! Knows: the tables of ACP. Never knows: the reactions of agents.
 //!
@@ -185,7 +185,7 @@ pub(super) fn unknown_method(draw: &mut AgentConversationDraw) -> AgentMoveLog {
 /// The maximum length of a prompt, in repetitions of the first text.
 const LONG: usize = 2_000;
 
-/// Adds a prompt with odd content. Every agent has to accept texts and links, whatever it offers.
+/// Adds a prompt with unusual content. Every agent has to accept texts and links, regardless of its capabilities.
 pub(super) fn odd_content(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let session = draw.session(false)?;
     let texts = [

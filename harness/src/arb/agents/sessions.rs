@@ -1,4 +1,4 @@
-//! Generates the begin of a conversation, further sessions, and requests about existing and unknown sessions.
+//! Generates the beginning of a conversation, further sessions, and requests about existing and unknown sessions.
 //!
 //! Knows: the methods of ACP. Never knows: the storage of sessions.
 //!
@@ -71,7 +71,7 @@ pub(super) fn unknown(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     Some((method.to_owned(), "a session that is not there"))
 }
 
-/// The methods that a client may call at any time, each with whether the session stays usable.
+/// The methods that a client may call at any time; the flag says whether the session stays usable.
 const ANY_TIME: &[(&str, bool)] = &[
     ("session/list", true),
     ("session/set_mode", true),
@@ -83,7 +83,7 @@ const ANY_TIME: &[(&str, bool)] = &[
     ("authenticate", true),
 ];
 
-/// Adds a request of any kind, also during a turn, and the claim that it is answered.
+/// Adds a request of any kind, possibly during a turn, and the claim that it is answered.
 pub(super) fn any_request(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let sessions = draw.sessions.clone();
     let session = draw.dice.pick(&sessions)?.clone();

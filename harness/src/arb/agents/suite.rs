@@ -21,7 +21,7 @@ use super::{AgentAbilitySet, AgentMove, answers, params};
 /// The moves that do not change the outcome of other steps.
 const DISTURBANCES: &[AgentMove] =
     &[params::unknown_method, params::malformed_notification, answers::stray];
-/// The percentage of steps that a disturbance follows.
+/// The percentage of steps after which a disturbance follows.
 const DISTURBED: usize = 12;
 /// The percentage of conversations that are cut short and cancelled.
 const CUT: usize = 40;

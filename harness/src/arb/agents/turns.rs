@@ -1,4 +1,4 @@
-//! Generates turns: the scripts of prompts, and what a client does during a turn.
+//! Generates turns: the scripts of prompts, and the actions of a client during a turn.
 //!
 //! Knows: the lines of the agent script. Never knows: agents.
 //!
@@ -11,9 +11,9 @@ use super::draw::{AgentConversationDraw, OpenTurn, PermissionPolicy, hole};
 
 /// A line of a script.
 struct ScriptLine {
-    /// The text of the line. `{n}` stands for a unique number, `{file}` for the file that the call creates.
+    /// The text of the line. `{n}` becomes a unique number, and `{file}` becomes the file that the call creates.
     text: &'static str,
-    /// The ability that the line needs of the agent; empty if it needs none.
+    /// The ability that the agent needs for the line; empty if it needs none.
     needs: &'static str,
     /// Whether the agent asks for permission before it plays the line.
     asks: bool,
@@ -73,8 +73,8 @@ fn script(draw: &mut AgentConversationDraw, most: usize) -> (String, Vec<String>
         let able: Vec<&ScriptLine> = LINES
             .iter()
             .filter(|line| draw.abilities.has(line.needs))
-            // After a denial each agent decides itself what it asks about next, so a script has at most one
-            // call that asks, unless the client allows everything.
+            // After a denial, each agent decides what it asks about next. A script therefore has at most one call that
+            // needs permission, unless the client allows everything.
             .filter(|line| asks.is_empty() || !line.asks || draw.policy == PermissionPolicy::Allows)
             .collect();
         let all: usize = able.iter().map(|line| line.often).sum();
@@ -176,7 +176,7 @@ pub(super) fn cancel(draw: &mut AgentConversationDraw) -> AgentMoveLog {
             draw.step("rest", json!({"for": "600ms"}));
         }
     } else if let Some(turn) = draw.turns.get_mut(at) {
-        // The turn ends because of the cancellation, whatever its script says.
+        // The turn ends because of the cancellation, regardless of its script.
         turn.ends = true;
     }
     Some(("session/cancel".to_owned(), "legal"))
@@ -189,7 +189,7 @@ pub(super) fn cancel_idle(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     Some(("session/cancel".to_owned(), "without a turn"))
 }
 
-/// Adds a `$/cancel_request` for a prompt, which an agent need not support.
+/// Adds a `$/cancel_request` for a prompt, which an agent does not have to support.
 pub(super) fn cancel_request(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let at = draw.turn()?;
     let params = json!({"requestId": (hole(&draw.turns[at].prompt))});

@@ -1,8 +1,8 @@
-//! Fuzz targets about whole conversations: several clients, the reference host, and the oracle as the judge.
+//! Fuzz targets about whole conversations: several clients talk to the reference host, and the oracle judges the host.
 //!
 //! The clients' messages are generated from the tables: any request or action that a client may send, with
-//! channels and identifiers that the client has received, so that most messages are meaningful. Whatever the
-//! clients send, the host must not break a rule.
+//! channels and identifiers that the client has received, so that most messages are meaningful. The host must not break
+//! a rule, regardless of the clients' messages.
 //!
 //! Knows: client engines, the host, the oracle. Never knows: sockets.
 
@@ -349,7 +349,7 @@ impl FuzzedHost {
     }
 }
 
-/// Replaces the identifiers of an action by identifiers of the state, three times of four.
+/// Replaces the identifiers of an action by identifiers of the state, with a probability of 75 percent.
 fn aim(action: &mut Value, state: &Value, client: &str, choices: &mut ByteChoices<'_>) {
     let turn = &state["activeTurn"];
     let parts = turn["responseParts"].as_array().cloned().unwrap_or_default();

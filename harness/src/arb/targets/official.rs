@@ -1,5 +1,5 @@
-//! Fuzz targets with the official reducer of 1.0.0: its speed compared with the harness's reducer, and whether
-//! both agree.
+//! Fuzz targets with the official reducer of 1.0.0: a comparison of its speed and its results with those of the
+//! harness's reducer.
 //!
 //! Actions that trigger a known defect of the crate (`reports/reducers`) are left out of the pool, because
 //! every campaign would otherwise end with a known defect.
@@ -25,7 +25,7 @@ use crate::wire::version::Version;
 
 use super::reducers::{ActionSequence, order};
 
-/// The triggers of known defects: the defect's name, and a text in the action or state.
+/// The triggers of known defects: the defect's name, and a string in the action or state.
 const KNOWN: &[(&str, &str)] = &[
     ("queue-order", "chat/queuedMessagesReordered"),
     ("auth-required", "chat/toolCallAuth"),

@@ -15,7 +15,7 @@ use crate::transcript::logs::ConnectionLogs;
 use crate::verdict::FailOn;
 use crate::wire::json::{Value, json};
 
-/// Loads a text as a scenario file. Every mistake has to lie inside the text.
+/// Loads the input as a scenario file. The place of every mistake has to be inside the input.
 pub fn scenario(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let loaded = load("scenarios/ahp/fuzz/case.yaml", &text, &CarriedFiles);
@@ -33,7 +33,7 @@ pub fn scenario(data: &[u8]) {
     }
 }
 
-/// Judges a text as a recorded conversation, and as two segments of one log with another log.
+/// Judges the input as a recorded conversation, and as two segments of one log together with another log.
 pub fn capture(data: &[u8]) {
     if let Err(error) = replay::judge(data, None, FailOn::default()) {
         assert!(error.line > 0, "`{error}` has no line number");
@@ -46,7 +46,7 @@ pub fn capture(data: &[u8]) {
     }
 }
 
-/// Parses a text as a script. A parsed script has to parse as the same script after it is formatted again.
+/// Parses the input as a script. If a parsed script is formatted, the result has to parse as the same script.
 pub fn script(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match script::find(&text) {
@@ -65,14 +65,14 @@ pub fn script(data: &[u8]) {
     }
 }
 
-/// The elements that the page contains only if texts differ or are long.
+/// The elements that the page contains only if strings differ or are long.
 const OWN_ELEMENTS: [&str; 5] = ["del", "ins", "mark", "details", "summary"];
 
-/// Puts a text into every place of a run that a host can control. The page has to contain the same elements and
-/// the same number of scripts as with a harmless text: a host's text must never become markup.
+/// Puts a string into every place of a run that a host can control. The page has to contain the same elements and the
+/// same number of scripts as with a harmless string, because a host's string must never become markup.
 pub fn html(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    // A run's file is JSON, so it contains no invalid UTF-8; the page truncates long texts.
+    // A run's file is JSON, so it contains no invalid UTF-8; the page truncates long strings.
     let text: String = text.chars().take(MAX_TEXT).collect();
     let tags = |said: &str| {
         let run = FinishedRun::read(run(said).as_bytes());
@@ -85,17 +85,17 @@ pub fn html(data: &[u8]) {
         let names: BTreeSet<String> = page.split('<').skip(1).map(name).collect();
         (names, page.matches("<script").count())
     };
-    // The harmless text has the same form: the same length and the same line breaks.
+    // The harmless string has the same length and the same line breaks.
     let harmless: String = text.chars().map(|c| if c.is_whitespace() { c } else { 'x' }).collect();
     let ((found, scripts), (usual, one)) = (tags(&text), tags(&harmless));
     let foreign = found.difference(&usual).find(|name| !OWN_ELEMENTS.contains(&name.as_str()));
     assert_eq!((foreign, scripts), (None, one), "{text:?} became markup");
 }
 
-/// The maximum length of the text: the page truncates longer texts in several ways.
+/// The maximum length of the string, because the page truncates longer strings in several ways.
 const MAX_TEXT: usize = 400;
 
-/// Returns a run with one failed scenario in which the host's text occurs wherever possible.
+/// Returns a run with one failed scenario in which the host's string occurs in every possible place.
 fn run(said: &str) -> String {
     let source = json!({"name": "s.yaml", "text": "a\nb\nc\n"});
     let failure = json!({

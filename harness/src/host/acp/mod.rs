@@ -1,13 +1,13 @@
-//! The agent subprocess that the host speaks ACP to, in place of its own scripted agent.
+//! The agent subprocess with which the host communicates over ACP, in place of its own scripted agent.
 //!
 //! One process serves all chats; each chat has its own ACP session. A turn is a prompt, and [`updates`]
 //! translates the agent's updates. A decision about a tool call is the response to the agent's permission
 //! request. If a turn ends before its prompt is answered, the host cancels the prompt.
 //!
-//! Interpretations: The host offers no client capabilities, so that the agent accesses files and terminals
-//! itself. A steering message is a further prompt of the same turn. An input cannot be edited, because the
-//! response to a permission request has no member for it. After a truncation the chat gets a new session, because
-//! an agent cannot forget a part of a session; the first prompt of a session contains the turns of the chat.
+//! Interpretations: the host offers no client capabilities, so that the agent accesses files and terminals itself. A
+//! steering message is a further prompt of the same turn. An input cannot be edited, because the response to a
+//! permission request has no member for it. After a truncation the chat gets a new session, because an agent cannot
+//! forget a part of a session; the first prompt of a session contains the turns of the chat.
 //!
 //! Knows: chats, ACP. Never knows: processes, connections.
 //!
@@ -25,7 +25,7 @@ use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
 mod updates;
 
-/// The error type of a turn that fails because the agent process has ended.
+/// The error type of a turn that fails because the agent process has exited.
 pub(super) const AGENT_ENDED: &str = "agent-ended";
 /// The version of ACP that the host speaks.
 const VERSION: u64 = 1;
@@ -64,7 +64,7 @@ struct ChatTalk {
     /// has requested the session.
     session: Option<String>,
     asked: bool,
-    /// The turn that the agent works on, and its unsent prompt: the message and the context.
+    /// The turn on which the agent works, and its unsent prompt: the message and the context.
     turn: Option<String>,
     prompt: Option<Vec<String>>,
     /// The response part to which the host appends texts: the kind and the id of the part.

@@ -221,7 +221,7 @@ fault_table![
     ),
 ];
 
-/// Changes the state of a chat without an action to its subscribers.
+/// Changes the state of a chat without sending an action to its subscribers.
 fn alter_chat(host: &mut RefHost, summary: &Value, alter: impl FnOnce(&mut Value)) {
     let chat = summary["resource"].as_str().unwrap_or_default();
     if let Some(channel) = host.channels.get_mut(chat) {

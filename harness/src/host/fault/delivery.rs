@@ -161,7 +161,7 @@ impl MessageRewriter for CrossingActionsLost {
 /// The maximum number of actions that cross and are not delivered yet.
 const MAX_CROSSING: usize = 64;
 
-/// A fault that sends the actions of a session to the subscribers of all other sessions, too.
+/// A fault that also sends the actions of a session to the subscribers of all other sessions.
 struct SessionsMixed;
 
 impl MessageRewriter for SessionsMixed {
@@ -187,7 +187,7 @@ impl MessageRewriter for SessionsMixed {
     }
 }
 
-/// A fault that sends a chat's actions to every subscriber of the session, too.
+/// A fault that also sends a chat's actions to every subscriber of the session.
 #[derive(Default)]
 struct ChatsForSessions {
     /// The session of each chat, learned from messages.
@@ -310,8 +310,8 @@ impl MessageRewriter for DeadSubscriptions {
     }
 }
 
-/// A fault that drops text deltas with an even number for all clients. The host does not merge deliveries, so
-/// all clients lose the same deltas.
+/// A fault that drops text deltas with an even number for all clients. The host does not merge deliveries with this
+/// fault, so all clients lose the same deltas.
 struct DeltaLost;
 
 impl MessageRewriter for DeltaLost {

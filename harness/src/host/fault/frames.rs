@@ -105,8 +105,7 @@ fault_table![
     ),
 ];
 
-/// A fault that writes the first half of a surrogate pair alone, as programs do that cut texts at UTF-16 code
-/// units.
+/// A fault that writes only the first half of a surrogate pair, like programs that cut strings at UTF-16 code units.
 struct CharactersHalved;
 
 impl MessageRewriter for CharactersHalved {
@@ -144,7 +143,7 @@ fn close_all(link: &MessageLink<'_>, out: &mut RewriterOutput, why: &'static str
     link.seen.connections.keys().for_each(|conn| out.close(*conn, 1011, why));
 }
 
-/// Takes the frames for which the function returns `Some`; the host does not receive these frames.
+/// Intercepts the frames for which the function returns `Some`; the host does not receive these frames.
 struct TakenFrame(fn(&MessageLink<'_>, &Frame, &mut RewriterOutput) -> Option<()>);
 
 impl MessageRewriter for TakenFrame {

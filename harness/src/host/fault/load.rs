@@ -1,5 +1,5 @@
-//! Faults that show only under load: when actions of two clients arrive at nearly the same time, with many sessions, or
-//! when a client does not read for a while. `ahp-harness stress` finds them; scenarios need not.
+//! Faults that can be observed only under load: when actions of two clients arrive at nearly the same time, with many
+//! sessions, or when a client does not read for a while. `ahp-harness stress` finds them; scenarios do not have to.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -106,7 +106,7 @@ impl CrossingActions {
     }
 }
 
-/// A fault by which the next message overtakes a crossing action, for the subscribers after the fourth.
+/// A fault that lets the next message overtake a crossing action, for all subscribers after the fourth one.
 #[derive(Default)]
 struct CrossingActionOvertaken {
     crossing: CrossingActions,
@@ -227,7 +227,7 @@ impl MessageRewriter for SessionsCollide {
     }
 }
 
-/// A fault that changes what becomes of the actions that crossed an earlier one. The function sends a message of the
+/// A fault that changes the handling of actions that crossed an earlier one. The function sends a message of the
 /// host, changed or not.
 struct CrossingChange {
     crossing: CrossingActions,
@@ -263,7 +263,7 @@ impl MessageRewriter for CrossingChange {
     }
 }
 
-/// Gives a crossing action the number before its own.
+/// Gives a crossing action the number that precedes its own number.
 fn share_number(
     crossing: &CrossingActions,
     _: &MessageLink<'_>,
@@ -308,7 +308,7 @@ fn lose_echo(
     }
 }
 
-/// A fault that stops the delivery to everybody who shares a channel with a client that does not read.
+/// A fault that stops the delivery to all clients that share a channel with a client that does not read.
 #[derive(Default)]
 struct SlowReaderStopsSession {
     waiting: BTreeMap<ConnId, Vec<Value>>,
@@ -352,7 +352,7 @@ impl MessageRewriter for SlowReaderStopsSession {
     }
 }
 
-/// A fault that shows the title before the last one.
+/// A fault that shows the previous title instead of the latest one.
 #[derive(Default)]
 struct SnapshotBehindRename {
     /// For each session, the time of its last rename, the title, and the title before.

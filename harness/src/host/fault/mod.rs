@@ -165,17 +165,17 @@ impl HostFault {
         self.0
     }
 
-    /// Returns whether the fault shows only on a host with an agent subprocess that speaks ACP.
+    /// Returns whether the fault can be observed only on a host with an agent subprocess that speaks ACP.
     pub fn is_below(self) -> bool {
         below::FAULTS.iter().any(|row| row.about.fault == self)
     }
 
-    /// Returns whether the fault shows only on a host whose own agent asks a model.
+    /// Returns whether the fault can be observed only on a host whose own agent asks a model.
     pub fn is_behind_model(self) -> bool {
         model::FAULTS.iter().any(|row| row.about.fault == self)
     }
 
-    /// Returns whether the fault shows only under load, so that no scenario has to find it.
+    /// Returns whether the fault can be observed only under load, so that no scenario has to find it.
     pub fn is_under_load(self) -> bool {
         load::FAULTS.iter().any(|row| row.about.fault == self)
     }

@@ -72,7 +72,7 @@ fault_table![
     ),
 ];
 
-/// Puts these messages at the beginning of a request, except those that it has.
+/// Puts these messages at the beginning of a request, except those that are already in it.
 fn insert(body: &mut Value, texts: &[Value]) {
     let Some(messages) = body["messages"].as_array_mut() else { return };
     let known = |text: &&Value| !messages.iter().any(|message| message["content"] == **text);

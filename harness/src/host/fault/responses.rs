@@ -48,7 +48,7 @@ fault_table![
         "A request of an unknown method is not answered.",
         Message(|| {
             Box::new(LostResponse(|_, message| {
-                // A request on a side channel to an MCP server is no method of the protocol.
+                // A request on a side channel to an MCP server is not a method of the protocol.
                 let own = message.get("channel").is_none();
                 own && message["error"]["code"].as_i64() == Some(ErrorName::MethodNotFound.code())
             }))
@@ -170,7 +170,7 @@ fault_table![
     ),
 ];
 
-/// The number of requests of one connection after which other connections are not served.
+/// The number of requests of one connection after which the host no longer serves the other connections.
 const FLOOD: u64 = 400;
 
 fn is_response(message: &Value) -> bool {

@@ -79,8 +79,7 @@ fault_table![
     ),
 ];
 
-/// A fault that sets the bits of several activities in a chat's status; in older versions, in a session's
-/// status, too.
+/// A fault that sets the bits of several activities in a chat's status; in older versions, also in a session's status.
 struct ActivitiesMixed;
 
 impl MessageRewriter for ActivitiesMixed {

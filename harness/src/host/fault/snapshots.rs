@@ -210,7 +210,7 @@ impl MessageRewriter for FrozenSnapshot {
     }
 }
 
-/// A fault that keeps the address of a canvas over a crash: a snapshot shows the latest address that no action
+/// A fault that keeps the address of a canvas after a crash: a snapshot shows the latest address that no action
 /// has removed.
 #[derive(Default)]
 struct KeptUrls(HashMap<String, Value>);

@@ -20,8 +20,8 @@ pub(super) fn all(host: impl Fn() -> Box<dyn SansIoHost>) -> String {
     [doors, disks, schedules, challenges, plain].map(|said| said(host())).concat()
 }
 
-/// Plays a conversation in which visitors with and without valid credentials connect, and a visitor uses
-/// another visitor's client id.
+/// Plays a conversation in which visitors connect with and without valid credentials, and a visitor uses another
+/// visitor's client id.
 fn doors(host: Box<dyn SansIoHost>) -> String {
     let mut pair = TestPair::over(host, false);
     let mut said = String::new();

@@ -208,7 +208,7 @@ fn converges_whatever_happens() {
     }
 }
 
-/// Inserts an odd value at a random place.
+/// Inserts an unusual value at a random place.
 fn spoil(dice: &mut TestDice, value: &mut Value) {
     let inside = dice.roll(4) != 0;
     match value {

@@ -130,7 +130,7 @@ fn waits_for_the_user_where_a_client_leaves_a_result_to_them() {
     let result = json!({"success": true, "pastTenseMessage": "Looked"});
     let waits = json!({"result": result, "requiresResultConfirmation": true});
     assert_eq!(pair.dispatch(a, &chat, of("chat/toolCallComplete", waits)), "accepted");
-    // The call waits, however much time passes without a decision.
+    // The call waits for the decision without a time limit.
     pair.run();
     assert_eq!(pair.call(a, &chat).1, "pending-result-confirmation");
     let yes = of("chat/toolCallResultConfirmed", json!({"approved": true}));

@@ -40,7 +40,7 @@ impl HostHooks for OwnActivity {
     }
 }
 
-/// Returns the kind of part that a step of a script adds, and the pieces of its text; `None` for other steps.
+/// Returns the kind of part that a step of a script adds, and the chunks of its text; `None` for other steps.
 fn text_of(op: &HostAgentOp) -> Option<(&'static str, &[String])> {
     match op {
         HostAgentOp::Step(ScriptStep::Say(texts)) => Some(("markdown", texts)),
@@ -321,7 +321,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     ),
 ];
 
-/// Changes a history like a host whose store has ids of its own and does not know denials.
+/// Changes a history like a host whose store uses its own ids and has no denials.
 fn store_history(state: &mut Value) {
     let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
     for turn in turns {

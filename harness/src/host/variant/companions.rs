@@ -22,7 +22,7 @@ struct OtherPeople {
     /// The limit in the last request for a list, for each connection.
     limits: HashMap<ConnId, usize>,
     /// The session of the other user, copied from a summary of the first list. If that list is empty, there is
-    /// no such session: it would be in later lists, and nobody announced it.
+    /// no such session: it would be in later lists although it was never announced.
     other: Option<Option<Value>>,
 }
 

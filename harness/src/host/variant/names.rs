@@ -256,7 +256,7 @@ fn agents(change: fn(&mut Vec<Value>), default: Option<&'static str>) -> Box<dyn
     Box::new(AgentList { change, default })
 }
 
-/// Puts an agent that requires a token at this position, unless the list already contains it: a client can have
+/// Puts an agent that requires a token at this position, unless the list already contains it, because a client may have
 /// copied the list from a snapshot.
 fn insert_locked(agents: &mut Vec<Value>, at: usize, provider: &str) {
     if agents.iter().all(|agent| agent["provider"] != provider) {

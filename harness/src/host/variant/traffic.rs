@@ -18,7 +18,7 @@ impl MessageRewriter for ShortPages {
     fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         let asks = message["method"].as_str() == Some("listSessions");
         let params = message.get_mut("params").and_then(Value::as_object_mut).filter(|_| asks);
-        // Pass on an invalid limit and a limit of zero, since the host has to check them.
+        // Forward an invalid limit and a limit of zero, because the host has to check them.
         if let Some(params) = params
             && params.get("limit").is_none_or(|limit| limit.as_u64().is_some_and(|limit| limit > 1))
         {
@@ -28,7 +28,7 @@ impl MessageRewriter for ShortPages {
     }
 }
 
-/// Returns all turns of a chat, whatever view a client asks for.
+/// Returns all turns of a chat, regardless of the view that a client requests.
 struct WholeHistories;
 
 impl MessageRewriter for WholeHistories {

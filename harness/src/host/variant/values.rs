@@ -70,8 +70,8 @@ struct ShellPrefix;
 
 const OWN_PREFIX: &str = "!";
 const OTHER_PREFIX: &str = "$ ";
-/// The prefix of a text that begins like a command of the reference host but is not a command. The first
-/// character has no width.
+/// The prefix of a message that looks like a command of the reference host but is not a command: its first character is
+/// invisible.
 const NO_COMMAND: &str = "\u{2060}!";
 
 /// Replaces the prefixes of message texts; the first pair that matches applies.

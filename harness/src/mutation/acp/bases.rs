@@ -1,5 +1,4 @@
-//! Creates correct conversations with the reference agent: the suite, played against the agent and its legal
-//! variants.
+//! Creates correct conversations with the reference agent: plays the suite against the agent and its legal variants.
 //!
 //! Knows: the simulation, variants. Never knows: the use of the captures.
 //!
@@ -29,12 +28,12 @@ const LEAST: usize = 4;
 const HEARD: [u64; 2] = [2, 13];
 /// The identifier of the first request that is added at the end.
 const FIRST_IDLE: i64 = 7_000_001;
-/// The number of scenarios that are played with each variant; each variant gets other scenarios.
+/// The number of scenarios that are played with each variant; each variant gets different scenarios.
 const OF_EACH: usize = 2;
 
 /// Returns captures in which the checks find nothing above a note: each scenario as it was played, and in a
-/// second form with later requests. The plain agent plays all scenarios, and each of the first `drawn` variants
-/// plays two.
+/// second form with later requests. The agent without variants plays all scenarios, and each of the first `drawn`
+/// variants plays two.
 pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     let suite = ScenarioSuite::carried();
     let entries = agents::playable(&suite);
@@ -93,8 +92,8 @@ fn is_clean(capture: &MutableCapture) -> bool {
         && capture.judge().heaviest().is_none_or(|weight| weight < Weight::Should)
 }
 
-/// Returns the same conversation without final closes. Every connection stays open and refuses an unknown
-/// request at the end.
+/// Returns the conversation without the closes at its end. Every connection stays open, and the agent refuses an
+/// unknown request at the end.
 fn heard_later(lines: &[TranscriptLine]) -> Vec<TranscriptLine> {
     let closes =
         lines.iter().rev().take_while(|line| matches!(line.event, ConnectionEvent::Closed { .. }));

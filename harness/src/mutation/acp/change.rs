@@ -24,14 +24,14 @@ const LATER: Duration = Duration::from_secs(2);
 pub enum AcpChange {
     /// The frame is sent after the answer to its turn's prompt.
     PastAnswer,
-    /// This message follows the frame. Texts that begin with `$` stand for a member of the frame, such as
+    /// This message follows the frame. Strings that begin with `$` are replaced by a member of the frame, such as
     /// `$params.sessionId`.
     Follow(&'static str),
     /// This message, filled in from the frame, follows the answer to the prompt of its turn.
     FollowAnswer(&'static str),
     /// All reports of the frame's tool call are removed.
     DropCall,
-    /// The frame is sent again after the agent's next frame, whatever the client sends in between.
+    /// The frame is sent again after the agent's next frame, regardless of the client's frames in between.
     AgainLater,
     /// The frame becomes a batch with one message.
     Batch,

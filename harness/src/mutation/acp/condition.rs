@@ -19,7 +19,7 @@ pub enum AcpCondition {
     InCancelledTurn,
     /// No other report of the tool call contains the same status.
     OnlyStatus,
-    /// A later report states that the tool call is completed. No permission for this call was refused, and the
+    /// A later report says that the tool call is completed. No permission for this call was refused, and the
     /// turn was not cancelled.
     CompletedLater,
     /// The next frame on the connection is a report of the same tool call.
@@ -40,7 +40,7 @@ pub enum AcpCondition {
     AsksLater(&'static str),
     /// One of the harness's own tools is called later in the turn.
     ToolRunsLater,
-    /// The client's capabilities lack this pointer.
+    /// The client's capabilities have no value at this pointer.
     NotOffered(&'static str),
 }
 

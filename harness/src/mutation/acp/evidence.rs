@@ -8,7 +8,7 @@ use super::prompts::{prompt_at, reports};
 /// The evidence of an agent's fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AcpEvidence {
-    /// A later report is about the same tool call.
+    /// There is a later report of the same tool call.
     CallGoesOn,
     /// The turn ends without a cancel or an error.
     TurnEnds,

@@ -1,4 +1,4 @@
-//! Injected faults and legal rewrites of conversations with agents; the rest of [`mutation`](super) is about
+//! Injected faults and legal rewrites in conversations with agents; the other modules of [`mutation`](super) are about
 //! hosts.
 //!
 //! [`prompts`] finds the turn of a frame. [`condition`], [`evidence`], [`change`] and [`rewrite`] are the

@@ -22,7 +22,7 @@ use super::prompts::{prompt_at, report_of};
 const FIRST: i64 = 8_000_001;
 /// The maximum number of added messages.
 const MOST: usize = 6;
-/// The members in which `_meta` is not added, because their content is free or belongs to an error.
+/// The members in which `_meta` is not added, because their content is arbitrary or belongs to an error.
 const OPEN: &[&str] =
     &["rawInput", "rawOutput", "_meta", "data", "error", "schema", "requestedSchema"];
 /// The members of a tool call that an update may omit or set to null.
@@ -41,11 +41,11 @@ pub enum AcpRewrite {
     SplitReports,
     /// Repeats each list of a tool call in an additional update.
     RepeatLists,
-    /// Adds all previously reported members that still hold to each update of a tool call.
+    /// Adds all previously reported members that are still valid to each update of a tool call.
     RepeatState,
     /// Repeats each status of a tool call.
     RepeatStatus,
-    /// Sets the members to null that an update of a tool call omits.
+    /// Sets members that an update of a tool call omits to null.
     Nulls,
     /// Adds the default values of members that a new tool call omits.
     Defaults,

@@ -1,4 +1,4 @@
-//! Operators about clients: what a client sends wrongly. The checks of clients have to find it.
+//! Operators about clients: wrong messages of a client. The checks of clients have to find it.
 
 use super::{row, target};
 use crate::mutation::change::FaultAudience::One;

@@ -10,7 +10,7 @@ use crate::mutation::operator::PlaceCondition::{Accepted, After, Always, HostMad
 /// The condition that the preceding action is accepted.
 const ANY: &[PlaceCondition] = &[Accepted];
 
-/// Why an action that finds nothing to change is legal.
+/// The reason why an action without an effect is legal.
 const NO_EFFECT: &str = "reducers ignore an action that has nothing to change, and the specification has no rule about it";
 
 operator_table! {

@@ -1,5 +1,5 @@
-//! All operators, by class. To add an operator, add a row with a name (what the host does wrong), a target (in
-//! which frames), a change (how the frame is changed) and the evidence that proves the fault.
+//! All operators, by class. To add an operator, add a row with a name (the fault of the host), a target (the frames
+//! with the fault), a change (the new content of the frames), and the evidence that proves the fault.
 //!
 //! Knows: the vocabulary of the protocol. Never knows: the implementation of changes.
 //!

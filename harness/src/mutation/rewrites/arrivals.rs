@@ -31,11 +31,11 @@ pub enum TimeForm {
 /// A change of the order of frames of different connections.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ArrivalForm {
-    /// Frames of the host move behind frames of other connections.
+    /// Frames of the host move after frames of other connections.
     Late,
     /// Frames of a client move before frames of other connections.
     Early,
-    /// All frames that one client received between two of its own frames arrive together.
+    /// All frames that a client received between two of its own frames arrive at the same time.
     Batches,
 }
 
@@ -52,11 +52,11 @@ pub enum WindowForm {
     WithoutOne,
     /// Only one connection.
     OnlyOne,
-    /// Everything except the rest of one client's connection, which is closed in the middle.
+    /// The whole capture, but the connection of one client is closed in the middle.
     Dropped,
-    /// Everything except the lines that close connections.
+    /// The whole capture without the lines that close connections.
     WithoutCloses,
-    /// Everything, but the last frame is truncated.
+    /// The whole capture, but the last frame is truncated.
     CutFrame,
 }
 
@@ -186,8 +186,8 @@ pub(in crate::mutation) fn show(
         }
         WindowForm::Dropped => dropped(lines, dice),
         WindowForm::WithoutCloses => {
-            // The closes of a client that reconnects stay, because the client would otherwise have two
-            // connections at the same time.
+            // The closes of a client that reconnects are kept, because the client would otherwise have two connections
+            // at the same time.
             let once: Vec<String> = last_lives(&reading)
                 .into_iter()
                 .filter(|(client, _)| {
@@ -214,7 +214,7 @@ pub(in crate::mutation) fn show(
     None
 }
 
-/// Closes the connection of a client in the middle. Only a client that owns nothing on the host and does not
+/// Closes the connection of a client in the middle. Only a client that owns no objects on the host and does not
 /// reconnect is chosen.
 fn dropped(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) {
     let reading = CaptureReading::of(lines);

@@ -1,4 +1,4 @@
-//! Rewrites that add other clients, or further requests, without effects.
+//! Rewrites that add other clients, or additional requests, without effects.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const MOST: usize = 400;
 /// The name of the added client.
 const GUEST: &str = "a-guest";
 
-/// The client or the requests that are added.
+/// The added client or the added requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CompanyForm {
     /// A client that only pings, at this interval in milliseconds.
@@ -39,7 +39,7 @@ pub enum CompanyForm {
     AskingForTheUnknown,
 }
 
-/// Adds another client or further requests.
+/// Adds another client or additional requests.
 pub(in crate::mutation) fn join(
     lines: &mut Vec<TranscriptLine>,
     form: CompanyForm,
@@ -169,8 +169,8 @@ fn between(
 }
 
 /// Adds a client that receives all messages of another client, and sends only copies of that client's
-/// handshake, subscriptions and pings. The dispatches of the other client reach the added client as actions of
-/// a foreign client.
+/// handshake, subscriptions and pings. The added client receives the dispatches of the other client as actions of
+/// another client.
 fn listening(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) -> Option<()> {
     const KEPT: [&str; 3] = ["initialize", "subscribe", "ping"];
     let reading = CaptureReading::of(lines);

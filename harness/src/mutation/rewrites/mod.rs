@@ -76,7 +76,7 @@ rewrite_table! { SHARED:
     "last-frame-cut-off" PART RewriteKind::Show(WindowForm::CutFrame);
 }
 
-// The rewrites that are legal for hosts only.
+// The rewrites that are legal only for hosts.
 rewrite_table! { OF_HOSTS:
     "clients-renamed" ID RewriteKind::Rename(&["clientId"]);
     "turns-renamed" ID RewriteKind::Rename(&["turnId"]);

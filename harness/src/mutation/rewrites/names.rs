@@ -45,7 +45,7 @@ pub enum NumberForm {
     Gaps,
 }
 
-/// Replaces the values of these members, wherever they occur.
+/// Replaces the values of these members everywhere.
 pub(in crate::mutation) fn rename(lines: &mut [TranscriptLine], members: &[&str], dice: &mut Dice) {
     let mut names: HashMap<String, String> = HashMap::new();
     for value in lines.iter().filter_map(message_of) {
@@ -86,7 +86,7 @@ fn renamed(value: &Value, names: &HashMap<String, String>) -> Value {
     }
 }
 
-/// Returns a text in which every word that is a name is replaced by its new name.
+/// Returns a string in which every word that is a name is replaced by its new name.
 fn replaced(text: &str, names: &HashMap<String, String>) -> String {
     let is_word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     let mut out = String::with_capacity(text.len());

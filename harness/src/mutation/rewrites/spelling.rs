@@ -1,4 +1,4 @@
-//! Rewrites of the notation of values: JSON text, timestamps, numbers, unknown members.
+//! Rewrites of the notation of values: JSON, timestamps, numbers, and unknown members.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ pub enum IdForm {
     Text,
     /// Large numbers.
     Large,
-    /// Texts for odd numbers; even numbers stay numbers.
+    /// Odd numbers become strings; even numbers stay numbers.
     Mixed,
 }
 
@@ -39,22 +39,22 @@ pub enum RewriteInstantForm {
     Ahead,
 }
 
-/// A form of JSON text.
+/// A form of JSON.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum JsonForm {
     /// With spaces between the tokens.
     Spaced,
     /// On several lines.
     Lines,
-    /// JSON text with white space around it.
+    /// With white space before and after the value.
     Padded,
     /// With members in the opposite order.
     Turned,
     /// With members in the order of their names.
     Sorted,
-    /// With escapes for all that is not ASCII.
+    /// With escapes for all characters that are not ASCII.
     Ascii,
-    /// With escapes for letters that need none.
+    /// With escapes for letters that do not need them.
     Escaped,
     /// With `\/` for every slash.
     Slashes,
@@ -87,7 +87,7 @@ const EXACT: u64 = 1 << 53;
 /// The name and the value of the added member. Both are constant, so that copies of an object stay equal.
 const EXTENSION: (&str, &str) = ("x-check/extension", "{\"kept\":[1,{\"as\":\"it is\"}]}");
 
-/// Changes the messages of a portion of the host's frames.
+/// Changes the messages in some of the host's frames.
 fn each(
     lines: &mut [TranscriptLine],
     portion: FramePortion,
@@ -194,7 +194,7 @@ pub(in crate::mutation) fn instants(
     });
 }
 
-/// Returns the same timestamp in another form; `None` if the text is no UTC timestamp with milliseconds.
+/// Returns the same timestamp in another form; `None` if the string is not a UTC timestamp with milliseconds.
 fn instant(text: &str, form: RewriteInstantForm) -> Option<String> {
     let rest = text.strip_suffix('Z')?;
     let (seconds, fraction) = rest.split_once('.')?;
@@ -257,7 +257,7 @@ fn each_member(value: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
     }
 }
 
-/// Writes frames as other JSON text of the same value.
+/// Writes frames as different JSON for the same value.
 pub(in crate::mutation) fn json_text(
     lines: &mut [TranscriptLine],
     portion: FramePortion,
@@ -325,7 +325,7 @@ fn spell_text(text: &str, form: JsonForm, out: &mut String) {
     let mut chars = inside.chars();
     while let Some(c) = chars.next() {
         match c {
-            // An escape that the text needs is kept.
+            // An escape that is necessary is kept.
             '\\' => {
                 out.push(c);
                 let kind = chars.next().unwrap_or_default();

@@ -38,7 +38,7 @@ fn restarts(lines: &[TranscriptLine]) -> bool {
     lines.iter().any(|line| line.event == ConnectionEvent::Restarted)
 }
 
-/// Splits texts so that one action becomes two, at random places.
+/// Splits texts at random places, so that one action becomes two.
 pub(in crate::mutation) fn split(
     lines: &mut Vec<TranscriptLine>,
     name: &str,
@@ -186,7 +186,7 @@ fn merge_once(
     Some(())
 }
 
-/// Returns the numbers that state the last action of a snapshot, or the last action that a client has seen.
+/// Returns the numbers of the last action of a snapshot, or of the last action that a client has seen.
 fn marks(reading: &CaptureReading<'_>) -> Vec<u64> {
     let mut marks = Vec::new();
     for value in reading.lines.iter().filter_map(message_of) {
@@ -198,7 +198,7 @@ fn marks(reading: &CaptureReading<'_>) -> Vec<u64> {
     marks
 }
 
-/// Replaces the texts for people in these members everywhere.
+/// Replaces the human-readable texts in these members everywhere.
 pub(in crate::mutation) fn reword(lines: &mut [TranscriptLine], members: &[&str]) {
     for line in lines {
         edit(line, |value| {

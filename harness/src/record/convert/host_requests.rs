@@ -44,8 +44,8 @@ impl HostRequests {
         }
     }
 
-    /// Returns the steps for an answer of a client; `None` if clients give the answer by themselves, or if the host has
-    /// not asked.
+    /// Returns the steps for an answer of a client; `None` if clients give the answer by themselves, or if there is no
+    /// request of the host.
     pub(super) fn answered(
         &mut self,
         conn: ConnId,

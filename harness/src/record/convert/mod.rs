@@ -2,8 +2,8 @@
 //!
 //! Messages from clients become steps, messages from the host become expectations, and values that were
 //! generated during the conversation (identifiers of clients, sessions, chats, turns and tool calls, and
-//! numbers) become names. Messages that no verb sends unchanged (not JSON, unusual members, requests without an
-//! answer) are sent raw.
+//! numbers) become names. Some messages cannot be sent unchanged by any verb: text that is not JSON, unusual members,
+//! requests without an answer. They are sent as raw frames.
 //!
 //! [`names`] finds the generated values, [`steps`] creates the steps, [`mod@write`] writes the scenario file.
 //!
@@ -23,9 +23,9 @@ use crate::wire::version::Version;
 
 use steps::{AGAIN, ConvertedSteps};
 
-/// The maximal number of events in a conversation that becomes a scenario.
+/// The maximum number of events in a conversation that becomes a scenario.
 pub const MAX_EVENTS: usize = 100_000;
-/// The maximal number of bytes of the messages of a conversation that becomes a scenario.
+/// The maximum number of bytes of the messages of a conversation that becomes a scenario.
 pub const MAX_BYTES: usize = 4 << 20;
 
 /// A scenario that was created from a conversation.
@@ -40,7 +40,7 @@ pub struct ConvertedScenario {
 /// An error for a conversation that cannot become a scenario.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ConvertError {
-    /// No client sends anything.
+    /// The conversation has no message of a client.
     #[error("no client sends anything here: there is nothing to play")]
     Empty,
     /// The conversation is too long.

@@ -1,7 +1,7 @@
 //! Finds the generated values of a conversation and gives them names in the scenario.
 //!
-//! A text that the host sends before a client uses it is bound at its first occurrence. A UUID that a client
-//! sends first becomes a fresh identifier. All other texts stay unchanged.
+//! A string that the host sends before a client uses it is bound at its first occurrence. A UUID that a client
+//! sends first becomes a fresh identifier. All other strings stay unchanged.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::scenario::write::WrittenTree;
 
 /// The number of items at the beginning of a list that a pattern can cover.
 const MAX_PAST: usize = 20;
-/// The members whose texts are identifiers, in addition to members that end with `Id`.
+/// The members whose strings are identifiers, in addition to members that end with `Id`.
 const NAMING: [&str; 7] =
     ["id", "channel", "session", "chat", "resource", "defaultChat", "terminal"];
 /// The name for URIs of each scheme.
@@ -21,19 +21,20 @@ const SCHEMES: [(&str, &str); 3] =
     [("ahp-session:", "session"), ("ahp-chat:", "chat"), ("ahp-terminal:", "terminal")];
 /// The URI of the root channel, which is the same on every host.
 const ROOT: &str = "ahp-root:";
-/// The minimum length of a client's identifier that is looked for inside of texts. Shorter ones may occur by chance.
+/// The minimum length of a client's identifier that is searched for inside of strings. Shorter ones may occur by
+/// chance.
 const MIN_CLIENT: usize = 12;
-/// The length of a UUID's text.
+/// The length of a UUID as a string.
 const UUID: usize = 36;
 
 /// The names of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct ConversationNames {
-    /// Texts from the host that clients use later.
+    /// Strings from the host that clients use later.
     wanted: HashSet<String>,
     /// UUIDs that clients generated.
     minted: HashSet<String>,
-    /// The names of texts and UUIDs that a step has bound.
+    /// The names of strings and UUIDs that a step has bound.
     bound: HashMap<String, String>,
     /// The names of the clients, by identifier.
     clients: HashMap<String, String>,
@@ -89,7 +90,7 @@ impl ConversationNames {
         }
     }
 
-    /// Converts a text that a client sends, with holes for the named values.
+    /// Converts a string that a client sends, with placeholders for the named values.
     pub(super) fn filled(&mut self, member: &str, text: &str) -> String {
         if let Some(client) = self.clients.get(text) {
             return format!("${{{client}.id}}");
@@ -167,7 +168,7 @@ impl ConversationNames {
         }
     }
 
-    /// Creates a pattern for a text from the host: the name that the text is bound to, or a new binding.
+    /// Creates a pattern for a string from the host: the name to which the string is bound, or a new binding.
     fn seen(&mut self, member: &str, text: &str, all: bool) -> Option<WrittenTree> {
         let known = self.bound.contains_key(text) || self.clients.contains_key(text);
         let minted = uuids(text).any(|uuid| self.bound.contains_key(uuid));
@@ -181,7 +182,7 @@ impl ConversationNames {
         })
     }
 
-    /// Returns whether the message contains a text that is used later and has no name yet.
+    /// Returns whether the message contains a string that is used later and has no name yet.
     pub(super) fn is_wanted(&self, seen: &SeenFrame) -> bool {
         let mut found = false;
         texts(seen, &mut |_, text| {
@@ -190,7 +191,7 @@ impl ConversationNames {
         found
     }
 
-    /// Gives a text a name, derived from its URI scheme or its member.
+    /// Gives a string a name, derived from its URI scheme or its member.
     fn name(&mut self, member: &str, text: &str, part: &str) -> String {
         let scheme = SCHEMES.iter().find(|(scheme, _)| text.starts_with(scheme));
         let base = scheme.map_or(member.strip_suffix("Id").unwrap_or(member), |(_, name)| name);
@@ -205,7 +206,7 @@ impl ConversationNames {
     }
 }
 
-/// Calls `each` for every text of a message, with the name of its member.
+/// Calls `each` for every string of a message, with the name of its member.
 fn texts(seen: &SeenFrame, each: &mut impl FnMut(&str, &str)) {
     fn walk(member: &str, value: &Value, each: &mut impl FnMut(&str, &str)) {
         match value {
@@ -220,14 +221,14 @@ fn texts(seen: &SeenFrame, each: &mut impl FnMut(&str, &str)) {
     }
 }
 
-/// Returns whether a text is an identifier that differs from run to run.
+/// Returns whether a string is an identifier that differs from run to run.
 fn is_id(member: &str, text: &str) -> bool {
     let naming = member.ends_with("Id") || member.ends_with("Ids") || NAMING.contains(&member);
     let uri = text.starts_with("ahp-") && text.contains(":/") && !text.starts_with(ROOT);
     uri || naming && !text.starts_with(ROOT) && text.contains(|c: char| c.is_ascii_digit())
 }
 
-/// Returns the UUIDs in a text.
+/// Returns the UUIDs in a string.
 fn uuids(text: &str) -> impl Iterator<Item = &str> {
     let is_uuid = |text: &str| {
         text.bytes().enumerate().all(|(index, byte)| match index {
@@ -250,7 +251,7 @@ fn uuids(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Escapes a text so that no part of it is a hole or an operator.
+/// Escapes a string so that no part of it is a placeholder or an operator.
 fn escaped(text: &str) -> String {
     text.replace('$', "$$")
 }

@@ -1,4 +1,4 @@
-//! Finds what became of each message of a client: the response to a request, and the echo of a dispatch.
+//! Finds the outcome of each message of a client: the response to a request, and the echo of a dispatch.
 //!
 //! Knows: ids and `clientSeq`s. Never knows: steps.
 //!

@@ -33,7 +33,8 @@ const PASSED_OVER: [&str; 12] = [
     "session/serverToolsChanged",
     "terminal/data",
 ];
-/// Close codes that report no error: normal closure, going away, no code, and a cut connection.
+/// Close codes that do not report an error: normal closure, going away, no code, and a connection without a close
+/// frame.
 const USUAL_CODES: [u16; 4] = [1000, 1001, 1005, 1006];
 /// The requirement that the steps test. The requirement belongs to the recording, because a host may behave
 /// differently from the recording and still fulfil the protocol.
@@ -45,8 +46,8 @@ const DEPTH: usize = 2;
 const USUAL: Duration = Duration::from_secs(1);
 /// The timeout of a wait as a multiple of the longest wait in the recording.
 const PATIENCE: u32 = 3;
-/// The first identifier for requests that are sent raw. This number is far from the identifiers that a client
-/// assigns itself.
+/// The first identifier for requests that are sent as raw frames. This number is much greater than the identifiers that
+/// a client assigns by itself.
 const OWN_IDS: u64 = 900_000;
 
 /// The steps of a conversation, and the state of the conversion.
@@ -326,7 +327,7 @@ impl ConvertedSteps {
         }
     }
 
-    /// Creates a step for a message that no other verb sends unchanged.
+    /// Creates a step for a message that cannot be sent unchanged by any other verb.
     fn raw(&mut self, entry: &TranscriptEntry, name: &str, seen: &SeenFrame) {
         let by = ("by", WrittenTree::text(name));
         match &*seen.frame {
@@ -345,7 +346,7 @@ impl ConvertedSteps {
         }
     }
 
-    /// Creates a step for a request that is sent raw, except for its identifier.
+    /// Creates a step for a request that is sent as a raw frame, except for its identifier.
     fn as_it_is(
         &mut self,
         entry: &TranscriptEntry,
@@ -585,7 +586,7 @@ impl ConvertedSteps {
             members.push(("where", wish));
         }
         let what = WrittenTree::map(members[1..].to_vec());
-        // The number of repetitions of an equal message is up to the host.
+        // The host decides how often it repeats an equal message.
         if self.last.insert(entry.conn, what.clone()).as_ref() == Some(&what) {
             return;
         }
@@ -638,8 +639,8 @@ pub(super) fn shakes(message: &Message) -> bool {
     matches!(message.method(), Some("initialize" | "reconnect"))
 }
 
-/// Returns whether a client answers a request of the host between a request of another client and its answer. The host
-/// may need the former for the latter.
+/// Returns whether a client answers a request of the host after another client's request and before the answer to that
+/// request. The host may need the client's answer for its own answer.
 fn needs_another_client(
     request: &TranscriptEntry,
     answer: &TranscriptEntry,

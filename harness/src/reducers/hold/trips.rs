@@ -1,4 +1,4 @@
-//! Round trips: decoding and encoding values of every type.
+//! Round trips: values of every type are decoded and encoded again.
 //!
 //! Knows: the run, the protocol tables. Never knows: reducers.
 //!

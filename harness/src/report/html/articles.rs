@@ -83,7 +83,7 @@ impl<'a> FailureArticles<'a> {
         page.close("ol");
     }
 
-    /// Writes an article for each cause that breaks the protocol.
+    /// Writes an article for each cause that breaks a MUST or an essential rule.
     pub(super) fn broken(&self, page: &mut HtmlPage) {
         let shown: Vec<_> = self.of_status(&[Status::Fail, Status::Known]).collect();
         if shown.is_empty() {
@@ -284,7 +284,7 @@ fn counted(cause: &FailureCause<'_>) -> String {
 /// The maximum length of a name between backticks, in characters. Longer names are shortened in the middle.
 const LONG: usize = 44;
 
-/// Writes a text in which the parts between backticks become code, and long names are shortened in the middle.
+/// Writes text in which the parts between backticks become code, and long names are shortened in the middle.
 pub(super) fn with_code(page: &mut HtmlPage, text: &str) {
     for (place, part) in text.split('`').enumerate() {
         if place % 2 == 0 {

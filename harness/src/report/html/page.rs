@@ -1,4 +1,4 @@
-//! Writes an HTML page. Every text and every attribute value is escaped, so no text from a host becomes markup.
+//! Writes an HTML page. Every text and every attribute value is escaped, so no string from a host becomes markup.
 
 use crate::wire::foreign_text::{code_point, is_hidden};
 
@@ -52,7 +52,8 @@ impl HtmlPage {
         self.out.push_str(markup);
     }
 
-    /// Writes a drawing of the harness's own numbers, which contains no text of a target, as it is.
+    /// Writes a drawing unchanged. The drawing consists of the harness's own numbers and contains no string of a
+    /// target.
     pub(crate) fn drawing(&mut self, svg: &str) {
         self.out.push_str(svg);
     }

@@ -16,8 +16,8 @@ pub(super) struct ShownFrames {
     /// The lines that have an anchor.
     lines: BTreeSet<u64>,
 }
-/// The length from which a repeated frame is replaced by a link, in bytes. A shorter frame is easier to read in
-/// its place.
+/// The length from which a repeated frame is replaced by a link, in bytes. A shorter frame is easier to read without
+/// following a link.
 const REPEATED: usize = 40;
 
 /// Draws rows and collapses consecutive rows without evidence. `of` distinguishes this picture from others on
@@ -68,7 +68,7 @@ fn drawn(
         ],
     );
     page.open("div", &[("class", "names"), ("style", &count), ("aria-hidden", "true")]);
-    // The column of line numbers has no heading.
+    // The column with the line numbers has no heading.
     for name in std::iter::once("").chain(lanes.names()) {
         page.element("span", &[], name);
     }
@@ -205,11 +205,11 @@ fn message(
 
 /// How a picture shows a frame.
 enum FrameDisplay {
-    /// The page does not show the text yet, and later frames may link to this one.
+    /// The page does not show the frame yet, and later frames may link to this one.
     First,
-    /// The page shows the text already, or the page has only one picture.
+    /// The page already shows the frame, or the page has only one picture.
     Plain,
-    /// A link replaces the text, which the page shows at this line.
+    /// A link to this line replaces the frame, which the page shows there.
     Link(u64),
 }
 
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(out.matches(&long).count(), 1, "{out}");
         assert_eq!(out.matches("id=\"f-3\"").count(), 1, "{out}");
         assert_eq!(out.matches("<a href=\"#f-3\">(same as line 3)</a>").count(), 2, "{out}");
-        // A short frame stays in its place.
+        // A short frame is always written out.
         assert_eq!(out.matches("{}</pre>").count(), 2, "{out}");
     }
 }

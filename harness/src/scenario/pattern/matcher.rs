@@ -351,7 +351,7 @@ impl<'a> PatternMatcher<'a> {
     }
 }
 
-/// A hole filler without values, because a pattern never makes fresh identifiers.
+/// A source of values for placeholders that has no values, because a pattern never makes fresh identifiers.
 struct NoMint;
 
 impl HoleFiller for NoMint {

@@ -10,9 +10,10 @@
 
 use crate::wire::json::{Value, json};
 
-/// The text that the harness sets a property to if its schema lists no values.
+/// The string to which the harness sets a property if its schema lists no values.
 const TEXT: &str = "ahp-harness";
-/// Values that leave the choice to somebody else, or switch the property off. Other values show more.
+/// Values that leave the choice to the host, or disable the property. Other values are preferred, because their effect
+/// is easier to see.
 const NO_CHOICES: &[&str] = &["", "auto", "default", "none", "off"];
 
 /// Returns the values of a property that a scenario can use: the current value, another permitted value, and a
@@ -40,8 +41,8 @@ pub(super) fn values(property: &Value, now: Option<&Value>) -> Option<Value> {
 }
 
 /// Returns the properties of a configuration for which [`values`] returns values, each with its schema.
-/// Properties with a list of values come first, because a host may restrict a free text more than its schema
-/// says. A configuration of a model is a schema without current values.
+/// Properties with a list of values come first, because a host may restrict a free string more than its schema says. A
+/// configuration of a model is a schema without current values.
 pub(super) fn properties(config: &Value) -> Vec<(String, &Value, Value)> {
     let schema = config.get("schema").unwrap_or(config);
     let schemas = schema["properties"].as_object();

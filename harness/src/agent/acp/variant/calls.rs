@@ -1,5 +1,4 @@
-//! Variants of the members of tool call reports: an agent omits a member, sends it later or gives it another
-//! value.
+//! Variants of the members of tool-call reports: an agent omits a member, sends it later, or gives it another value.
 //!
 //! Knows: the members of calls. Never knows: the order of statuses, permissions.
 

@@ -18,13 +18,14 @@ pub struct AgentVariantRow {
     pub name: &'static str,
     /// The behaviour of the agent with this variant.
     pub does: &'static str,
-    /// Why the specification permits the behaviour: a paraphrase of the text, or what the text leaves open.
+    /// Why the specification permits the behaviour: a paraphrase of the text, or a description of the point that the
+    /// text leaves open.
     pub permitted: &'static str,
     /// The section or type of the specification that permits the behaviour.
     pub source: &'static str,
-    /// Whether the agent shows less than without the variant, so that some scenarios find nothing to test.
+    /// Whether the agent has less behaviour than without the variant, so that some scenarios cannot test anything.
     pub offers_less: bool,
-    /// Whether the variant stands in the chain outside of all variants without this flag.
+    /// Whether the variant is farther from the agent than all variants without this flag.
     pub(super) outermost: bool,
     pub(super) make: fn() -> Box<dyn AgentVariant>,
 }
@@ -55,7 +56,7 @@ pub(super) const fn row(
     AgentVariantRow { name, does, permitted, source, offers_less: false, outermost: false, make }
 }
 
-/// Marks a row as a variant whose agent shows less than the reference agent.
+/// Marks a row as a variant whose agent has less behaviour than the reference agent.
 pub(super) const fn offering_less(row: AgentVariantRow) -> AgentVariantRow {
     AgentVariantRow { offers_less: true, ..row }
 }

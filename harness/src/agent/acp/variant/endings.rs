@@ -69,7 +69,7 @@ impl AgentVariant for SlowToStop {
     }
 }
 
-/// Reports no end of the calls of a cancelled turn.
+/// Does not report the end of the calls of a cancelled turn.
 #[derive(Default)]
 struct LeftOpen {
     prompts: OpenPrompts,
@@ -188,7 +188,7 @@ impl AgentVariant for EndsAfterTheTurn {
     }
 }
 
-/// Reports a call once it is allowed, and omits a call that is not.
+/// Reports a call as soon as it is allowed, and omits calls that are not allowed.
 #[derive(Default)]
 struct ReportedWhenAllowed {
     /// The reports that wait for a decision about their call.

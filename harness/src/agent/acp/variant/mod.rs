@@ -70,7 +70,7 @@ pub trait AgentVariant: Send {
     }
 }
 
-/// The messages that a variant passes on.
+/// The messages that a variant sends.
 #[derive(Debug, Default)]
 pub struct MessageFlow {
     /// Messages to the client.
@@ -98,7 +98,7 @@ impl VariantLink<'_> {
     }
 }
 
-/// The reference agent behind a chain of variants. Without variants every line passes unchanged.
+/// The reference agent behind a chain of variants. If there are no variants, every line is unchanged.
 pub struct VariantAgent {
     inner: AcpAgent,
     /// The variants; the first one is next to the agent.
@@ -120,7 +120,7 @@ pub struct VariantAgent {
 /// The maximum number of open requests whose methods are remembered.
 const MAX_ASKED: usize = 100_000;
 
-/// A message on its way, with the number of variants between it and the agent.
+/// A message in transit, with the number of variants between it and the agent.
 enum PassingMessage {
     ToAgent(usize, Value),
     ToClient(usize, Value),
@@ -160,7 +160,7 @@ impl VariantAgent {
         self.inner.take_changed(everything)
     }
 
-    /// Takes over the sessions that another process has stored.
+    /// Adopts the sessions that another process has stored.
     pub fn keep_all(&mut self, kept: &Value) {
         let ids = kept.as_array().into_iter().flatten().filter_map(|one| one["id"].as_str());
         for id in ids {
@@ -262,8 +262,8 @@ impl VariantAgent {
         said
     }
 
-    /// Passes messages through the variants until every message has arrived. Takes the next message from the
-    /// end of the list.
+    /// Passes messages through the variants until every message has arrived. Removes and returns the next message,
+    /// which is at the end of the list.
     fn carry(&mut self, mut list: Vec<PassingMessage>) {
         while let Some(item) = list.pop() {
             match item {
@@ -304,7 +304,7 @@ impl VariantAgent {
                             .map(|it| PassingMessage::ToClient(place + 1, it)),
                     );
                 }
-                // The end of the process follows its last line.
+                // The process exits after its last line.
                 PassingMessage::Plain(AgentOutput::Exit) => {
                     self.waiting.push_back((self.last.max(self.now), AgentOutput::Exit));
                 }

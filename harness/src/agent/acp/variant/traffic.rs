@@ -228,7 +228,7 @@ impl AgentVariant for ChangedChunks {
     }
 }
 
-/// Sends a text message about the work before each report of a tool call.
+/// Sends a text about its work before each report of a tool call.
 struct SpokenReports;
 
 impl AgentVariant for SpokenReports {

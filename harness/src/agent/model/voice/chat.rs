@@ -1,5 +1,5 @@
-//! OpenAI's chat completions. The format has no member for reasoning; the reasoning goes into
-//! `reasoning_content`, as at compatible endpoints.
+//! OpenAI's chat completions. The format has no member for reasoning. As in compatible APIs, the reasoning is in
+//! `reasoning_content`.
 //!
 //! Knows: the response format. Never knows: scripts.
 

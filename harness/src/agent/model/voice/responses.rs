@@ -75,7 +75,7 @@ const FUNCTION: [&str; 3] = [
 const CUSTOM: [&str; 3] =
     ["input", "response.custom_tool_call_input.delta", "response.custom_tool_call_input.done"];
 
-/// The names of the events for a kind of text, and of the item that holds the text.
+/// The names of the events for a kind of text, and the name of the item with the text.
 struct TextEventNames {
     item: &'static str,
     part_added: &'static str,
@@ -222,7 +222,7 @@ fn called(id: &str, ToolUse { id: call, wanted, .. }: &ToolUse) -> Value {
     item
 }
 
-/// The first words of the header of a file in a patch, and the operations that they stand for.
+/// The first words of the header of a file in a patch, and the operations that they denote.
 const OPERATIONS: &[(&str, &str)] = &[
     ("*** Add File: ", "create_file"),
     ("*** Update File: ", "update_file"),
