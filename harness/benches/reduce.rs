@@ -123,7 +123,7 @@ fn flat(history: u64, actions: u64) {
     });
 }
 
-/// Returns the actions of a turn: a text, three tool calls, a text.
+/// Returns the actions of a turn: a text part, three tool calls, a text part.
 fn turn(id: &str) -> Vec<Value> {
     let mut actions = vec![json!({"type": "chat/turnStarted", "turnId": id,
         "startedAt": "2026-01-01T00:00:00.000Z",
@@ -164,7 +164,7 @@ fn delta(turn: &str, part: &str) -> Value {
         "content": "lorem ipsum dolor sit amet, consectetur "})
 }
 
-/// Returns a chat whose active turn has this many texts.
+/// Returns a chat whose active turn has this many text parts.
 fn with_parts(parts: usize) -> Value {
     let mut state = host::chat(10);
     let parts: Vec<Value> = (0..parts)

@@ -1,10 +1,10 @@
 //! The requirements of the specification: identifier, weight, source and argument of each requirement.
 //!
-//! The rows are in `protocol/requirements/ahp.toml` and `acp-1.toml`, one table per requirement, sorted by
-//! identifier, with the differences of older versions. The build script compiles a ledger per version into the
-//! binary. Every verdict of the harness refers to a row: a scenario or
-//! a check names the identifier, and the row gives the weight of a breach. If a rule has no keyword and its weight is
-//! greater than that of a note, its row has an argument for the weight.
+//! The rows are in `protocol/requirements/ahp.toml` and `acp-1.toml`, one table per requirement, sorted by identifier,
+//! with the differences in older versions. The build script compiles a ledger per version into the binary. Every
+//! verdict of the harness refers to a row: a scenario or a check names the identifier, and the row gives the weight of
+//! a breach. If a rule has no keyword and its weight is greater than that of a note, its row has an argument for the
+//! weight.
 //!
 //! Knows: `wire::version`, `verdict::Weight`. Never knows: the checks and scenarios that use a row.
 //!

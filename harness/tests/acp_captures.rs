@@ -1,7 +1,7 @@
 //! Tests of captures between a client and an agent, in the formats of other recorders. Each `corpus/acp/NAME.jsonl` is
 //! judged by the same checks as a live run, and the result must equal `NAME.txt`.
 //!
-//! `UPDATE=1 cargo test --test acp_captures` rewrites the texts; review the changes.
+//! `UPDATE=1 cargo test --test acp_captures` rewrites the reports; review the changes.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 

@@ -3,7 +3,7 @@
 //! check. `corpus/captures/clients` has the same for the checks of clients. In this folder, a capture whose name begins
 //! with `kept` is the legal counterpart of the other captures for the same check.
 //!
-//! `UPDATE=1 cargo test --test captures` rewrites the texts; review the changes.
+//! `UPDATE=1 cargo test --test captures` rewrites the reports; review the changes.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 

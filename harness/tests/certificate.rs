@@ -131,7 +131,7 @@ fn the_page_prints_each_source_and_each_shared_reason_once() {
     }
     let (requirements, scenarios) = list.split_once("id=\"scenarios\"").unwrap();
     assert_eq!(requirements.matches("<li id=\"r-").count(), certificate.requirements.len());
-    // The titles of this run come from the same text, but do not contain the reason.
+    // The titles of this run come from the same input, but do not contain the reason.
     assert_eq!(scenarios.matches(&format!("2 scenarios: {why}</th>")).count(), 1, "{scenarios}");
     assert_eq!(scenarios.matches(&format!("small\">{why}")).count(), 0, "{scenarios}");
 }

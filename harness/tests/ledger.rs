@@ -55,7 +55,7 @@ fn every_requirement_of_clients_is_observed_or_excluded() {
         for row in LedgerCoverage::of(ledger.version, &suite, &vectors).rows {
             let (place, rule) = (format!("{} {}", ledger.version, row.rule.id), row.rule);
             let Some(observation) = rule.observation else {
-                // The interpretations of a version's texts apply to all parties.
+                // The interpretations of a version's specification apply to all parties.
                 let reading = rule.id.starts_with("reading.");
                 let client = rule.party == BoundParty::Client;
                 assert!(!client || reading || rule.excluded.is_some(), "{place}: not observed");

@@ -49,7 +49,7 @@ proptest! {
         }
     }
 
-    /// Checks that a state that is serialized and read again behaves like the original, and results in the same text
+    /// Checks that a state that is serialized and read again behaves like the original, and results in the same JSON
     /// when it is serialized again.
     #[test]
     fn a_state_behaves_the_same_after_a_round_trip(story in stories(true)) {

@@ -230,7 +230,7 @@ fn foreign_text_is_never_shown_raw() {
     report(&mistakes);
 }
 
-/// The only files that may write to the terminal: the file that escapes texts, and the files whose output is a
+/// The only files that may write to the terminal: the file that escapes strings, and the files whose output is a
 /// protocol.
 const WRITING: [&str; 6] = [
     "cli/context.rs",

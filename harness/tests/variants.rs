@@ -174,7 +174,7 @@ steps:
     play_text("lists/a-later-subscriber.yaml", text, Version::V0_3, variants);
 }
 
-/// All subscribers receive the same actions, so a text is split in the same places for each.
+/// All subscribers receive the same actions, so a message is split in the same places for each.
 #[test]
 fn texts_in_small_pieces_are_the_same_for_every_subscriber() {
     let text = r#"

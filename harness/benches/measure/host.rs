@@ -117,7 +117,7 @@ pub fn envelope(action: &str, seq: u64, client_id: &str, client_seq: &str) -> St
     parts.concat()
 }
 
-/// Returns the envelopes of a started turn: the start of a part, `deltas` texts in this part, and the end.
+/// Returns the envelopes of a started turn: the start of a part, `deltas` deltas of this part, and the end.
 fn turn(started: u64, deltas: u64) -> impl Iterator<Item = String> {
     let part = json!({"type": "chat/responsePart", "turnId": "t1",
         "part": {"kind": "markdown", "id": "p1", "content": ""}});

@@ -212,7 +212,7 @@ fn parts_of<'a>(before: &'a Value, after: &'a Value) -> Option<(&'a [Value], &'a
 
 /// Returns the activity that follows from the parts of a state.
 ///
-/// Source: the status model of the texts of 0.1.0, 0.2.0 and 1.0.0.
+/// Source: the status model in the specification of 0.1.0, 0.2.0 and 1.0.0.
 fn called_for(version: Version, state: &Value) -> u64 {
     let listed = version < Version::V0_6;
     let Some(turn) = state.get("activeTurn").filter(|turn| turn.is_object()) else {

@@ -130,7 +130,7 @@ pub fn shown(kind: ChannelKind) -> Value {
     }
 }
 
-/// Returns the additional part that only the reference host guarantees: the texts of its agent, its tools, and ready
+/// Returns the additional part that only the reference host guarantees: the messages of its agent, its tools, and ready
 /// sessions.
 pub fn shown_by_reference(kind: ChannelKind) -> Value {
     match kind {

@@ -58,8 +58,8 @@ impl CertifyArguments {
         let before = written();
         let played = run.main(context);
         let ended_with = |code| played.as_ref().is_err_and(|stop| stop.code == code);
-        // After Ctrl-C there is no time for reports. A run that did not start leaves the files of an earlier run,
-        // which are not its own.
+        // After Ctrl-C there is no time for reports. A run that did not start leaves the files of an earlier run in the
+        // folder.
         if ended_with(CommandExit::Interrupted) || written() == before {
             return played;
         }

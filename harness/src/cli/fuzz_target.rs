@@ -92,8 +92,8 @@ impl FuzzTarget {
     }
 
     fn judged(&self, draft: &ScenarioDraft, verdict: ScenarioVerdict) -> PlayedDraft {
-        // A reference host outside keeps over a restart what it was started to keep, which the stage does not
-        // know.
+        // A reference host outside keeps, over a restart, the data that its options name. The stage does not know these
+        // options.
         let restart = draft.restart();
         let failed = verdict.failure.as_ref().and_then(|failure| failure.step);
         let lost = restart.zip(failed).is_some_and(|(restart, failed)| failed > restart);
@@ -139,7 +139,7 @@ impl FuzzTarget {
         limit: Option<Duration>,
         gauge: &AnswerGauge,
     ) -> Option<ScenarioVerdict> {
-        // The identifiers of a play follow from its name. If a replay created a session that an earlier play has
+        // The identifiers of an execution follow from its name. If a replay created a session that an earlier play has
         // disposed, other clients would see a removed session change, and the host might still know the old one.
         let number = self.plays.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}#{number}", entry.scenario.id);

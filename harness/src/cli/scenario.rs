@@ -98,7 +98,7 @@ impl FromCapture {
                         lines.push(line);
                     }
                     if bytes > convert::MAX_BYTES {
-                        // The conversation is too long, whatever follows.
+                        // The conversation is already too long, so the rest does not matter.
                         break;
                     }
                 }

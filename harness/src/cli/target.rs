@@ -370,7 +370,7 @@ async fn ended(mut process: ChildProcess) {
     process.ask_to_end();
     let gone = async {
         let _ = process.child().wait().await;
-        // The shell that started the host ends at once, but the host ends only after its own child processes.
+        // The shell that started the host exits at once, but the host exits only after its own child processes.
         while !process.left().is_empty() {
             sleep(POLL).await;
         }

@@ -16,7 +16,7 @@ use crate::files::tree::{ExpectedContent, WriteMode, parent};
 
 /// A change of a file's content.
 enum FileEdit<'a> {
-    /// Replaces the content with this text.
+    /// Replaces the content with this string.
     Whole(&'a str),
     /// Replaces the first occurrence of the first text with the second text.
     Part(&'a str, &'a str),

@@ -23,7 +23,7 @@ pub(super) const ASKED: &str = "/asked";
 pub(super) const SHOWN: &str = "/shown";
 /// The URI of the folder of read-only files.
 pub const SHOWN_URI: &str = "file:///shown";
-/// The read-only files: texts, and bytes that are not UTF-8.
+/// The read-only files: some with text, and some with bytes that are not UTF-8.
 const SHOWN_FILES: [(&str, &[u8]); 4] = [
     ("/shown/canary.txt", b"of ahp-harness"),
     ("/shown/text.txt", "grüße".as_bytes()),

@@ -1,12 +1,12 @@
-//! The context that an agent receives in addition to the message of a turn: attached chats, files, annotations and texts,
-//! and the history that a chat inherits from its origin.
+//! The context that an agent receives in addition to the message of a turn: attached chats, files, annotations and
+//! text, and the history that a chat inherits from its origin.
 //!
 //! The host collects the context when the turn starts; later changes do not affect the context.
 //!
 //! Interpretations where the specification is silent:
 //! - A transcript holds the messages and the markdown of its turns, but no tool calls and no attachments.
 //! - An attached file is included only if clients may read this file.
-//! - The latest completed turn is the last turn that is not active, whatever its outcome.
+//! - The latest completed turn is the last turn that is not active, with any outcome.
 //! - The agent of a chat knows its turns with the results of their tools and the answers to their questions, but
 //!   not the attachments of earlier turns. It does not know turns that a truncation has removed.
 //!

@@ -84,7 +84,7 @@ impl LyingAgent {
         format!("{prefix}-{}", self.count)
     }
 
-    /// Ends a turn with a text.
+    /// Ends a turn with a message.
     fn end(&mut self, conn: ConnId, prompt: &Value, session: &Value) {
         let text = json!({"type": "text", "text": "Done."});
         let update = json!({"sessionUpdate": "agent_message_chunk", "content": (text)});

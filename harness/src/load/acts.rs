@@ -89,7 +89,7 @@ pub fn message(text: &str) -> Value {
     json!({"text": text, "origin": {"kind": "user"}})
 }
 
-/// The scripts of turns: texts; a call that waits for a decision; several calls at the same time; a turn that runs
+/// The scripts of turns: messages; a call that waits for a decision; several calls at the same time; a turn that runs
 /// until it is cancelled or ends.
 pub const SCRIPTS: &[&str] = &[
     "say \"one \" \"two \" \"three\"",

@@ -23,10 +23,10 @@ pub const MAX_OPEN: usize = 20_000;
 /// The number N: one of N clients subscribes to the root channel. Changes of all sessions are announced to each of
 /// these clients.
 pub const ROOT_SHARE: usize = 16;
-/// The length of the texts that fill the buffers between the host and a client that does not read, in bytes.
+/// The length of the messages that fill the buffers between the host and a client that does not read, in bytes.
 pub const LONG_TEXT: usize = 32 << 10;
-/// The total length of these texts for one client, in bytes. On a loopback interface the operating system keeps up to
-/// four megabytes for a connection.
+/// The total length of these messages for one client, in bytes. On a loopback interface the operating system keeps up
+/// to four megabytes for a connection.
 pub const FILLING: usize = 6 << 20;
 
 /// The parameters of a load.

@@ -56,7 +56,7 @@ pub struct LoadSession {
     pub failures: u32,
     /// The time at which it was created.
     pub created: Duration,
-    /// The number of bytes of long texts that were written since a client stopped reading.
+    /// The number of bytes of long messages that were written since a client stopped reading.
     pub filled: usize,
     /// The highest number of an action that was read.
     seen: u64,

@@ -30,7 +30,7 @@ const SOMEBODY_ELSE: usize = 25;
 const STAY: Duration = Duration::from_secs(2);
 /// See [`STAY`].
 const SESSION_LIFE: Duration = Duration::from_secs(5);
-/// The pause between two long texts, and between two short ones.
+/// The pause between two long messages, and between two short messages.
 const LONG_TEXT_GAP: Duration = Duration::from_millis(10);
 /// See [`LONG_TEXT_GAP`].
 const SHORT_TEXT_GAP: Duration = Duration::from_millis(50);
@@ -197,7 +197,7 @@ impl LoadEngine {
         true
     }
 
-    /// Stops reading for some time, in which the others write long texts.
+    /// Stops reading for some time, in which the others write long messages.
     pub(super) fn stop_reading(&mut self, now: Duration, client: usize) -> bool {
         let it = &self.clients[client];
         let (place, conn) = (it.session, it.conn);
@@ -236,8 +236,8 @@ impl LoadEngine {
         self.activate(client);
     }
 
-    /// Writes texts in a session until the given time: long texts until the buffers of the client that does not read
-    /// are full, and short texts afterwards.
+    /// Writes messages in a session until the given time: long messages until the buffers of the client that does not
+    /// read are full, and short messages afterwards.
     pub(super) fn write_text(&mut self, now: Duration, place: usize, until: Duration) {
         if now >= until {
             return;

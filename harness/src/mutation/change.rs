@@ -94,7 +94,7 @@ pub enum WireChange {
     NoticeAgain(&'static str),
     /// This message follows the frame.
     Stray(&'static str),
-    /// This text follows the frame.
+    /// This string follows the frame.
     Raw(&'static str),
     /// A change that applies only to conversations with agents.
     Agent(AcpChange),

@@ -65,9 +65,9 @@ pub enum RewriteKind {
     Json(FramePortion, spelling::JsonForm),
     /// Splits the text in this member of an action of this type into two actions.
     Split(&'static str, &'static str),
-    /// Merges two consecutive actions of this type, each with a text in this member, into one action.
+    /// Merges two consecutive actions of this type, each with a string in this member, into one action.
     Merge(&'static str, &'static str),
-    /// Replaces the human-readable texts in these members everywhere.
+    /// Replaces the human-readable strings in these members everywhere.
     Wording(&'static [&'static str]),
     /// Changes the times of the lines.
     Time(arrivals::TimeForm),

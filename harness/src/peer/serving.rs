@@ -366,7 +366,7 @@ fn answer(id: &Value, result: Value) -> ServingDeed {
     ServingDeed::Answer(Message::success(id.clone(), result))
 }
 
-/// Returns the lines of a text, beginning with the line `line`, which is counted from 1.
+/// Returns the lines of a string, beginning with the line `line`, which is counted from 1.
 fn lines(text: &str, line: u64, limit: Option<u64>) -> String {
     if line <= 1 && limit.is_none() {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! The texts that result from the chunks of a session's messages. The boundaries between chunks have no meaning.
+//! The strings that result from the chunks of a session's messages. The boundaries between chunks have no meaning.
 //!
 //! Knows: chunks of messages. Never knows: sockets, the expectations of scenarios.
 //!
@@ -9,12 +9,12 @@ use litemap::LiteMap;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 
-/// Upper bound for the sessions whose texts are kept.
+/// Upper bound for the sessions whose strings are kept.
 const MAX_SESSIONS: usize = 100;
-/// Upper bound in bytes for each text that is kept; a chunk that would exceed it is dropped.
+/// Upper bound in bytes for each string that is kept; a chunk that would exceed it is dropped.
 const MAX_TEXT: usize = 64 << 10;
 
-/// The texts of the sessions that one connection named.
+/// The strings of the sessions that one connection named.
 #[derive(Debug, Default)]
 pub struct ConversationTexts {
     sessions: LiteMap<String, SessionTexts>,
@@ -54,7 +54,7 @@ impl ConversationTexts {
         }
     }
 
-    /// Returns the texts of the user and of the agent in a session, as members `user` and `agent`.
+    /// Returns the strings of the user and of the agent in a session, as members `user` and `agent`.
     pub fn of(&self, session: &Value) -> Value {
         let texts = session.as_str().and_then(|session| self.sessions.get(session));
         let (user, agent) =

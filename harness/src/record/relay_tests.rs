@@ -11,7 +11,7 @@ struct RelayBench {
     now: Duration,
 }
 
-/// Returns a frame from the host with this text.
+/// Returns a frame from the host with this content.
 fn frame(text: &str) -> Vec<u8> {
     let length = u8::try_from(text.len()).unwrap();
     [&[0x81, length], text.as_bytes()].concat()

@@ -103,7 +103,7 @@ pub struct ConsoleReport {
     format: ConsoleDetail,
     /// Whether there are too many scenarios for a line per scenario.
     many: bool,
-    /// The texts with which requirements and checks are quoted.
+    /// The strings with which requirements and checks are quoted.
     quotes: RuleQuotes,
 }
 
@@ -130,8 +130,8 @@ fn hint_in(how: &str) -> Option<String> {
 }
 
 impl ConsoleReport {
-    /// Makes a console report. `kept` is the place of the transcript, and `quotes` has the texts of
-    /// requirements and checks.
+    /// Makes a console report. `kept` is the place of the transcript, and `quotes` has the wording of requirements and
+    /// checks.
     pub fn new(style: DrawStyle, kept: TranscriptPlace, quotes: RuleQuotes) -> ConsoleReport {
         let format = ConsoleDetail::Full;
         ConsoleReport { style, kept, own_frames: false, format, many: false, quotes }

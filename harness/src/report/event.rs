@@ -90,8 +90,8 @@ pub struct RunHeader {
     /// The component that plays the agent.
     #[serde(default)]
     pub agent: AgentMode,
-    /// The arguments of the run, quoted for a shell. The arguments include every option that affects a single
-    /// scenario, but neither the selection of scenarios nor the seed. Environment variables replace secrets.
+    /// The arguments of the run, quoted for a shell. The arguments include every option that affects a single scenario.
+    /// They do not include the selection of scenarios or the seed. Environment variables replace secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
     /// The part of the selection that was played, such as `1/4`; `None` if the whole selection was played.

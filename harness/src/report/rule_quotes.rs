@@ -14,14 +14,14 @@ use crate::wire::version::Version;
 use super::event::RunHeader;
 use super::summary::word;
 
-/// The texts of requirements and checks for reports about one version.
+/// The wording of requirements and checks for reports about one version.
 #[derive(Clone, Debug)]
 pub struct RuleQuotes {
     version: Version,
     edge: VersionEdge,
 }
 
-/// A requirement with the texts that a report quotes.
+/// A requirement with the strings that a report quotes.
 #[derive(Clone, Debug)]
 pub struct QuotedRequirement {
     /// The row of the requirement in the ledger.

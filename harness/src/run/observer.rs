@@ -3,8 +3,8 @@
 //!
 //! Observers judge nothing themselves. The transcript contains everything that they receive, and the always-on checks
 //! compare each of their snapshots with the others and with the actions in between. Observers run in parallel with the
-//! steps. The steps neither wait for observers nor see their messages. Observers only use what this scenario created,
-//! because the host may serve other users, too.
+//! steps. The steps neither wait for observers nor see their messages. Observers only use the channels of this
+//! scenario, because the host may also serve other users.
 //!
 //! Knows: the peer engine, the channels of the case. Never knows: steps, rules.
 
@@ -202,7 +202,7 @@ impl ScenarioCase {
         found
     }
 
-    /// Forgets all observers, because a restart of the host ended their connections.
+    /// Forgets all observers, because a restart of the host closed their connections.
     pub(super) fn observers_lost(&mut self) {
         if let Some(observers) = &mut self.observers {
             observers.here.clear();

@@ -433,7 +433,7 @@ fn scripts(scenario: &ParsedScenario) -> impl Iterator<Item = AgentScript> {
     let own = scenario.steps.iter().filter_map(|step| step.text("script"));
     let headed =
         std::iter::once(scenario.agent.as_str()).chain(own).map(|text| format!("{HEADER}\n{text}"));
-    // A prompt that refers to bound names contains the script in its text, and so does a message in the queue.
+    // A prompt that refers to bound names contains the script in its text. A message in the queue does the same.
     let texts = scenario.steps.iter().filter_map(|step| step.template("text"));
     let actions = scenario.steps.iter().filter_map(|step| step.template("action"));
     let queued = actions.filter_map(|action| action.member("message")?.member("text"));

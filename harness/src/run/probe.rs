@@ -262,7 +262,7 @@ pub async fn probe_agent(
         more: with_words(hint),
     };
     let answer = match answer {
-        // The scenarios report what an agent sends in place of an answer.
+        // The scenarios report a message that an agent sends in place of an answer.
         Err(RequestUnanswered::Late) if heard => {
             return Ok((DetectionResult::default(), AgentFacts::default()));
         }

@@ -25,7 +25,7 @@ pub struct ProbeScenario {
     text: &'static str,
     /// The names and values that scenarios can use if the capability is offered.
     facts: &'static [(&'static str, &'static str)],
-    /// What the user can do if the capability is not offered; empty if nothing can be done.
+    /// Advice for the user if the capability is not offered; empty if there is no advice.
     hint: &'static str,
 }
 

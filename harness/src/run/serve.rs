@@ -61,7 +61,7 @@ pub(super) struct AgentClientSide {
     asking: VecDeque<WaitingPermission>,
     /// The prompts without an answer, by request identifier. The value is the session.
     prompts: LiteMap<u64, Value>,
-    /// The texts of the sessions' messages since the client connected.
+    /// The joined chunks of the sessions' messages since the client connected.
     pub(super) texts: ConversationTexts,
     /// The reports of tool calls that the client received.
     pub(super) reports: ToolCallReports,
@@ -464,7 +464,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Waits until the texts of a session match the pattern.
+    /// Waits until the joined messages of a session match the pattern.
     pub(super) fn check_texts(
         &mut self,
         step: Option<usize>,

@@ -437,13 +437,13 @@ pub enum TaskAct {
         /// The pattern that the report of each call has to match.
         each: ValuePattern,
     },
-    /// Waits until the texts of a session match a pattern.
+    /// Waits until the joined messages of a session match a pattern.
     Texts {
         /// The client.
         peer: PeerId,
         /// The session, as a template.
         session: ValueTemplate,
-        /// The pattern for the texts, with the members `user` and `agent`.
+        /// The pattern for the joined messages, with the members `user` and `agent`.
         texts: ValuePattern,
     },
     /// Compares a tool call's accumulated state with a pattern.
@@ -563,7 +563,7 @@ pub enum TaskAct {
         peer: PeerId,
         /// The URI of the folder.
         folder: ValueTemplate,
-        /// The texts of the files.
+        /// The content of the files.
         files: ValueTemplate,
         /// The methods that steps of the scenario answer.
         withheld: Vec<String>,

@@ -7,7 +7,7 @@ use super::source::{ScenarioError, ScenarioErrorKind, SourceFile, SourceSpan};
 use super::verbs::VERBS;
 use crate::wire::json::{Map, Value};
 
-/// A source of file texts. Paths always use `/`.
+/// A source of files. Paths always use `/`.
 pub trait FileSource {
     /// Returns the text of a file.
     ///

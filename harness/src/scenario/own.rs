@@ -1,9 +1,9 @@
 //! Reads an author's own requirements, from `requirements.yaml` next to the scenarios that test them, or from
 //! the header of a scenario.
 //!
-//! A team that tests its own product with scenarios has rules that no protocol contains. Each such requirement
-//! has an identifier, a weight and a text. A report shows a breach of such a requirement like a breach of any
-//! other requirement.
+//! A team that tests its own product with scenarios has rules that no protocol contains. Each such requirement has an
+//! identifier, a weight and a statement. A report shows a breach of such a requirement like a breach of any other
+//! requirement.
 //!
 //! Knows: the form of the file. Never knows: the protocol's own requirements.
 //!

@@ -172,7 +172,7 @@ pub enum ScenarioErrorKind {
         "no step of this scenario says what it proves, so it could not fail\n(hint: add `proves: ID` to the step that tests the requirement, for example an `expect`, a `snapshot` or an expected response)"
     )]
     ExpectsNothing,
-    /// A step with `proves` that cannot fail, whatever the host does.
+    /// A step with `proves` that no behaviour of the host can fail.
     #[error(
         "this `{verb}` waits for nothing that the host could get wrong, so it cannot prove anything\n(hint: give the expected result, or put `proves` on the step that checks it)"
     )]

@@ -203,7 +203,7 @@ async fn ask(
     }
 }
 
-/// The content of an answer: events, or one text that is treated as the data of an event.
+/// The content of an answer: events, or one string that is treated as the data of an event.
 struct AnswerEvents {
     body: Limited<Incoming>,
     /// The sender, which keeps the connection open.
@@ -247,8 +247,7 @@ impl AnswerEvents {
     }
 }
 
-/// Removes the first complete event from a text, and returns its name and its data; `None` if no event is
-/// complete.
+/// Removes the first complete event from a string, and returns its name and its data; `None` if no event is complete.
 fn first_event(text: &mut String) -> Option<(String, String)> {
     let end = text.find("\n\n")?;
     let rest = text.split_off(end + 2);

@@ -19,11 +19,11 @@ pub enum GalleryBehaviour {
     Deaf,
     /// Performs the WebSocket and AHP handshakes, and then writes these bytes, once or repeatedly.
     Frames { bytes: Vec<u8>, again: bool, pause: Duration },
-    /// Answers every request with this text; the identifier of the request replaces `"ID"`.
+    /// Answers every request with this string; the identifier of the request replaces `"ID"`.
     Answers(String),
-    /// Performs the handshake, and then answers every request with this text.
+    /// Performs the handshake, and then answers every request with this string.
     Later(String),
-    /// Answers like an ordinary host, with this text in place of every string. After the handshake, sends the
+    /// Answers like an ordinary host, with this content in place of every string. After the handshake, sends the
     /// text in errors, titles and close reasons.
     Words(String),
     /// Answers like an ordinary host, but after this pause each time.
@@ -49,7 +49,7 @@ pub struct GalleryHost {
     _honest: Option<HonestHost>,
 }
 
-/// Starts a host with this behaviour in a thread; the host ends when the test process ends.
+/// Starts a host with this behaviour in a thread; the host stops when the test process exits.
 pub fn host(behaviour: GalleryBehaviour, program: &str) -> GalleryHost {
     let deep = matches!(behaviour, GalleryBehaviour::Changed(_) | GalleryBehaviour::Flooded(_));
     let honest = deep.then(|| HonestHost::start(program));

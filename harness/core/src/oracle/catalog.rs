@@ -471,7 +471,7 @@ fn mirrors(
     }
 }
 
-/// Returns the value that an absent member stands for; `None` if the entry may keep a value that the chat no
+/// Returns the default value of an absent member; `None` if the entry may keep a value that the chat no
 /// longer has.
 fn absence(name: &str) -> Option<Value> {
     match name {

@@ -45,7 +45,7 @@ const MAX_CLOSED: usize = 1_024;
 /// If a host delays its summaries for longer, the missing summaries are not judged.
 const REST: Duration = Duration::from_secs(1);
 
-/// The members of a JSON-RPC error that can be malformed, whatever the cause of the error.
+/// The members of a JSON-RPC error that can be malformed, regardless of the cause of the error.
 const ERROR_MEMBERS: [&str; 3] = ["error", "error.code", "error.message"];
 
 /// The receiver of the steps.

@@ -1,4 +1,4 @@
-//! Checks requests and responses, whatever their methods.
+//! Checks requests and responses of all methods.
 //!
 //! Knows: connections and their open requests. Never knows: methods.
 

@@ -1,4 +1,4 @@
-//! The always-on checks: rules that any traffic has to follow, whatever a scenario expects.
+//! The always-on checks: rules that any traffic has to follow, regardless of the expectations of a scenario.
 //!
 //! The oracle is a pure fold over the entries of a transcript. [`context`] derives once per entry the state
 //! that the rules need (connections, subscriptions, the log of envelopes, one folded state per channel) and

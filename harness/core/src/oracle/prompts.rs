@@ -2,8 +2,8 @@
 //! removed turn, no turn of another chat, and the chosen model.
 //!
 //! A request to a model contains the whole conversation; a session of ACP has received all its earlier prompts.
-//! Both are a list of texts from the user. A text is compared with whole messages, because one message may be a part of
-//! another. White space at both ends is ignored.
+//! Both are a list of strings from the user. A string is compared with whole messages, because one message may be a
+//! part of another. White space at both ends is ignored.
 //!
 //! The two sides of the host use different sockets, which have no common order. Therefore a request is judged
 //! when its turn ends.
@@ -40,9 +40,9 @@ const MAX_MESSAGES: usize = 16_384;
 const MAX_REMOVED: usize = 256;
 /// Upper bound for the earlier turns of a chat; a longer chat is not judged.
 const MAX_TURNS: usize = 256;
-/// Upper bound for the sessions of ACP, and for the texts of one session.
+/// Upper bound for the sessions of ACP, and for the strings of one session.
 const MAX_SESSIONS: usize = 1_024;
-/// Upper bound in bytes for a text that is compared.
+/// Upper bound in bytes for a string that is compared.
 const MAX_TEXT: usize = 4 << 10;
 /// Lower bound in bytes for a message that is compared. Shorter messages may be equal by chance.
 const MIN_TEXT: usize = 16;
@@ -53,29 +53,29 @@ const OPEN_OPTIONS: &[&str] = &["", "auto", "default", "none", "off"];
 /// The number of characters of a message that a finding shows.
 const SHOWN: usize = 60;
 
-/// The hash of a text that a user wrote.
+/// The hash of a string that a user wrote.
 type TextHash = u64;
 
 /// The requests that agents have received, and the messages of turns.
 #[derive(Default)]
 pub(super) struct PromptChecks {
-    /// The requests whose turn has not ended yet, by each text of the user's latest message.
+    /// The requests whose turn has not ended yet, by each string of the user's latest message.
     pending: HashMap<TextHash, Vec<Arc<AgentRequest>>>,
     pending_requests: usize,
-    /// The chats in which a text was the message of a turn.
+    /// The chats in which a string was the message of a turn.
     authors: HashMap<TextHash, Vec<ChannelId>>,
     removed: HashMap<ChannelId, HashMap<TextHash, RemovedTurn>>,
-    /// The texts that each session of ACP has received.
+    /// The strings that each session of ACP has received.
     sessions: HashMap<(ConnId, String), Vec<TextHash>>,
 }
 
 /// A request to a model, or a prompt of ACP.
 struct AgentRequest {
     line: u64,
-    /// The texts of the user in the conversation so far, oldest first. The last texts are the prompt.
+    /// The strings of the user in the conversation so far, oldest first. The last strings are the prompt.
     texts: Vec<TextHash>,
-    /// Whether `texts` contains every text of the user. The log leaves out long texts, and an ACP agent may have loaded
-    /// a session.
+    /// Whether `texts` contains every string of the user. The log leaves out long strings, and an ACP agent may have
+    /// loaded a session.
     is_complete: bool,
     /// The name of the model; `None` if the agent speaks ACP.
     model: Option<String>,
@@ -167,7 +167,7 @@ impl PromptChecks {
         );
     }
 
-    /// Keeps a request until its turn ends. The message of that turn is one of the latest texts.
+    /// Keeps a request until its turn ends. The message of that turn is one of the latest strings.
     fn keep(&mut self, latest: &[TextHash], request: AgentRequest) {
         if self.pending_requests >= MAX_PENDING {
             // Requests for turns whose chat no connection follows are dropped here.

@@ -41,8 +41,7 @@ pub(super) trait CheckRule: Copy {
         debug_assert!(self.row().requirements.contains(&requirement), "{requirement}");
         RuleOf { rule: self, subject: FindingSubject::Requirement(requirement) }
     }
-    /// Restricts the rule to this requirement. `None` stands for breaches that no requirement of the row
-    /// covers.
+    /// Restricts the rule to this requirement. `None` means that no requirement of the row covers the breaches.
     fn about(self, requirement: Option<&'static str>) -> RuleOf<Self> {
         match requirement {
             Some(requirement) => self.of(requirement),

@@ -36,11 +36,11 @@ const MAX_WAITING: usize = 256;
 const MAX_EARLY: usize = 32;
 /// Upper bound for the calls of a turn, on each side.
 const MAX_CALLS: usize = 1_000;
-/// Upper bound in bytes for a prompt, and for the answer to a prompt. Longer texts are not compared.
+/// Upper bound in bytes for a prompt, and for the answer to a prompt. Longer strings are not compared.
 const MAX_TEXT: usize = 1 << 20;
-/// Upper bound in bytes for all texts that are not judged yet. Further texts are not compared.
+/// Upper bound in bytes for all strings that are not judged yet. Further strings are not compared.
 const MAX_TEXTS: usize = 64 << 20;
-/// The number of characters of a text that a message shows.
+/// The number of characters of a string that a message shows.
 const SHOWN: usize = 60;
 /// The time that a cancel may take to reach the agent. The specification states no limit.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -84,7 +84,7 @@ enum TurnEnd {
 /// The output of a call that succeeded, as the clients see it.
 struct CallOutput {
     id: String,
-    /// The texts of the result; `None` if the result has content of another kind.
+    /// The strings of the result; `None` if the result has content of another kind.
     text: Option<String>,
 }
 
@@ -110,12 +110,12 @@ struct AgentTalk {
     chat: Option<ChannelId>,
     prompt: String,
     calls: Vec<CallBelow>,
-    /// The texts before, between and after the calls.
+    /// The strings before, between and after the calls.
     texts: Vec<String>,
     bytes: usize,
-    /// Whether all texts are kept.
+    /// Whether all strings are kept.
     whole: bool,
-    /// The numbers of calls and texts at the start of each round.
+    /// The numbers of calls and strings at the start of each round.
     rounds: LiteMap<u64, (usize, usize)>,
     ended: bool,
     stopped: Option<u64>,
@@ -417,7 +417,7 @@ impl TranslationChecks {
             turn.judged = true;
             turn.calls = Vec::new();
         }
-        // Frees the judged texts, but keeps the fields that show the end of a cancelled turn.
+        // Frees the judged strings, but keeps the fields that show the end of a cancelled turn.
         if let Some(talk) = key.and_then(|key| self.talks.get_mut(&key)) {
             self.bytes = self.bytes.saturating_sub(talk.bytes);
             let (chat, ended, stopped) = (talk.chat, talk.ended, talk.stopped);
@@ -472,7 +472,7 @@ impl AgentTalk {
         self.texts.push(String::new());
     }
 
-    /// Keeps a text if there is room for it, and returns the number of bytes that were kept.
+    /// Keeps a string if there is room for it, and returns the number of bytes that were kept.
     fn said(&mut self, said: &str, room: bool) -> usize {
         let room = room && self.bytes + said.len() <= MAX_TEXT;
         self.whole &= room;
@@ -506,8 +506,7 @@ impl AgentTalk {
     }
 }
 
-/// Returns the text of a turn that completes now. The result does not contain texts that the state keeps
-/// elsewhere.
+/// Returns the text of a turn that completes now. The result does not contain text that the state keeps elsewhere.
 fn complete(cx: &OracleContext, folding: &ActionFolding<'_>) -> TurnEnd {
     let state = cx.folded(folding.channel).map(|fold| &fold.state);
     let turn = state.and_then(|state| state.get("activeTurn"));
@@ -543,7 +542,7 @@ fn matched(above: &[CallAbove], below: &[CallBelow]) -> Vec<Option<usize>> {
 }
 
 impl CallAbove {
-    /// Returns whether the input contains a text, plain or with JSON escapes.
+    /// Returns whether the input contains a string, plain or with JSON escapes.
     fn has(&self, leaf: &str) -> bool {
         let quoted = Value::from(leaf).to_text();
         let inner = quoted.trim_start_matches('"').trim_end_matches('"');
@@ -659,7 +658,7 @@ fn text_arrived(uri: &str, lines: [u64; 2], said: &str, talk: &AgentTalk, out: &
     }
 }
 
-/// Returns the beginning of a text, for messages.
+/// Returns the beginning of a string, for messages.
 fn shown(text: &str) -> String {
     text.chars().take(SHOWN).collect()
 }

@@ -285,7 +285,7 @@ fn opening(seen: &SeenFrame) -> Option<&str> {
     text.strip_suffix('}').filter(|open| !open.ends_with(|last: char| last.is_ascii_whitespace()))
 }
 
-/// Returns whether a text is a connection log, judged by its first line.
+/// Returns whether a string is a connection log, judged by its first line.
 pub fn is_log(first: &str) -> bool {
     #[derive(Deserialize)]
     struct MarkedLine {

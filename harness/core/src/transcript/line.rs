@@ -319,7 +319,7 @@ fn content(raw: &RawLine<'_>) -> Result<Frame, LineError> {
         (.., Some(hex)) => {
             let bytes = bytes(hex).ok_or(LineError::Hex)?;
             Ok(match raw.text {
-                // A long text is also written in hexadecimal digits.
+                // A long string is also written in hexadecimal digits.
                 true => String::from_utf8(bytes)
                     .map_or_else(|error| Frame::NotUtf8(error.into_bytes()), Frame::Text),
                 false => Frame::Binary(bytes),

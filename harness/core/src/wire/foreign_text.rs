@@ -4,17 +4,17 @@
 //! An invisible character, or a character that affects the text around it (a control character, a change of direction,
 //! a zero-width character), is shown as its code point, such as `\u{202e}`.
 //!
-//! Start at [`ForeignText`]; [`shown`] is the escape function behind all others, for texts of mixed origin.
+//! Start at [`ForeignText`]; [`shown`] is the escape function behind all others, for strings of mixed origin.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-/// Maximum length in characters of a text that is shown on one line. The output ends with the number of omitted
+/// Maximum length in characters of a string that is shown on one line. The output ends with the number of omitted
 /// characters.
 const LINE: usize = 2_000;
-/// Maximum length in characters of a text that is shown on several lines.
+/// Maximum length in characters of a string that is shown on several lines.
 const LINES: usize = 20_000;
 
 /// The prefixes of commands that CI services recognise anywhere in a line.
@@ -55,7 +55,7 @@ impl ForeignText {
         shown(&beginning(&self.0, LINES), LineBreaks::Kept).into_owned()
     }
 
-    /// Escapes the text for an attribute, a text or a CDATA section of XML. The XML writer escapes `<`, `&` and
+    /// Escapes the text for an attribute, an element or a CDATA section of XML. The XML writer escapes `<`, `&` and
     /// quotes.
     pub fn xml(&self) -> String {
         xml(&self.lines())
@@ -237,7 +237,7 @@ fn without_commands(text: &str) -> String {
     out
 }
 
-/// Returns the first `most` characters of a text, with the number of omitted characters.
+/// Returns the first `most` characters of a string, with the number of omitted characters.
 pub(crate) fn beginning(text: &str, most: usize) -> Cow<'_, str> {
     // A string never has more characters than bytes.
     if text.len() <= most {

@@ -33,7 +33,7 @@ const fn operator(
     TemplateOperator { sign, first, between, named, empty, reserved }
 }
 
-/// The operators. The first row stands for an expression without an operator.
+/// The operators. The first row is for an expression without an operator.
 const OPERATORS: &[TemplateOperator] = &[
     operator(' ', "", ",", false, "", false),
     operator('+', "", ",", false, "", true),

@@ -71,7 +71,7 @@ fn planned(input: &str) -> impl Iterator<Item = Value> + '_ {
         .map(|(status, text)| json!({"content": text, "priority": "medium", "status": status}))
 }
 
-/// Splits the input of a file tool at its first two line ends into the path and two texts.
+/// Splits the input of a file tool at its first two line ends into the path and two strings.
 fn lines(input: &str) -> [&str; 3] {
     let (path, rest) = input.split_once('\n').unwrap_or((input, ""));
     let (old, new) = rest.split_once('\n').unwrap_or((rest, ""));

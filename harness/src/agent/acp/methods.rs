@@ -189,7 +189,7 @@ impl AcpAgent {
         if std::mem::take(&mut self.kept) {
             return Ok(Some(json!({"stopReason": "cancelled"})));
         }
-        // A script extends to the end of its text, so the texts are separated by empty lines.
+        // A script extends to the end of its text, so the strings are separated by empty lines.
         let text = texts.join("\n\n");
         let (now, name) = (self.now, params["sessionId"].as_str().unwrap_or_default());
         if self.has(Fault::TakesAnySession) && !self.sessions.contains_key(name) {
@@ -234,7 +234,7 @@ pub(super) fn invalid(why: &str) -> MethodRefusal {
     MethodRefusal(INVALID_PARAMS, why.to_owned())
 }
 
-/// Returns the texts of a prompt and of its embedded resources; `None` if the prompt is not a list.
+/// Returns the strings of a prompt and of its embedded resources; `None` if the prompt is not a list.
 fn texts_of(prompt: &Value) -> Option<Vec<String>> {
     let text = |block: &Value| {
         let own = block.get("text").or_else(|| block.pointer("/resource/text"));

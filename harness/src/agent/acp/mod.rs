@@ -49,7 +49,7 @@ pub const VERSION: u64 = 1;
 pub const MAX_SESSIONS: usize = 100_000;
 /// The maximum number of open requests to the client.
 const MAX_ASKED: usize = 10_000;
-/// The maximum number of prompts of a session whose texts are stored.
+/// The maximum number of prompts of a session whose text is stored.
 const MAX_GIVEN: usize = 1_000;
 /// The maximum number of stored releases for holds that have not begun.
 const MAX_RELEASES: usize = 1_000;
@@ -99,7 +99,7 @@ struct AgentSession {
     case: String,
     /// The permanent decisions, by class of tool.
     remembered: LiteMap<&'static str, bool>,
-    /// The texts of the session's prompts.
+    /// The text of the session's prompts.
     given: Vec<String>,
     /// Whether the session can be used: this process has created, loaded or resumed the session, and not closed
     /// it since.

@@ -48,7 +48,7 @@ const STOPS: &[(&str, &str)] = &[
 pub(super) enum TurnOp {
     /// Expands a step of the script into operations.
     Step(ScriptStep),
-    /// Streams a chunk of a text or of a thought.
+    /// Streams a chunk of the message or of a thought.
     Chunk { kind: &'static str, text: String },
     /// Streams text without end. The value is the number of chunks so far.
     Stream(u32),
@@ -118,7 +118,7 @@ pub(super) struct AgentTurn {
 }
 
 impl AgentTurn {
-    /// Starts a turn for a prompt with these texts; `serves` states whether the agent knows commands.
+    /// Starts a turn for a prompt with these strings; `serves` states whether the agent knows commands.
     pub(super) fn new(
         session: &str,
         request: Value,
@@ -167,8 +167,8 @@ impl AgentTurn {
     }
 }
 
-/// Returns the operations for a prompt: the operations of its script, or an echo of its first text; the other
-/// texts are context. A script with a syntax error becomes an error message and a failed turn.
+/// Returns the operations for a prompt: the operations of its script, or an echo of its first string; the other strings
+/// are context. A script with a syntax error becomes an error message and a failed turn.
 fn plan(texts: &[String], serves: bool) -> VecDeque<TurnOp> {
     let say = |text: String| TurnOp::Step(ScriptStep::Say(vec![text]));
     match script::find(&texts.join("\n\n")) {

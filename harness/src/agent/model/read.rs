@@ -32,9 +32,9 @@ pub(super) struct ParsedRequest {
     pub(super) results: Vec<ToolResult>,
     /// The offered tools.
     pub(super) tools: Vec<OfferedTool>,
-    /// All texts of the request except the texts of the tools.
+    /// All strings of the request except the strings of the tools.
     pub(super) texts: Vec<String>,
-    /// The texts of the offered tools, such as descriptions.
+    /// The strings of the offered tools, such as descriptions.
     pub(super) tool_texts: Vec<String>,
     /// The blocks of the user's messages, oldest first, without the context that the agent wraps around them.
     pub(super) history: Vec<String>,
@@ -127,7 +127,7 @@ impl ParsedRequest {
     }
 }
 
-/// Collects all texts in a value.
+/// Collects all strings in a value.
 fn texts(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::String(text) => into.push(text.to_string()),
@@ -258,12 +258,12 @@ fn text(value: &Value, name: &str) -> String {
     value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns a string, or the texts of a list of blocks with a separator between them.
+/// Returns a string, or the strings of a list of blocks with a separator between them.
 fn content(value: &Value) -> String {
     text_blocks(value).join(SEPARATOR)
 }
 
-/// Returns a string as one block, or the texts of a list of blocks.
+/// Returns a string as one block, or the strings of a list of blocks.
 fn text_blocks(value: &Value) -> Vec<String> {
     if let Some(text) = value.as_str() {
         return vec![text.to_owned()];

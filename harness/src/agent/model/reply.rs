@@ -16,7 +16,7 @@ use super::flavor::ModelFlavor;
 use super::plan::{AnswerMove, AnswerPlan};
 use super::voice::{FamilyVoice, SpokenPart};
 
-/// The pause between two texts of an endless response.
+/// The pause between two chunks of an endless response.
 const ENDLESS_PAUSE: Duration = Duration::from_millis(50);
 
 /// A step of writing a response.

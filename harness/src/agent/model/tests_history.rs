@@ -19,7 +19,7 @@ fn the_log_has_the_messages_of_the_user() {
         assert_eq!(record["latest"].as_u64(), Some(latest));
         assert_eq!(record["model"], "m");
     };
-    // A text around the message, and an earlier turn.
+    // Text around the message, and an earlier turn.
     check(
         json!([
             (user(json!("<now>12:00</now>\n\nFirst.\n\n<reminder>Be brief.</reminder>"))),

@@ -1,8 +1,8 @@
 //! The classes of tools that a script calls, and the assignment of offered tools to classes.
 //!
-//! The parameters of a tool determine its class. Examples are a command; a path; a path and a text; a path, an old text
-//! and a new text; a URL; a pattern. The name counts only among tools with the same parameters, and if the parameters
-//! do not determine the class: a tool that takes only a path may read, delete or list.
+//! The parameters of a tool determine its class. Examples are a command; a path; a path and the content; a path, the
+//! old string and the new string; a URL; a pattern. The name counts only among tools with the same parameters, and if
+//! the parameters do not determine the class: a tool that takes only a path may read, delete or list.
 //!
 //! Knows: JSON schemas, usual names of members. Never knows: agents.
 //!

@@ -34,8 +34,8 @@ const CHOICES: [&str; 2] = ["This", "That"];
 const REASONS: &[&str] = &["justification"];
 
 /// Returns the call for a step. The parts of an input are on separate lines: for `write` the path and the
-/// content, for `edit` the path, the old text and the new text. `texts` are the other texts of the request.
-/// Some agents offer tools through another tool, and list these tools in such texts.
+/// content, for `edit` the path, the old text and the new text. `texts` are the other strings of the request.
+/// Some agents offer tools through another tool, and list these tools in such strings.
 ///
 /// # Errors
 /// Returns [`NoFittingTool`] if no offered tool is suitable.
@@ -85,7 +85,7 @@ pub(super) fn call(
     Ok(PlannedCall::of(tool, filled(arguments, tool)))
 }
 
-/// Returns a call of the tool that takes a plan: a list of entries, each with a text and a status.
+/// Returns a call of the tool that takes a plan: a list of entries, each with its content and a status.
 ///
 /// # Errors
 /// Returns [`NoFittingTool`] if no such tool is offered.
@@ -227,8 +227,7 @@ fn named(
 /// The name of the text argument of a tool whose schema is unknown.
 const TEXT: &str = "text";
 
-/// Returns a call of a tool through another tool. Finds the full name of the called tool in the texts of the
-/// request.
+/// Returns a call of a tool through another tool. Finds the full name of the called tool in the strings of the request.
 fn dispatched(
     name: &str,
     input: &str,

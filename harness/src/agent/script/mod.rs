@@ -62,7 +62,7 @@ pub const RELEASE: &str = "ahp-release:";
 /// is outside of the host, so that the agent's log can be assigned to a scenario.
 pub const CASE: &str = "# ahp-case:";
 
-/// The maximum number of chunks in which a text without a script is echoed.
+/// The maximum number of chunks in which a message without a script is echoed.
 const ECHO_PIECES: usize = 32;
 /// The minimum number of characters of a chunk of an echo.
 const ECHO_PIECE: usize = 8;
@@ -70,7 +70,7 @@ const ECHO_PIECE: usize = 8;
 /// The maximum number of steps of a script.
 pub const MAX_STEPS: usize = 1_000;
 
-/// The maximum number of texts of a step.
+/// The maximum number of strings of a step.
 pub const MAX_TEXTS: usize = 10_000;
 
 /// The longest time that `wait` accepts.
@@ -175,7 +175,7 @@ pub enum AskKind {
 enum AskTail {
     /// No arguments.
     Nothing,
-    /// Options; without options, the user answers with a text.
+    /// Options; without options, the user answers with free text.
     MaybeOptions,
     /// One option or more.
     Options,

@@ -185,7 +185,7 @@ pub(super) fn unknown_method(draw: &mut AgentConversationDraw) -> AgentMoveLog {
 /// The maximum length of a prompt, in repetitions of the first text.
 const LONG: usize = 2_000;
 
-/// Adds a prompt with unusual content. Every agent has to accept texts and links, regardless of its capabilities.
+/// Adds a prompt with unusual content. Every agent has to accept text and links, regardless of its capabilities.
 pub(super) fn odd_content(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let session = draw.session(false)?;
     let texts = [

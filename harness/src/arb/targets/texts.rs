@@ -1,4 +1,4 @@
-//! Fuzz targets about texts from people and hosts: scenarios, captures, scripts, reports.
+//! Fuzz targets about text from people and hosts: scenarios, captures, scripts, reports.
 
 use std::collections::BTreeSet;
 

@@ -14,7 +14,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 use crate::wire::version::PUBLISHED;
 
-/// Decodes the bytes as a text or binary frame. A decoded message has to decode as the same message after it is
+/// Decodes the bytes as a text frame or a binary frame. A decoded message has to decode as the same message after it is
 /// encoded again.
 pub fn frame(data: &[u8]) {
     let frame = match std::str::from_utf8(data) {

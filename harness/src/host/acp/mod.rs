@@ -67,7 +67,7 @@ struct ChatTalk {
     /// The turn on which the agent works, and its unsent prompt: the message and the context.
     turn: Option<String>,
     prompt: Option<Vec<String>>,
-    /// The response part to which the host appends texts: the kind and the id of the part.
+    /// The response part to which the host appends chunks: the kind and the id of the part.
     part: Option<(&'static str, String)>,
     calls: LiteMap<String, KnownCall>,
 }

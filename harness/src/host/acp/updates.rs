@@ -1,6 +1,6 @@
 //! Translates the agent's updates into actions of the chat.
 //!
-//! The host appends texts to a response part, and starts a new part after each tool call. A tool call starts
+//! The host appends chunks to a response part, and starts a new part after each tool call. A tool call starts
 //! with the first update about the call. The call becomes ready when the agent asks for permission, or when the
 //! call runs without permission. The call ends with the agent's final status.
 //!
@@ -174,7 +174,7 @@ fn input_of(raw: &Value) -> Option<String> {
     Some(text.map_or_else(|| raw.to_text(), str::to_owned))
 }
 
-/// Returns the texts of a call's content.
+/// Returns the strings of a call's content.
 fn texts(content: &[Value]) -> Value {
     let texts = content.iter().filter_map(|item| item["content"]["text"].as_str());
     texts.map(|text| json!({"type": "text", "text": text})).collect()

@@ -100,7 +100,7 @@ fault_table![
     ),
 ];
 
-/// Returns the key of a turn. Under this key, the memory of faults counts the turn's texts and stores a delayed text.
+/// Returns the key of a turn. Under this key, the memory of faults counts the turn's chunks and stores a delayed chunk.
 fn key(uri: &str, action: &Value) -> String {
     format!("{uri} {}", action["turnId"].as_str().unwrap_or(""))
 }

@@ -15,7 +15,7 @@ pub(in crate::host) struct FaultMemory {
     pub(super) dispatched: LiteMap<String, i64>,
     /// The payload of the latest log record, as sent to subscribers.
     pub(super) latest_record: Option<Value>,
-    /// The number of texts of each turn so far.
+    /// The number of chunks of each turn so far.
     pub(super) texts: LiteMap<String, u64>,
     /// Whether the host was restarted.
     pub(super) restarted: bool,

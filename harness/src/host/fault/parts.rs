@@ -77,7 +77,7 @@ impl MessageRewriter for SnapshotFault {
     }
 }
 
-/// Changes the successful responses to a method; an empty method stands for all methods.
+/// Changes the successful responses to a method; an empty method means all methods.
 pub(super) struct ResultFault(pub(super) &'static str, pub(super) fn(&MessageLink<'_>, &mut Value));
 
 impl MessageRewriter for ResultFault {

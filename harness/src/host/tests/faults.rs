@@ -639,7 +639,7 @@ fn decisions(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Returns the texts of all conversations in these tests.
+/// Returns the text of all conversations in these tests.
 fn everything(host: impl Fn(usize) -> Box<dyn SansIoHost>) -> Vec<String> {
     vec![
         requests(host(1_000)),

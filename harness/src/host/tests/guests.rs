@@ -15,7 +15,7 @@ pub(super) fn guarded() -> HostConfig {
     HostConfig { tokens: TOKENS.map(str::to_owned).into(), ..HostConfig::default() }
 }
 
-/// Returns the texts of all conversations in this module.
+/// Returns the text of all conversations in this module.
 pub(super) fn all(host: impl Fn() -> Box<dyn SansIoHost>) -> String {
     [doors, disks, schedules, challenges, plain].map(|said| said(host())).concat()
 }

@@ -1,5 +1,5 @@
-//! Variants in the behaviour of the host and of its agent: unsolicited actions, the division of texts, and
-//! input requests.
+//! Variants in the behaviour of the host and of its agent: unsolicited actions, the division of messages into deltas,
+//! and input requests.
 //!
 //! Knows: the hooks of the host, steps of the agent. Never knows: messages.
 
@@ -72,7 +72,7 @@ fn first_piece_in_the_part(host: &mut RefHost, step: &AgentStep, op: &HostAgentO
     false
 }
 
-/// Sends an empty delta before each delta of a text.
+/// Sends an empty delta before each delta of a message.
 fn empty_delta_first(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp) -> bool {
     if let HostAgentOp::Append { part, kind: "markdown", .. } = op {
         let action =

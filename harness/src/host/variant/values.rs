@@ -74,7 +74,7 @@ const OTHER_PREFIX: &str = "$ ";
 /// invisible.
 const NO_COMMAND: &str = "\u{2060}!";
 
-/// Replaces the prefixes of message texts; the first pair that matches applies.
+/// Replaces the prefixes of messages; the first pair that matches applies.
 fn prefix_texts(message: &mut Value, pairs: [(&str, &str); 2]) {
     walk(message, &mut |value| {
         let Value::Object(members) = value else { return };
@@ -113,7 +113,7 @@ impl MessageRewriter for ShellPrefix {
     }
 }
 
-/// The variants of status bits, empty lists, prefixes and texts for people.
+/// The variants of status bits, empty lists, prefixes and human-readable strings.
 pub(super) const ROWS: &[VariantRow] = &[
     row(
         "unknown-status-bits",

@@ -53,7 +53,7 @@ pub enum AcpRewrite {
     WithoutDefaults,
     /// Adds content about the progress of a running tool call, and removes it with the next update.
     Progress,
-    /// Splits a text chunk in two.
+    /// Splits a chunk of text in two.
     SplitChunks,
     /// Merges two consecutive text chunks.
     MergeChunks,

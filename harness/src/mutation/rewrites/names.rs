@@ -11,8 +11,8 @@ use super::super::capture::{edit, message_of};
 use super::super::pointer;
 use super::super::renumber::renumber;
 
-/// The members that hold the texts of messages. A delta may split an identifier in such a text, so these
-/// members are not changed.
+/// The members that hold the text of messages. A delta may split an identifier in such text, so these members are not
+/// changed.
 pub(in crate::mutation) const TEXTS: &[&str] = &[
     "content",
     "text",

@@ -1,4 +1,4 @@
-//! Rewrites that split, merge or reword texts.
+//! Rewrites that split, merge or reword strings.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ fn restarts(lines: &[TranscriptLine]) -> bool {
     lines.iter().any(|line| line.event == ConnectionEvent::Restarted)
 }
 
-/// Splits texts at random places, so that one action becomes two.
+/// Splits strings at random places, so that one action becomes two.
 pub(in crate::mutation) fn split(
     lines: &mut Vec<TranscriptLine>,
     name: &str,
@@ -65,7 +65,7 @@ fn split_once(
     let place = format!("/action/{member}");
     let text_at = |spot: &EnvelopeSpot| reading.value(spot)?.pointer(&place)?.as_str();
     let text = text_at(spots.first()?)?;
-    // A client with merged deliveries receives the texts of several actions under one number.
+    // A client with merged deliveries receives the strings of several actions under one number.
     if spots.iter().any(|spot| text_at(spot) != Some(text)) {
         return None;
     }
@@ -119,7 +119,7 @@ fn put(envelope: &mut Value, member: &str, text: &str) {
     }
 }
 
-/// Merges two consecutive actions with a text. The second action gets the whole text.
+/// Merges two consecutive actions with a string. The second action gets the whole text.
 pub(in crate::mutation) fn merge(
     lines: &mut Vec<TranscriptLine>,
     name: &str,

@@ -1,4 +1,4 @@
-//! Writes an HTML page. Every text and every attribute value is escaped, so no string from a host becomes markup.
+//! Writes an HTML page. All text and every attribute value is escaped, so no string from a host becomes markup.
 
 use crate::wire::foreign_text::{code_point, is_hidden};
 
@@ -9,7 +9,7 @@ pub(crate) struct HtmlPage {
 }
 
 impl HtmlPage {
-    /// Begins an element. Names of tags and attributes are constants; values may be any text.
+    /// Begins an element. Names of tags and attributes are constants; values may be any string.
     pub(crate) fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
         self.out.push('<');
         self.out.push_str(tag);

@@ -1,4 +1,4 @@
-//! The rows of faults in authentication and challenges, connection checks, telemetry, error texts, limits for
+//! The rows of faults in authentication and challenges, connection checks, telemetry, error messages, limits for
 //! clients, unusual files and schedules, and of faults that change what a host has to leave unchanged.
 
 use crate::host::fault::HostFault;

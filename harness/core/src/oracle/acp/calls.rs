@@ -384,7 +384,7 @@ fn shown(
     terminal.embedded = true;
 }
 
-/// Judges whether a path is absolute by the rules of Unix or of Windows, whatever the platform of the harness.
+/// Judges whether a path is absolute by the rules of Unix or of Windows, on every platform of the harness.
 fn absolute(path: Option<&str>, what: &str, line: u64, out: &mut FindingSink) {
     let Some(path) = path else { return };
     out.seen(Rule::AbsolutePaths);

@@ -16,7 +16,7 @@ use super::{ClientFamily, ClientView, SentDispatch, dispatched};
 const KINDS: &str = "client.input.answer-kinds";
 const REQUIRED: &str = "client.input.required";
 
-/// The kinds of values that answer each kind of question. A select that permits free text may also be answered by a
+/// The kinds of values that answer each kind of question. A select that permits free text may also be answered with
 /// text.
 const FITTING: [(&str, &str); 6] = [
     ("text", "text"),

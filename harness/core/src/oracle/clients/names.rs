@@ -1,5 +1,5 @@
-//! Checks the names that clients send: URIs and cursors of the host, progress tokens of the client, and places in
-//! texts.
+//! Checks the names that clients send: URIs and cursors of the host, progress tokens of the client, and offsets in
+//! strings.
 //!
 //! Knows: the members with names. Never knows: states.
 
@@ -181,7 +181,7 @@ fn token(view: &ClientView<'_>, message: &Message, out: &mut FindingSink) {
     }
 }
 
-/// Judges the place in a text for which a client requests completions.
+/// Judges the offset in the input at which a client requests completions.
 fn offset(view: &ClientView<'_>, params: &Value, out: &mut FindingSink) {
     let offset = given(params, "offset").and_then(Value::as_i64);
     let (Some(offset), Some(typed)) = (offset, text(params, "text")) else { return };

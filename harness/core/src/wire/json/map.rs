@@ -211,7 +211,7 @@ impl NameTags {
     /// The lowest bit of each tag.
     const EACH: u64 = 0x1111_1111_1111_1111;
 
-    /// Returns the tag of a name. The tag is never 0, which stands for an unused place. The tag depends on the
+    /// Returns the tag of a name. The tag is never 0, because 0 marks an unused place. The tag depends on the
     /// length, the first and the last letter, in which names usually differ.
     #[inline]
     fn of(name: &str) -> u64 {

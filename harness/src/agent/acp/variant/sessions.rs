@@ -53,7 +53,7 @@ impl AgentVariant for CallsAtTheirEnd {
     }
 }
 
-/// Splits the texts of a replayed conversation into single characters.
+/// Splits the messages of a replayed conversation into single characters.
 #[derive(Default)]
 struct HistoryInLetters {
     /// The number of `session/load` requests without an answer.

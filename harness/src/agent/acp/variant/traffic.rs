@@ -1,4 +1,4 @@
-//! Variants of unsolicited messages of an agent: texts, plans, commands, usage, notices, extension methods.
+//! Variants of unsolicited messages of an agent: message chunks, plans, commands, usage, notices, extension methods.
 //!
 //! Knows: updates, the capabilities of the client. Never knows: tool calls.
 
@@ -147,7 +147,7 @@ impl AgentVariant for AgentOwnNotifications {
     }
 }
 
-/// Sends each character of a text in its own chunk.
+/// Sends each character of a message in its own chunk.
 struct SingleLetters;
 
 impl AgentVariant for SingleLetters {
@@ -228,7 +228,7 @@ impl AgentVariant for ChangedChunks {
     }
 }
 
-/// Sends a text about its work before each report of a tool call.
+/// Sends a message about its work before each report of a tool call.
 struct SpokenReports;
 
 impl AgentVariant for SpokenReports {
@@ -286,7 +286,7 @@ const CHUNKS: &str = "How a text is divided into chunks is not specified.";
 const OFFERED: &str = "The client offers it.";
 const OWN: &str = "A name that begins with `_` is free for methods of one's own.";
 
-/// The variants of updates, texts, requests and notifications.
+/// The variants of updates, messages, requests and notifications.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "commands",

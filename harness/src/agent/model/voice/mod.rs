@@ -215,7 +215,7 @@ impl FamilyVoice {
         self.parts.iter().any(|part| matches!(part, AnswerPart::Call(_)))
     }
 
-    /// Returns all texts of a kind.
+    /// Returns all strings of a kind.
     fn said(&self, wanted: TextKind) -> String {
         let said = self.parts.iter().filter_map(|part| match part {
             AnswerPart::Said(kind, text) if *kind == wanted => Some(text.as_str()),
