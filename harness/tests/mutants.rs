@@ -9,11 +9,12 @@ use ahp_harness::agent::acp::fault as acp;
 use ahp_harness::host::fault::{FAULTS, HostFault};
 use ahp_harness::ledger::RequirementLedger;
 use ahp_harness::oracle::all_checks;
+use ahp_harness::peer::reference::fault as client;
 use ahp_harness::run::kills::KillDepth;
-use ahp_harness::run::mutant_rows::broken::BrokenRules;
+use ahp_harness::run::mutant_rows::broken::{BrokenRules, FaultOwner};
 use ahp_harness::run::mutants::play_all;
 use ahp_harness::run::suite::ScenarioSuite;
-use ahp_harness::wire::version::{ProtocolStandard, Version};
+use ahp_harness::wire::version::Version;
 
 fn on_all_cores(work: &(dyn Fn() + Sync)) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -42,9 +43,11 @@ fn rows_of_broken_rules_name_existing_faults_and_rules() {
         .collect();
     let hosts: HashSet<&str> = FAULTS.iter().map(|row| row.name).collect();
     let agents: HashSet<&str> = acp::FAULTS.iter().map(|row| row.name).collect();
-    for (standard, faults) in [(ProtocolStandard::Ahp, hosts), (ProtocolStandard::Acp, agents)] {
-        assert!(!BrokenRules::all(standard).is_empty(), "the file cannot be read");
-        for (fault, row) in BrokenRules::all(standard) {
+    let clients: HashSet<&str> = client::FAULTS.iter().map(|row| row.name).collect();
+    let owners = [FaultOwner::Host, FaultOwner::Agent, FaultOwner::Client];
+    for (owner, faults) in owners.into_iter().zip([hosts, agents, clients]) {
+        assert!(!BrokenRules::all(owner).is_empty(), "the file cannot be read");
+        for (fault, row) in BrokenRules::all(owner) {
             assert!(faults.contains(fault.as_str()), "no fault is called `{fault}`");
             for rule in row.breaks.iter().chain(row.follows.keys()) {
                 assert!(rules.contains(rule.as_str()), "{fault}: no rule is called `{rule}`");
@@ -58,7 +61,7 @@ fn rows_of_broken_rules_name_existing_faults_and_rules() {
             }
         }
     }
-    let all = [ProtocolStandard::Ahp, ProtocolStandard::Acp].map(BrokenRules::all);
+    let all = owners.map(BrokenRules::all);
     let named: HashSet<&String> =
         all.iter().flat_map(|it| it.values()).flat_map(|row| row.follows.values()).collect();
     for reason in BrokenRules::reasons().keys() {

@@ -23,6 +23,7 @@ use super::certify::CertifyArguments;
 use super::clients::ClientOutside;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::mutants::MutantsArguments;
 use super::run::RunArguments;
 
 /// Tests a client: the harness plays the host, and a driver makes the client act.
@@ -40,6 +41,8 @@ enum ClientCommand {
     /// Play every scenario with a client and write a certificate
     #[command(mut_args(only_of_clients))]
     Certify(Box<CertifyArguments>),
+    /// Play every scenario with the reference client with one injected fault at a time, to prove that it can fail
+    Mutants(Box<MutantsArguments>),
     /// Be the reference client: read commands from standard input as a driver does (CLIENT_DRIVER.md)
     Reference(ReferenceArguments),
 }
@@ -136,7 +139,7 @@ impl ClientArguments {
         match &self.command {
             ClientCommand::Run(run) => run.has_command(),
             ClientCommand::Certify(certify) => certify.run.has_command(),
-            ClientCommand::Reference(_) => false,
+            ClientCommand::Mutants(_) | ClientCommand::Reference(_) => false,
         }
     }
 
@@ -146,6 +149,10 @@ impl ClientArguments {
             ClientCommand::Certify(mut certify) => {
                 certify.run = certify.run.of_client();
                 certify.main(context)
+            }
+            ClientCommand::Mutants(mut mutants) => {
+                mutants.client = true;
+                mutants.main(context)
             }
             ClientCommand::Reference(reference) => reference.main(),
         }

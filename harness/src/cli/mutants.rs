@@ -13,11 +13,12 @@ use crate::agent::acp::fault as acp;
 use crate::arb::planted::{PlantedEffort, PlantedMeans, PlantedRow, PlantedTable, SoughtFault};
 use crate::fault::FaultKind;
 use crate::host::fault::HostFault;
+use crate::peer::reference::fault as client;
 use crate::report::kills;
 use crate::report::summary::word;
 use crate::run::kills::{KillDepth, KillMatrix, RowOutcome as Caught, UNTESTED};
 use crate::run::suite::ScenarioSuite;
-use crate::run::{agents, mutants};
+use crate::run::{agents, client_mutants, mutants};
 use crate::system::thread_time;
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
@@ -50,6 +51,9 @@ pub struct MutantsArguments {
     /// Speak this protocol version [default: the newest]
     #[arg(long, value_name = "VERSION", value_parser = options::version, conflicts_with = "acp")]
     spec: Option<Version>,
+    /// Inject faults into the reference client, and play the scenarios about clients
+    #[arg(long, conflicts_with_all = ["acp", "fuzz"])]
+    pub(super) client: bool,
     /// Inject faults into the reference agent, and play the scenarios about agents, or with `--fuzz` generated
     /// conversations
     #[arg(long)]
@@ -98,6 +102,12 @@ impl MutantsArguments {
             return Err(CommandStop::usage("scenario files have mistakes; no scenario was played"));
         }
         let depth = if self.quick { KillDepth::Caught } else { KillDepth::Whole };
+        if self.client {
+            let faults: Vec<client::Fault> = self.faults()?;
+            let began = Instant::now();
+            let matrix = client_mutants::play_all(&suite, version, &faults, depth, on_all_cores);
+            return self.matrix_outcome(context, &suite, &matrix, began);
+        }
         if self.acp && self.fuzz {
             let faults: Vec<acp::Fault> = self.faults()?;
             return self.fuzzed(context, Version::ACP_1, &faults);

@@ -19,6 +19,7 @@ pub mod client_folder;
 pub mod errand;
 pub mod guise;
 pub mod mirror;
+pub mod null_client;
 pub mod received;
 pub mod reference;
 pub mod reports;

@@ -19,6 +19,7 @@ use crate::wire::version::{ProtocolStandard, Version};
 
 use super::kills::{ExemptIds, KillDepth, KillHunt, KillMatrix, KillTable, TrippedRules};
 use super::mutant_rows::acp::ROWS;
+use super::mutant_rows::broken::FaultOwner;
 use super::mutants::epoch;
 use super::play::{CountingRecorder, ScenarioPlay, ScenarioVerdict, TranscriptRecorder};
 use super::setup::CaseSetup;
@@ -78,6 +79,7 @@ pub fn play_all(
 ) -> KillMatrix<Fault> {
     let entries = playable(suite);
     let table = KillTable {
+        owner: FaultOwner::Agent,
         version: Version::ACP_1,
         checks: checks(ProtocolStandard::Acp),
         exempt: EXEMPT,

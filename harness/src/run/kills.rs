@@ -36,7 +36,7 @@ use crate::oracle::{CheckRow, all_checks};
 use crate::verdict::{Finding, FindingSubject, Status, Weight};
 use crate::wire::version::Version;
 
-use super::mutant_rows::broken::BrokenRules;
+use super::mutant_rows::broken::{BrokenRules, FaultOwner};
 use super::play::ScenarioVerdict;
 use super::suite::{ScenarioSuite, SuiteEntry};
 use super::words;
@@ -138,6 +138,8 @@ pub type FaultNames<F> = Vec<(F, &'static [&'static str])>;
 /// The expectations of a matrix.
 #[derive(Clone, Debug)]
 pub struct KillTable<F> {
+    /// The component with the faults.
+    pub owner: FaultOwner,
     /// The protocol version under test.
     pub version: Version,
     /// The checks that a fault has to kill.
@@ -338,7 +340,7 @@ impl<F: FaultKind> RowOutcome<F> {
         let missed = held.iter().filter(|name| !excused && !absent(name)).copied().collect();
         let other = |tripped: &String| !named.iter().any(|name| covers(name, tripped));
         let collateral = names.iter().filter(|name| other(name)).cloned().collect();
-        let broken = BrokenRules::of(table.version.standard, fault.word());
+        let broken = BrokenRules::of(table.owner, fault.word());
         let wrong = |rule: &&String| !broken.has(rule) && !named.contains(&rule.as_str());
         let wrongly_accused = tripped.accused.keys().filter(wrong).cloned().collect();
         RowOutcome { fault, named, tripped, held, missed, collateral, wrongly_accused, foreign }

@@ -28,6 +28,7 @@ mod case_peers;
 pub mod claims;
 pub mod cleanup;
 pub mod client_look;
+pub mod client_mutants;
 pub mod client_sim;
 mod client_steps;
 pub mod client_trial;

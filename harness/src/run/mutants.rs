@@ -15,6 +15,7 @@ use crate::host::fault::HostFault;
 use crate::oracle::CHECKS;
 use crate::wire::version::Version;
 
+use super::mutant_rows::broken::FaultOwner;
 pub use super::mutant_rows::{OLDER, rows};
 
 use super::detect::DetectedFeature;
@@ -175,6 +176,7 @@ pub fn play_all(
     let started = playable_with(suite, version, AgentMode::Acp, Vec::new());
     let partial = version != Version::NEWEST;
     let table = KillTable {
+        owner: FaultOwner::Host,
         version,
         checks: CHECKS,
         exempt: EXEMPT,

@@ -3,7 +3,8 @@
 //! [`ReferenceClient`] is the client under test in the harness's own tests, and the carrier of injected faults. It
 //! keeps its connection alive: it reconnects, resumes its subscriptions and lists sessions again. [`commands`]
 //! carries out the commands of `CLIENT_DRIVER.md`, [`tools`] runs the tools that it offers, [`catalogue`] keeps the
-//! list of sessions, and [`fault`] has the injected faults.
+//! list of sessions, and [`fault`] has the injected faults, and [`variant`] the legal
+//! variants.
 //!
 //! Knows: `wire`, `model`, `files`. Never knows: sockets, clocks, scenarios, rules.
 //!
@@ -30,6 +31,7 @@ mod catalogue;
 mod commands;
 pub mod fault;
 mod tools;
+pub mod variant;
 
 use catalogue::SessionCatalogue;
 use fault::{ClientFaults, FrameFaults};
@@ -105,6 +107,13 @@ impl Default for ReferenceClientConfig {
         versions.sort_unstable_by(|a, b| b.cmp(a));
         versions.retain(|version| version.to_string().contains('.'));
         ReferenceClientConfig { versions, faults: ClientFaults::default() }
+    }
+}
+
+impl ReferenceClientConfig {
+    /// Returns the configuration of a client that offers one version.
+    pub fn offering(version: Version) -> ReferenceClientConfig {
+        ReferenceClientConfig { versions: vec![version], ..ReferenceClientConfig::default() }
     }
 }
 

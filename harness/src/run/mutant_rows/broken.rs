@@ -13,7 +13,6 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::wire::built_in::built_in;
-use crate::wire::version::ProtocolStandard;
 
 /// The rules that one fault breaks, by the ids of requirements and checks.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -35,6 +34,18 @@ struct BrokenFile {
     reasons: BTreeMap<String, String>,
     ahp: BTreeMap<String, BrokenRules>,
     acp: BTreeMap<String, BrokenRules>,
+    client: BTreeMap<String, BrokenRules>,
+}
+
+/// The component that has injected faults.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FaultOwner {
+    /// The reference host.
+    Host,
+    /// The reference agent.
+    Agent,
+    /// The reference client.
+    Client,
 }
 
 static FILE: LazyLock<BrokenFile> = LazyLock::new(|| {
@@ -46,15 +57,16 @@ static NONE: LazyLock<BrokenRules> = LazyLock::new(BrokenRules::default);
 
 impl BrokenRules {
     /// Returns the rules that a fault breaks, by the fault's name; empty if the file does not list the fault.
-    pub fn of(standard: ProtocolStandard, fault: &str) -> &'static BrokenRules {
-        BrokenRules::all(standard).get(fault).unwrap_or(&NONE)
+    pub fn of(owner: FaultOwner, fault: &str) -> &'static BrokenRules {
+        BrokenRules::all(owner).get(fault).unwrap_or(&NONE)
     }
 
     /// Returns all faults with the rules that they break, by the fault's name.
-    pub fn all(standard: ProtocolStandard) -> &'static BTreeMap<String, BrokenRules> {
-        match standard {
-            ProtocolStandard::Ahp => &FILE.ahp,
-            ProtocolStandard::Acp => &FILE.acp,
+    pub fn all(owner: FaultOwner) -> &'static BTreeMap<String, BrokenRules> {
+        match owner {
+            FaultOwner::Host => &FILE.ahp,
+            FaultOwner::Agent => &FILE.acp,
+            FaultOwner::Client => &FILE.client,
         }
     }
 

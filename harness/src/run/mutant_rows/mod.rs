@@ -22,6 +22,7 @@ mod automations;
 mod below;
 pub mod broken;
 mod chats;
+pub mod clients;
 mod content;
 mod customizations;
 mod invariants;
@@ -50,11 +51,13 @@ pub fn load_rows() -> impl Iterator<Item = &'static MutantRow> {
     load::ROWS.iter()
 }
 
-/// Returns each fault of hosts, or of agents, with the names that must trip.
+/// Returns each fault of hosts and clients, or of agents, with the names that must trip.
 pub fn named(standard: ProtocolStandard) -> Vec<(&'static str, Vec<&'static str>)> {
     match standard {
         ProtocolStandard::Ahp => {
-            rows().chain(load_rows()).map(|row| (row.fault.name(), row.trips.to_vec())).collect()
+            let hosts = rows().chain(load_rows()).map(|row| (row.fault.name(), row.trips.to_vec()));
+            let clients = clients::ROWS.iter().map(|row| (row.fault.name(), row.trips.to_vec()));
+            hosts.chain(clients).collect()
         }
         ProtocolStandard::Acp => {
             acp::ROWS.iter().map(|row| (row.fault.name(), row.trips.to_vec())).collect()

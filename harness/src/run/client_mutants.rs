@@ -1,0 +1,113 @@
+//! The kill matrix of the suite for clients: the suite is played with the reference client with one injected fault at a
+//! time.
+//!
+//! [`kills`](super::kills) defines what counts as a kill.
+//!
+//! Knows: the reference client, the simulation. Never knows: how a matrix is shown.
+//!
+//! Start at [`play_all`].
+
+use std::time::Duration;
+
+use crate::oracle::{JudgedParty, checks_of};
+use crate::peer::reference::fault::{ClientFaults, Fault};
+use crate::peer::reference::{ReferenceClient, ReferenceClientConfig, SansIoClient};
+use crate::verdict::{CheckReport, Status};
+use crate::wire::version::{ProtocolStandard, Version};
+
+use super::client_sim;
+use super::kills::{ExemptIds, KillDepth, KillHunt, KillMatrix, KillTable, TrippedRules};
+use super::mutant_rows::broken::FaultOwner;
+use super::mutant_rows::clients::ROWS;
+use super::mutants::epoch;
+use super::play::ScenarioVerdict;
+use super::suite::{ScenarioSuite, SuiteEntry};
+use super::words;
+
+/// The checks that no fault of the reference client can trip, each with the reason.
+pub const EXEMPT: ExemptIds = &[];
+
+/// The seed of all generated identifiers.
+const SEED: u64 = 1;
+/// The time limit of a wait, in virtual time.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// Returns the scenarios about clients that a version has.
+pub fn playable(suite: &ScenarioSuite, version: Version) -> Vec<SuiteEntry> {
+    let ours = |entry: &&SuiteEntry| {
+        let scenario = &entry.scenario;
+        scenario.tested.is_some()
+            && scenario.spec.includes(version)
+            && words::lacks(scenario, version).is_none()
+    };
+    suite.entries.iter().filter(ours).cloned().collect()
+}
+
+/// Plays one scenario with a client in memory.
+pub fn play_with(
+    entry: &SuiteEntry,
+    version: Version,
+    client: &mut dyn SansIoClient,
+) -> ScenarioVerdict {
+    let setup = client_sim::setup(&entry.scenario, version, SEED, epoch(), LIMIT);
+    client_sim::played(setup, client)
+}
+
+/// Returns the reference client with these faults, which offers one version.
+pub fn faulty(version: Version, faults: &[Fault]) -> ReferenceClient {
+    ReferenceClient::new(ReferenceClientConfig {
+        faults: ClientFaults::of(faults),
+        ..ReferenceClientConfig::offering(version)
+    })
+}
+
+fn play(
+    faults: &[Fault],
+    version: Version,
+    entries: &[SuiteEntry],
+    hunt: &KillHunt<'_>,
+) -> TrippedRules {
+    hunt.play(entries, EXEMPT, |entry| play_with(entry, version, &mut faulty(version, faults)))
+}
+
+/// Plays the suite with the reference client without faults and then with each of these faults. `share` has the same
+/// meaning as in [`KillMatrix::play`].
+pub fn play_all(
+    suite: &ScenarioSuite,
+    version: Version,
+    faults: &[Fault],
+    depth: KillDepth,
+    share: impl Fn(&(dyn Fn() + Sync)),
+) -> KillMatrix<Fault> {
+    let entries = playable(suite, version);
+    let table = KillTable {
+        owner: FaultOwner::Client,
+        version,
+        checks: checks_of(ProtocolStandard::Ahp, JudgedParty::Clients),
+        exempt: EXEMPT,
+        rows: ROWS.iter().map(|row| (row.fault, row.trips)).collect(),
+        older: Vec::new(),
+        partial: version != Version::V1_0,
+        depth,
+    };
+    let honest = play(&[], version, &entries, &KillHunt::whole());
+    let honest = vec![("the reference client without faults", honest)];
+    let one = |fault, hunt: &KillHunt<'_>| play(&[fault], version, &entries, hunt);
+    KillMatrix::play(table, suite, &entries, honest, faults, one, share)
+}
+
+/// Returns whether a scenario with a null client neither passes nor contains a check that held.
+pub fn earns_nothing(verdict: &ScenarioVerdict) -> bool {
+    let held = |report: &CheckReport| report.observations > 0 && report.findings.is_empty();
+    verdict.status != Status::Pass && !verdict.checks.iter().any(held)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_names_some_checks_or_scenarios_but_not_all() {
+        super::super::kills::check_rows(ROWS.iter(), EXEMPT);
+    }
+}
