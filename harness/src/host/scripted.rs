@@ -12,7 +12,7 @@ use crate::wire::json::{Value, json};
 
 use super::ScriptedEnvelope;
 use super::engine::RefHost;
-use super::publish::ActionOrigin;
+use super::publish::{ActionOrigin, action_type};
 
 /// The connection of a client that is not there.
 const NOWHERE: ConnId = ConnId(u32::MAX);
@@ -21,8 +21,9 @@ impl RefHost {
     /// Publishes an action as the scenario asks.
     pub(super) fn publish_scripted(&mut self, scripted: &ScriptedEnvelope) {
         let ScriptedEnvelope { channel, action, origin, rejected, members } = scripted;
-        if let Some(reason) = rejected {
-            return self.reject_for_everybody(scripted, reason);
+        // The host itself sends to each client only actions of its version.
+        if rejected.is_some() || self.protocol.action(action_type(action)).is_none() {
+            return self.send_to_subscribers(scripted);
         }
         let client = origin.as_ref().and_then(|it| it["clientId"].as_str());
         let origin = origin.as_ref().zip(client).map(|(origin, client)| ActionOrigin {
@@ -39,15 +40,17 @@ impl RefHost {
         self.scripted = Value::Null;
     }
 
-    /// Sends a rejection to every subscriber. The rejection has the next number, so that a client that applies it
-    /// does not ignore it as old.
-    fn reject_for_everybody(&mut self, scripted: &ScriptedEnvelope, reason: &str) {
+    /// Sends a rejection or an unknown action to every subscriber. It has the next number, so that a client that
+    /// applies it does not ignore it as old.
+    fn send_to_subscribers(&mut self, scripted: &ScriptedEnvelope) {
         let mut envelope = json!({
             "channel": scripted.channel.as_str(),
             "action": scripted.action.clone(),
             "serverSeq": self.log.advance(),
-            "rejectionReason": reason,
         });
+        if let Some(reason) = &scripted.rejected {
+            envelope["rejectionReason"] = json!(reason.as_str());
+        }
         if let Some(origin) = &scripted.origin {
             envelope["origin"] = origin.clone();
         }

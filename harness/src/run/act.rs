@@ -293,7 +293,7 @@ impl ScenarioCase {
                     members: members.map(|members| self.fill(&members)).unwrap_or_default(),
                 };
                 self.outputs.push_back(DriverOutput::Publish(scripted));
-                WaitProgress::Done
+                WaitProgress::Wait(TaskWait::Published)
             }
             TaskAct::Refuse { times, status } => {
                 self.refuse(times, status);

@@ -59,6 +59,8 @@ pub(super) enum TaskWait {
     NoAnswer { peer: PeerId, id: ValuePattern, ping: u64, want: Option<RequestGoal> },
     Closed(PeerId),
     Restarted,
+    // Waits until the reference host has published an action for the tested client.
+    Published,
     // Waits for no event: only its time has to pass.
     Rested,
     Observers,
@@ -362,6 +364,16 @@ impl ScenarioCase {
             let message = format!("the {} was not restarted: {reason}", self.subject());
             let failure = self.failure_of(step, FailureKind::Trouble, message);
             self.fail(now, failure);
+        }
+        self.advance(now);
+    }
+
+    /// Handles the end of a publication: every frame of the host that it caused has arrived. The frames of later
+    /// steps come behind these frames.
+    pub fn handle_published(&mut self, now: Duration) {
+        self.expire(now);
+        if matches!(self.current, Some((_, TaskWait::Published, _))) {
+            self.current = None;
         }
         self.advance(now);
     }

@@ -108,7 +108,11 @@ impl ClientTrial {
                 DriverOutput::ToHost { conn, seen } => {
                     self.host.handle_frame(now, conn, &seen.frame);
                 }
-                DriverOutput::Publish(scripted) => self.host.publish(now, &scripted),
+                DriverOutput::Publish(scripted) => {
+                    self.host.publish(now, &scripted);
+                    while self.move_to_play(now) {}
+                    self.play.published(now);
+                }
                 DriverOutput::Drive(line) => self.outputs.push_back(HostOutput::ToAgent(line)),
                 DriverOutput::Flood { conn, bytes } => {
                     let frame = padded(bytes);

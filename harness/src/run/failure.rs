@@ -129,7 +129,9 @@ impl ScenarioCase {
             TaskWait::Closed(peer) => {
                 (*peer, format!("the {} to close the connection", self.subject()))
             }
-            TaskWait::Restarted | TaskWait::Rested => return WaitProgress::Done,
+            TaskWait::Restarted | TaskWait::Published | TaskWait::Rested => {
+                return WaitProgress::Done;
+            }
             TaskWait::Permission { peer, .. } => (*peer, "a request for permission".to_owned()),
             TaskWait::LookAgain { at, look } if look.goes_on(*at) => {
                 return self.look(look.clone());

@@ -431,6 +431,12 @@ impl ScenarioPlay {
         self.case.handle_restarted(at, outcome);
     }
 
+    /// Handles the end of a publication.
+    pub fn published(&mut self, now: Duration) {
+        let at = self.at(now);
+        self.case.handle_published(at);
+    }
+
     /// Advances the clock to `now`.
     pub fn timeout(&mut self, now: Duration) {
         self.at(now);

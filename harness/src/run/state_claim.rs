@@ -49,6 +49,9 @@ pub(super) fn match_state(
     known.or_else(|_| pattern.matches(Some(state), bindings, exact))
 }
 
+/// Members that are false if they are absent. Source: ChangesetFile.reviewed.
+const FALSE_IF_ABSENT: &[&str] = &["/reviewed"];
+
 /// Returns how a state differs from the expected one, as text for a message; `None` if they agree. Absent members and
 /// null are the same, and members that the version does not define are ignored.
 pub(super) fn disagreement(
@@ -65,7 +68,13 @@ pub(super) fn disagreement(
         state
     };
     let (expected, found) = (known(expected), known(found));
-    let differences = compare::differences(&expected, &found);
+    let mut differences = compare::differences(&expected, &found);
+    differences.retain(|it| {
+        let is_false = |value: &Option<Value>| matches!(value, None | Some(Value::Bool(false)));
+        !(is_false(&it.ours)
+            && is_false(&it.theirs)
+            && FALSE_IF_ABSENT.iter().any(|name| it.path.ends_with(name)))
+    });
     let first = differences.first()?;
     let shown = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), brief);
     let place = if first.path.is_empty() { "the whole state" } else { &first.path };

@@ -277,7 +277,7 @@ impl ScenarioCase {
                     peer.mailbox.push(line, Arc::clone(seen));
                 }
                 self.hold_against_watches(host, line, message);
-                message.kind() == MessageKind::Notification || !self.intercept(now, conn, message)
+                !self.intercept(now, conn, message)
             }
             _ => true,
         }
@@ -297,12 +297,10 @@ impl ScenarioCase {
         }
     }
 
-    /// Applies the rules of `respond` steps to a request. Returns whether a rule answers the request, so that the
-    /// host does not see it.
+    /// Applies the rules of `respond` steps to a request or a notification. Returns whether a rule answers the
+    /// request, or ignores the notification, so that the host does not see it.
     fn intercept(&mut self, now: Duration, conn: ConnId, message: &Message) -> bool {
-        let (Some(method), Some(id)) = (message.method(), message.id().cloned()) else {
-            return false;
-        };
+        let Some(method) = message.method() else { return false };
         let bindings = &self.bindings;
         let fits = |rule: &&mut ResponseRule| {
             let fits = |pattern: &ValuePattern| {
@@ -314,6 +312,9 @@ impl ScenarioCase {
         let Some(rule) = tested.rules.iter_mut().find(fits) else { return false };
         rule.times -= 1;
         let rule = rule.clone();
+        let Some(id) = message.id().cloned() else {
+            return matches!(rule.change, ResponseChange::Silence);
+        };
         let response = match &rule.change {
             ResponseChange::Result(result) => Message::success(id, result.clone()),
             ResponseChange::Error(error) => {

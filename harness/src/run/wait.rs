@@ -87,6 +87,7 @@ impl ScenarioCase {
                 None => WaitProgress::Wait(wait),
             },
             TaskWait::Restarted
+            | TaskWait::Published
             | TaskWait::Rested
             | TaskWait::LookAgain { .. }
             | TaskWait::TestedStateAgain { .. } => WaitProgress::Wait(wait),

@@ -75,7 +75,11 @@ pub(super) const RESPOND: VerbRow = VerbRow {
             MemberForm::Template,
             "what is merged into the host's own response, as a JSON Merge Patch (RFC 7396): null removes a member",
         ),
-        field("silent", MemberForm::Flag, "there is no response; the host handles the request"),
+        field(
+            "silent",
+            MemberForm::Flag,
+            "there is no response; the host handles a request, and does not see a notification such as `dispatchAction`",
+        ),
         field("twice", MemberForm::Flag, "the host's response is sent twice"),
         field("cut", MemberForm::Flag, "the connection ends instead of the response"),
         field("delay", MemberForm::Duration, "the time for which the response is held back"),
