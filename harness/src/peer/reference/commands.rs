@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use crate::model;
 use crate::peer::client_folder::ClientFolder;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
@@ -127,7 +128,12 @@ impl ReferenceClient {
             self.fail(id, "the client has no state of this channel");
             return;
         };
-        let state = if shown { mirror.optimistic() } else { mirror.confirmed().clone() };
+        let mut state = if shown { mirror.optimistic() } else { mirror.confirmed().clone() };
+        if shown && let Some(version) = self.states.version() {
+            for action in self.frame_faults.on_top(channel) {
+                model::apply(version, mirror.kind(), &mut state, action);
+            }
+        }
         let pending = mirror.pending();
         self.answer(id, json!({"state": state, "pending": pending}));
     }

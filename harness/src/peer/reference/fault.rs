@@ -37,11 +37,12 @@ faults! {
     LastSeenAhead = "last-seen-ahead", "`lastSeenServerSeq` is above every number that was sent.";
     ResponsesInOrder = "responses-in-order", "Responses are matched by their order, and not by their id.";
     NullOriginDropped = "null-origin-dropped", "Actions with a null `origin` are dropped.";
-    UnknownStatusReplaced = "unknown-status-replaced", "An unknown lifecycle becomes `ready`.";
+    UnknownStatusReplaced = "unknown-status-replaced", "An unknown lifecycle becomes `ready`, and an unknown kind of message or part a known one.";
     StatusBitsLost = "status-bits-lost", "Only the lowest eight bits of a status are kept.";
     TurnsCut = "turns-cut", "A snapshot keeps its last turn only.";
     SnapshotsByPosition = "snapshots-by-position", "The snapshots of the handshake are assigned by position.";
-    NewMembersClose = "new-members-close", "An unknown member in the result of `initialize` ends the connection.";
+    NewMembersClose = "new-members-close", "An unknown member in the result of `initialize`, or in an action, ends the connection.";
+    NewMetaCloses = "new-meta-closes", "An unknown key in the `_meta` of the handshake ends the connection.";
     NullResultFails = "null-result-fails", "A null result counts as an error.";
     SeqRepeats = "seq-repeats", "Every dispatch has the number 1.";
     IdsRepeat = "ids-repeat", "Every request has the id 1.";
@@ -75,6 +76,18 @@ faults! {
     CompletesAfterCancel = "completes-after-cancel", "A call is completed after its cancellation.";
     ToolInputCached = "tool-input-cached", "A tool gets the input from before it was edited.";
     ToolOnlyInChat = "tool-only-in-chat", "Calls that only the session lists are not run.";
+    ForeignOnTop = "foreign-on-top", "The client shows actions of others on top of its pending ones.";
+    OldNumbersKept = "old-numbers-kept", "The numbers of an earlier host make the client drop the lower ones of a new host.";
+    ReplayIgnored = "replay-ignored", "The actions of a replay are dropped.";
+    UnknownActionCloses = "unknown-action-closes", "An unknown action ends the connection.";
+    LateActionCloses = "late-action-closes", "An action of a channel without a subscription ends the connection.";
+    LateActionApplied = "late-action-applied", "An action of a channel that was unsubscribed counts after the next snapshot.";
+    UnknownErrorSucceeds = "unknown-error-succeeds", "An error with an unknown code counts as a success.";
+    NoSnapshotAgain = "no-snapshot-again", "A subscription without a snapshot is requested again.";
+    TurnsLoadedTwice = "turns-loaded-twice", "Older turns are loaded twice.";
+    InputPredicted = "input-predicted", "What is typed into a terminal shows before the host sends it.";
+    OperationPredicted = "operation-predicted", "An operation on a changeset shows as running before the host says so.";
+    ReviewKept = "review-kept", "A changed file that does not say whether it is reviewed counts as reviewed.";
     NotJoinedAgain = "not-joined-again", "A client that was removed while it was away does not join again.";
 }
 
@@ -95,6 +108,10 @@ pub(super) struct FrameFaults {
     /// The channels of the handshake, in their order.
     initial: Vec<Value>,
     handshake: Value,
+    /// The channels that the client has unsubscribed, each with the actions that arrived afterwards.
+    left: Vec<(String, Vec<Value>)>,
+    /// The actions of others that arrived while own ones were pending, each with its channel.
+    on_top: Vec<(String, Value)>,
 }
 
 impl FrameFaults {
@@ -112,6 +129,9 @@ impl FrameFaults {
         let (id, method) = (message.id().cloned(), message.method().unwrap_or_default().to_owned());
         let mut params = message.params().clone();
         let mut before = Vec::new();
+        if matches!(method.as_str(), "initialize" | "reconnect") {
+            self.open.clear();
+        }
         match method.as_str() {
             "initialize" => {
                 self.handshake = id.clone().unwrap_or_default();
@@ -144,6 +164,10 @@ impl FrameFaults {
             "subscribe" => {
                 let channel = params["channel"].as_str().unwrap_or_default().to_owned();
                 self.subscribing.push((id.clone().unwrap_or_default(), channel));
+            }
+            "unsubscribe" => {
+                let channel = params["channel"].as_str().unwrap_or_default().to_owned();
+                self.left.push((channel, Vec::new()));
             }
             "dispatchAction" => {
                 if self.has(Fault::SeqRepeats) {
@@ -199,6 +223,9 @@ impl FrameFaults {
         let Some(mut result) = message.result().cloned() else {
             let error = message.error().cloned().unwrap_or_default();
             let code = error["code"].as_i64().unwrap_or_default();
+            if self.has(Fault::UnknownErrorSucceeds) && !(-32_768..=-32_000).contains(&code) {
+                return vec![Message::success(id, json!({}))];
+            }
             let text = error["message"].as_str().unwrap_or_default();
             return vec![Message::failure(id, code, text, error["data"].clone())];
         };
@@ -216,6 +243,9 @@ impl FrameFaults {
         if self.has(Fault::ReconnectSnapshotsIgnored) && result["type"] == "snapshot" {
             result = json!({"type": "replay", "actions": [], "missing": []});
         }
+        if self.has(Fault::ReplayIgnored) && result["type"] == "replay" {
+            result["actions"] = json!([]);
+        }
         if let Some(snapshot) = result.get("snapshot").cloned() {
             result["snapshot"] = self.snapshot(snapshot);
         }
@@ -223,8 +253,28 @@ impl FrameFaults {
         if self.has(Fault::EarlyApplied) {
             messages.extend(self.after_snapshot(&id, &result));
         }
+        let asked = self.subscribing.iter().find(|(asked, _)| *asked == id);
+        if let Some((_, channel)) = asked.cloned()
+            && self.has(Fault::LateActionApplied)
+        {
+            messages.extend(self.late(&channel, &result));
+        }
         self.subscribing.retain(|(asked, _)| *asked != id);
         messages
+    }
+
+    /// Returns the actions that arrived after the channel was unsubscribed, numbered so that they count.
+    fn late(&mut self, channel: &str, result: &Value) -> Vec<Message> {
+        let Some(at) = self.left.iter().position(|(left, _)| left == channel) else {
+            return Vec::new();
+        };
+        let (_, late) = self.left.remove(at);
+        let from_seq = result["snapshot"]["fromSeq"].as_u64().unwrap_or_default();
+        let numbered = late.into_iter().map(|mut envelope| {
+            envelope["serverSeq"] = json!(from_seq + 1);
+            Message::notification("action", envelope)
+        });
+        numbered.collect()
     }
 
     fn snapshot(&self, mut snapshot: Value) -> Value {
@@ -272,12 +322,18 @@ impl FrameFaults {
         let own = !origin.is_null() && origin["clientId"] == states.client_id();
         let rejected = envelope.get("rejectionReason").is_some_and(|it| !it.is_null());
         let mirror = states.channel(&channel);
+        let late = self.left.iter_mut().find(|(left, _)| *left == channel);
+        if let Some((_, late)) = late.filter(|_| mirror.is_none()) {
+            late.push(envelope.clone());
+        }
+        let old = seq <= self.seen_in_actions;
         self.seen_in_actions = self.seen_in_actions.max(seq);
         let unknown = states.version().and_then(Protocol::of).is_some_and(|protocol| {
             protocol.action(envelope["action"]["type"].as_str().unwrap_or_default()).is_none()
         });
         let subscribing = self.subscribing.iter().any(|(_, it)| *it == channel);
         let drops = (rejected && own && self.has(Fault::OwnRejectionsIgnored))
+            || (old && self.has(Fault::OldNumbersKept))
             || (unknown && self.has(Fault::UnknownActionsUncounted))
             || (envelope.get("origin").is_some_and(Value::is_null)
                 && self.has(Fault::NullOriginDropped))
@@ -326,13 +382,80 @@ impl FrameFaults {
             let (number, ..) = self.own.remove(at);
             envelope["origin"] = json!({"clientId": states.client_id(), "clientSeq": number});
         }
+        if self.has(Fault::ForeignOnTop) && !own && !rejected {
+            self.on_top.retain(|(at, _)| states.channel(at).is_some_and(|it| it.pending() > 0));
+            if mirror.is_some_and(|mirror| mirror.pending() > 0) {
+                self.on_top.push((channel, envelope["action"].clone()));
+            }
+        }
+        self.misread(&mut envelope["action"]);
+        vec![Message::notification("action", envelope)]
+    }
+
+    /// Changes what an action says.
+    fn misread(&self, action: &mut Value) {
         if self.has(Fault::UnknownStatusReplaced) {
-            let action = &mut envelope["action"];
             if action["lifecycle"].is_string() {
                 action["lifecycle"] = json!("ready");
             }
+            if is_unknown(&action["message"]["origin"]["kind"]) {
+                action["message"]["origin"]["kind"] = json!("user");
+            }
+            if is_unknown(&action["part"]["kind"]) {
+                action["part"]["kind"] = json!("markdown");
+            }
         }
-        vec![Message::notification("action", envelope)]
+        if action["changes"].is_object() {
+            self.status(&mut action["changes"]);
+        }
+        if self.has(Fault::TurnsLoadedTwice) && action["type"] == "chat/turnsLoaded" {
+            let turns = action["turns"].as_array().cloned().unwrap_or_default();
+            action["turns"] = turns.iter().chain(&turns).cloned().collect();
+        }
+        if self.has(Fault::ReviewKept) && action["file"].is_object() {
+            action["file"]["reviewed"] = json!(true);
+        }
+    }
+
+    /// Returns the actions that the client applies before the host has sent them.
+    pub(super) fn predicted(&self, message: &Message) -> Option<Message> {
+        let params = message.params();
+        let action = match message.method()? {
+            "dispatchAction"
+                if self.has(Fault::InputPredicted)
+                    && params["action"]["type"] == "terminal/input" =>
+            {
+                json!({"type": "terminal/data", "data": params["action"]["data"]})
+            }
+            "invokeChangesetOperation" if self.has(Fault::OperationPredicted) => json!({
+                "type": "changeset/operationStatusChanged",
+                "operationId": params["operationId"],
+                "status": "running",
+            }),
+            _ => return None,
+        };
+        let params = json!({"channel": params["channel"], "clientSeq": 0, "action": action});
+        Some(Message::notification("dispatchAction", params))
+    }
+
+    /// Returns the actions that the client shows on top of its pending ones.
+    pub(super) fn on_top(&self, channel: &str) -> Vec<&Value> {
+        self.on_top.iter().filter(|(at, _)| at == channel).map(|(_, action)| action).collect()
+    }
+
+    /// Returns whether the client ends the connection because of a message.
+    pub(super) fn closes(&self, message: &Message, states: &ReceivedStates) -> bool {
+        let params = message.params();
+        let protocol = states.version().and_then(Protocol::of);
+        let unknown = |name: &str| protocol.is_some_and(|protocol| protocol.action(name).is_none());
+        let channel = params["channel"].as_str().unwrap_or_default();
+        message.method() == Some("action")
+            && (self.has(Fault::NewMembersClose) && (is_new(params) || is_new(&params["action"]))
+                || self.has(Fault::UnknownActionCloses)
+                    && unknown(params["action"]["type"].as_str().unwrap_or_default())
+                || self.has(Fault::LateActionCloses)
+                    && self.left.iter().any(|(left, _)| left == channel)
+                    && states.channel(channel).is_none())
     }
 
     /// Returns the dispatches that stay pending over a reconnect.
@@ -347,6 +470,15 @@ impl FrameFaults {
         });
         kept.collect()
     }
+}
+
+/// Returns whether an object has an extension member.
+pub(super) fn is_new(value: &Value) -> bool {
+    value.as_object().is_some_and(|members| members.keys().any(|name| name.starts_with("x-")))
+}
+
+fn is_unknown(name: &Value) -> bool {
+    name.as_str().is_some_and(|name| name.starts_with("x-"))
 }
 
 fn remove(value: &mut Value, member: &str) {

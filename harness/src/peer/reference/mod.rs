@@ -318,11 +318,13 @@ impl ReferenceClient {
     /// Sends a message in the version of the connection.
     fn send(&mut self, message: Message) {
         let message = self.edge.lower_message(message);
+        let predicted = self.frame_faults.predicted(&message);
         let messages = self.frame_faults.outgoing(message);
         for message in messages {
             self.states.sent(&message);
             self.send_frame(Frame::json(message.value()));
         }
+        predicted.iter().for_each(|message| self.states.sent(message));
     }
 
     fn send_frame(&mut self, frame: Frame) {
@@ -350,6 +352,10 @@ impl ReferenceClient {
     // Messages of the host.
 
     fn take(&mut self, now: Duration, message: &Message) {
+        if self.frame_faults.closes(message, &self.states) {
+            self.close();
+            return;
+        }
         for message in self.frame_faults.incoming(message, &self.states) {
             self.states.received(&message);
             match message.kind() {
@@ -375,7 +381,11 @@ impl ReferenceClient {
             (RequestReason::Subscribe(command), Ok(result)) => {
                 let channel = asked.params["channel"].as_str().unwrap_or_default();
                 self.want(channel);
-                self.answer(command, json!({"snapshot": result.get("snapshot").is_some()}));
+                let has_snapshot = result.get("snapshot").is_some();
+                self.answer(command, json!({"snapshot": has_snapshot}));
+                if !has_snapshot && self.has(fault::Fault::NoSnapshotAgain) {
+                    self.request(RequestReason::Restored, "subscribe", asked.params.clone());
+                }
             }
             (RequestReason::Command(command) | RequestReason::Subscribe(command), Err(error)) => {
                 if self.has(fault::Fault::RefusedKept) {
@@ -413,10 +423,9 @@ impl ReferenceClient {
 
     fn initialized(&mut self, result: &Value) {
         let version = result["protocolVersion"].as_str().unwrap_or_default();
-        let strange = result
-            .as_object()
-            .is_some_and(|members| members.keys().any(|name| name.as_str().starts_with("x-")));
-        if strange && self.has(fault::Fault::NewMembersClose) {
+        let strange = self.has(fault::Fault::NewMembersClose) && fault::is_new(result)
+            || self.has(fault::Fault::NewMetaCloses) && fault::is_new(&result["_meta"]);
+        if strange {
             self.close();
             self.give_up("the result has an unknown member");
             return;
