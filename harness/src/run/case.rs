@@ -638,8 +638,10 @@ impl ScenarioCase {
             return;
         }
         let mut failure = failure;
-        if self.prepares || self.shows_nothing(&failure) {
+        if self.prepares {
             failure.kind = FailureKind::Trouble;
+        } else if self.shows_nothing(&failure) {
+            failure.kind = self.kind_without_state(&failure);
         }
         let kind = failure.kind;
         if !self.goes_on_after(failure) {

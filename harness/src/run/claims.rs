@@ -228,6 +228,16 @@ impl ScenarioCase {
             && step.is_some_and(|step| matches!(step.verb, StepVerb::Snapshot | StepVerb::Mirror))
     }
 
+    /// Returns the kind of a failure without a state. A tested client that no longer shows its state may have
+    /// broken, which is evidence about the rules that a missing answer breaks.
+    pub(super) fn kind_without_state(&self, failure: &StepFailure) -> FailureKind {
+        let step = failure.step.and_then(|at| self.setup.scenario.steps.get(at));
+        match step.is_some_and(|step| self.tests(step)) {
+            true => FailureKind::Silence,
+            false => FailureKind::Trouble,
+        }
+    }
+
     /// Records a failure that occurs while the current task waits for something else.
     pub(super) fn failed_meanwhile(&mut self, now: Duration, failure: Box<StepFailure>) {
         if self.phase == CasePhase::Playing && !self.goes_on_after(failure) {

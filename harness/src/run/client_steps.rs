@@ -25,9 +25,10 @@ impl ScenarioCase {
 }
 
 fn goal(step: &ScenarioStep) -> DriverGoal {
-    match step.pattern("error") {
-        Some(error) => DriverGoal::Error(error.clone()),
-        None => DriverGoal::Result(step.pattern("result").cloned()),
+    match (step.pattern("result"), step.pattern("error")) {
+        (Some(result), Some(error)) => DriverGoal::Either(result.clone(), error.clone()),
+        (None, Some(error)) => DriverGoal::Error(error.clone()),
+        (result, None) => DriverGoal::Result(result.cloned()),
     }
 }
 

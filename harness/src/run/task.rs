@@ -238,6 +238,8 @@ pub enum DriverGoal {
     Result(Option<ValuePattern>),
     /// An error that matches the pattern.
     Error(ValuePattern),
+    /// A result that matches the first pattern, or an error that matches the second.
+    Either(ValuePattern, ValuePattern),
 }
 
 /// A change of the host's responses to the tested client.

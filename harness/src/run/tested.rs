@@ -32,6 +32,8 @@ const FIRST_CONN: u32 = 1 << 20;
 const FIRST_ID: u64 = 1 << 40;
 /// The maximum number of responses to requests of the host that are kept.
 const MAX_ANSWERS: usize = 1_000;
+/// The maximum number of requests to the tested client that are remembered.
+const MAX_ASKED: usize = 200_000;
 /// The maximum number of frames that are held back.
 const MAX_HELD_BACK: usize = 10_000;
 /// The JSON-RPC code for an error that a step does not specify.
@@ -56,6 +58,8 @@ pub(super) struct TestedClient {
     rules: Vec<ResponseRule>,
     /// The requests whose response a rule changes, by the text of their id.
     changed: LiteMap<String, ResponseRule>,
+    /// The requests of steps to the client, by the text of their id.
+    asked: LiteMap<String, ()>,
     /// The frames that are held back, each with the time at which it is sent.
     held_back: Vec<(Duration, ConnId, Arc<SeenFrame>)>,
     /// The number of connections to refuse, and the HTTP status.
@@ -105,6 +109,7 @@ impl ScenarioCase {
             driver_gone: String::new(),
             rules: Vec::new(),
             changed: LiteMap::new(),
+            asked: LiteMap::new(),
             held_back: Vec::new(),
             refusals: (0, 0),
         });
@@ -256,12 +261,12 @@ impl ScenarioCase {
         seen: &Arc<SeenFrame>,
         message: &Message,
     ) -> bool {
-        let Some(host) = self.tested.as_ref().map(|tested| tested.host) else { return true };
+        let Some(tested) = &self.tested else { return true };
+        let host = tested.host;
         match message.kind() {
             MessageKind::Success | MessageKind::Failure => {
                 let Some(peer) = self.peers.get_mut(host) else { return true };
-                let id = message.id().and_then(Value::as_u64);
-                let own = id.is_some_and(|id| peer.engine.awaits(id).is_some());
+                let own = message.id().is_some_and(|id| tested.asked.contains_key(&id.to_string()));
                 if own {
                     peer.engine.handle(message);
                     if peer.answers.len() == MAX_ANSWERS {
@@ -407,8 +412,14 @@ impl ScenarioCase {
 
     /// Sends a frame of a step to the tested client, over its newest connection.
     pub(super) fn send_as_host(&mut self, seen: Arc<SeenFrame>) {
-        let conn = self.tested.as_ref().and_then(|tested| tested.conns.last().copied());
-        if let Some(conn) = conn {
+        let Some(tested) = &mut self.tested else { return };
+        let request = seen.message().filter(|message| message.kind() == MessageKind::Request);
+        if let Some(id) = request.and_then(Message::id)
+            && tested.asked.len() < MAX_ASKED
+        {
+            tested.asked.insert(id.to_string(), ());
+        }
+        if let Some(conn) = tested.conns.last().copied() {
             self.send_to_tested(conn, seen);
         }
     }

@@ -109,7 +109,7 @@ impl ScenarioCase {
     fn driver_ended(&self, step: Option<usize>) -> Option<Box<StepFailure>> {
         let gone = &self.tested.as_ref()?.driver_gone;
         let message = format!("expected an answer of the driver, the driver has ended: {gone}");
-        (!gone.is_empty()).then(|| self.failure_of(step, FailureKind::Trouble, message))
+        (!gone.is_empty()).then(|| self.failure_of(step, FailureKind::Silence, message))
     }
 
     /// Checks whether the driver has answered a command.
@@ -132,6 +132,11 @@ impl ScenarioCase {
         };
         let name = self.tested_name();
         let (ok, error) = (answer.get("ok"), answer.get("error"));
+        let want = match want {
+            DriverGoal::Either(_, wanted) if error.is_some() => DriverGoal::Error(wanted),
+            DriverGoal::Either(wanted, _) => DriverGoal::Result(Some(wanted)),
+            want => want,
+        };
         let (pattern, value, what) = match (&want, ok, error) {
             (DriverGoal::Result(pattern), Some(ok), None) => (pattern.as_ref(), ok, "result"),
             (DriverGoal::Error(pattern), _, Some(error)) => (Some(pattern), error, "error"),
@@ -144,7 +149,7 @@ impl ScenarioCase {
                 failure.lines.push(line);
                 return WaitProgress::Failed(failure);
             }
-            (DriverGoal::Error(_), ..) => {
+            (DriverGoal::Error(_) | DriverGoal::Either(..), ..) => {
                 let message = format!(
                     "client `{name}`: expected an error, the driver reported success: {}",
                     brief(&answer)
@@ -234,7 +239,7 @@ impl ScenarioCase {
             "client `{name}`: expected the state of `{}`, the driver did not answer `{STATE}`",
             claim.channel
         );
-        WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message))
+        WaitProgress::Failed(self.failure_of(step, FailureKind::Silence, message))
     }
 
     /// # Errors

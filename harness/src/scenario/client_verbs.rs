@@ -22,6 +22,7 @@ pub const COMMANDS: &[&str] = &[
     "sync",
     "tool",
     "serve",
+    "token",
     "lists",
 ];
 

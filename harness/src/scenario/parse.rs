@@ -550,6 +550,7 @@ impl ScenarioParser<'_> {
             StepVerb::Barrier,
             StepVerb::Drop,
             StepVerb::Closed,
+            StepVerb::Answer,
         ];
         let mirror = step.verb == StepVerb::Mirror;
         if mirror && scenario.tested.is_none() && step.pattern("state").is_none() {

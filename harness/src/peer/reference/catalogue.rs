@@ -6,9 +6,10 @@
 
 use litemap::LiteMap;
 
+use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 
-use super::fault::Fault;
+use super::fault::{ClientFaults, Fault};
 use super::{ReferenceClient, RequestReason};
 
 /// The members of a summary that identify the session. A change does not change them.
@@ -23,12 +24,20 @@ pub(super) struct SessionCatalogue {
     /// Whether the list was requested.
     listed: bool,
     pages: u32,
+    /// The cursor of the page that was requested last; empty for the first page.
+    cursor: String,
 }
 
 impl SessionCatalogue {
+    /// Returns whether the list was requested and lacks a session.
+    pub(super) fn lacks(&self, uri: &str) -> bool {
+        self.listed && !self.sessions.contains_key(uri)
+    }
+
     /// Handles a notification about sessions.
-    pub(super) fn notified(&mut self, method: &str, params: &Value) {
+    pub(super) fn notified(&mut self, method: &str, params: &Value, faults: &ClientFaults) {
         match method {
+            _ if faults.has(Fault::SessionsNotFollowed) => {}
             "root/sessionAdded" => {
                 let summary = &params["summary"];
                 if let Some(uri) = summary["resource"].as_str() {
@@ -42,7 +51,7 @@ impl SessionCatalogue {
                 let uri = params["session"].as_str().unwrap_or_default();
                 let Some(summary) = self.sessions.get_mut(uri) else { return };
                 for (name, value) in params["changes"].as_object().into_iter().flatten() {
-                    if !IDENTITY.contains(&name.as_str()) {
+                    if !IDENTITY.contains(&name.as_str()) || faults.has(Fault::IdentityChanged) {
                         summary[name.as_str()] = value.clone();
                     }
                 }
@@ -68,15 +77,22 @@ impl ReferenceClient {
         if self.sessions.listed && !self.has(Fault::NotListedAgain) {
             self.first_page(None);
         }
+        if self.has(Fault::CursorsKept) && !self.sessions.cursor.is_empty() {
+            let cursor = self.sessions.cursor.clone();
+            self.page(None, &cursor);
+        }
+    }
+
+    fn page(&mut self, command: Option<u64>, cursor: &str) {
+        cursor.clone_into(&mut self.sessions.cursor);
+        let params = json!({"channel": ROOT, "cursor": cursor});
+        self.request(RequestReason::Listing(command), "listSessions", params);
     }
 
     fn first_page(&mut self, command: Option<u64>) {
         self.sessions.pages = 0;
-        self.request(
-            RequestReason::Listing(command),
-            "listSessions",
-            json!({"channel": "ahp-root://"}),
-        );
+        let params = json!({"channel": ROOT});
+        self.request(RequestReason::Listing(command), "listSessions", params);
     }
 
     /// Takes a page, and requests the next one.
@@ -99,16 +115,25 @@ impl ReferenceClient {
                     true => cursor.trim_matches(|c: char| !c.is_ascii_alphanumeric()),
                     false => cursor,
                 };
-                let params = json!({"channel": "ahp-root://", "cursor": cursor});
-                self.request(RequestReason::Listing(command), "listSessions", params);
+                self.page(command, cursor);
             }
-            (None, Some(command)) => self.tell_sessions(command),
-            (None, None) => {}
+            (None, command) => {
+                self.sessions.cursor.clear();
+                if let Some(command) = command {
+                    self.tell_sessions(command);
+                }
+            }
         }
     }
 
     fn tell_sessions(&mut self, command: u64) {
-        let sessions: Vec<Value> = self.sessions.sessions.values().cloned().collect();
+        let mut sessions: Vec<Value> = self.sessions.sessions.values().cloned().collect();
+        if self.has(Fault::MissingStatusUnread) {
+            let chats = sessions.iter_mut().filter_map(|it| it.get_mut("chats")?.as_array_mut());
+            for chat in chats.flatten().filter(|chat| chat.get("status").is_none()) {
+                chat["status"] = json!(0);
+            }
+        }
         self.answer(command, json!({"sessions": sessions}));
     }
 }

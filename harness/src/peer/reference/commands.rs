@@ -26,6 +26,7 @@ const ABILITIES: &[&str] = &[
     "sync",
     "tool",
     "serve",
+    "token",
     "lists",
 ];
 
@@ -40,6 +41,9 @@ impl ReferenceClient {
             self.say(&json!({"event": "error", "message": "expected a command with a number as its `id`"}));
             return;
         };
+        if self.broken {
+            return self.fail(id, "the client is broken");
+        }
         let connected = self.phase == ConnectionPhase::Ready;
         let channel = command["channel"].as_str().unwrap_or_default().to_owned();
         match command["do"].as_str().unwrap_or_default() {
@@ -64,7 +68,15 @@ impl ReferenceClient {
                 self.folder = ClientFolder::new(root, &command["files"], writable);
                 self.answer(id, json!({}));
             }
+            "token" => {
+                self.tokens.give(&command);
+                self.answer(id, json!({}));
+                self.deliver_tokens();
+            }
             _ if !connected => self.fail(id, "the client is not connected"),
+            "subscribe" if self.has(Fault::DefaultChatOnly) && self.is_other_chat(&channel) => {
+                self.fail(id, "this is not the default chat of its session");
+            }
             "request" => {
                 let method = command["method"].as_str().unwrap_or_default().to_owned();
                 self.request(RequestReason::Command(id), &method, command["params"].clone());
@@ -87,7 +99,11 @@ impl ReferenceClient {
             }
             "sync" => self.answer(id, json!({})),
             "tool" => {
-                let set = self.tools.offer(&self.client_id, &channel, &command);
+                let client = match self.has(Fault::EntersAnother) {
+                    true => "another",
+                    false => self.client_id.as_str(),
+                };
+                let set = self.tools.offer(client, &channel, &command);
                 self.dispatch(&channel, set);
                 self.answer(id, json!({}));
             }
@@ -135,6 +151,10 @@ impl ReferenceClient {
             }
         }
         let pending = mirror.pending();
+        let operates = self.open.values().any(|it| it.method == "invokeChangesetOperation");
+        if operates && self.has(Fault::OperationsPredicted) && state["files"].is_array() {
+            state["files"] = json!([]);
+        }
         self.answer(id, json!({"state": state, "pending": pending}));
     }
 }

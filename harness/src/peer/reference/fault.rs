@@ -89,6 +89,37 @@ faults! {
     OperationPredicted = "operation-predicted", "An operation on a changeset shows as running before the host says so.";
     ReviewKept = "review-kept", "A changed file that does not say whether it is reviewed counts as reviewed.";
     NotJoinedAgain = "not-joined-again", "A client that was removed while it was away does not join again.";
+    ToolArgumentsUnchecked = "tool-arguments-unchecked", "Tools run with arguments that break their schema.";
+    ToolUnknownIgnored = "tool-unknown-ignored", "Calls of tools that the client does not have are not denied.";
+    ToolInSession = "tool-in-session", "Calls are completed on the channel of the session.";
+    EntersAnother = "enters-another", "The client enters the tools of a client with another id.";
+    ResumesUnopened = "resumes-unopened", "A connection after one that failed before its handshake begins with `reconnect`.";
+    CursorsKept = "cursors-kept", "A list that a lost connection cut short is continued with its old cursor.";
+    SessionsNotFollowed = "sessions-not-followed", "Notifications about sessions do not change the list of sessions.";
+    IdentityChanged = "identity-changed", "A change of a summary changes the members that identify the session, too.";
+    MissingStatusUnread = "missing-status-unread", "A chat without a status is listed with the status 0.";
+    UnknownSchemesSubscribed = "unknown-schemes-subscribed", "The client subscribes to every channel that a session or the host names.";
+    TemplatesExpanded = "templates-expanded", "The client subscribes to changesets, with nothing for each variable.";
+    DefaultChatOnly = "default-chat-only", "The client opens no other chat than the default chat.";
+    AppsOpened = "apps-opened", "The client opens the app of a tool call without having declared the capability.";
+    AutomationsRunHere = "automations-run-here", "The client starts a session when the time of an automation has come.";
+    MetaStripped = "meta-stripped", "Attachments are sent without their `_meta`.";
+    TokensNotRetried = "tokens-not-retried", "A request that needs a token is not repeated.";
+    TokensOptional = "tokens-optional", "A resource without `required` counts as optional.";
+    TokensNotRechecked = "tokens-not-rechecked", "Tokens are not delivered again after a reconnect.";
+    TokensReplayed = "tokens-replayed", "An expired token is delivered again.";
+    OperationsPredicted = "operations-predicted", "The client shows the outcome of an operation on a changeset before the answer.";
+    SoftwareVersionBreaks = "software-version-breaks", "A host whose software has an early version breaks the client.";
+    UnknownMetaBreaks = "unknown-meta-breaks", "An unknown key in `_meta` of the handshake breaks the client.";
+    UnknownSessionBreaks = "unknown-session-breaks", "A change of an unknown session breaks the client.";
+    CycleBreaks = "cycle-breaks", "Chats whose origins name each other break the client.";
+    MissingAncestorBreaks = "missing-ancestor-breaks", "A chat whose origin is unknown breaks the client.";
+    UnknownQuestionBreaks = "unknown-question-breaks", "A question of an unknown kind breaks the client.";
+    UnknownToolStatusBreaks = "unknown-tool-status-breaks", "A tool call with an unknown status breaks the client.";
+    StrayAnswerBreaks = "stray-answer-breaks", "A response to nothing breaks the client.";
+    ForeignActionBreaks = "foreign-action-breaks", "An action of a channel that the client is not subscribed to breaks the client.";
+    VersionlessBreaks = "versionless-breaks", "A message without `jsonrpc` breaks the client.";
+    HugeFrameBreaks = "huge-frame-breaks", "A frame above the client's limit breaks the client.";
 }
 
 /// The faults that change messages, and what they remember.
@@ -178,6 +209,12 @@ impl FrameFaults {
                 }
                 if self.has(Fault::StartWithoutTime) && params["action"]["startedAt"].is_string() {
                     params["action"]["startedAt"] = json!("now");
+                }
+                if self.has(Fault::MetaStripped)
+                    && let Some(attached) =
+                        params["action"]["message"]["attachments"].as_array_mut()
+                {
+                    attached.iter_mut().for_each(|it| remove(it, "_meta"));
                 }
                 let channel = params["channel"].as_str().unwrap_or_default().to_owned();
                 let seq = params["clientSeq"].as_u64().unwrap_or_default();

@@ -2,9 +2,9 @@
 //!
 //! [`ReferenceClient`] is the client under test in the harness's own tests, and the carrier of injected faults. It
 //! keeps its connection alive: it reconnects, resumes its subscriptions and lists sessions again. [`commands`]
-//! carries out the commands of `CLIENT_DRIVER.md`, [`tools`] runs the tools that it offers, [`catalogue`] keeps the
-//! list of sessions, and [`fault`] has the injected faults, and [`variant`] the legal
-//! variants.
+//! carries out the commands of `CLIENT_DRIVER.md`, [`tools`] runs the tools that it offers, [`tokens`] delivers its
+//! tokens, [`catalogue`] keeps the list of sessions, [`fault`] has the injected faults, and [`variant`] the legal
+//! variants. [`breaking`] has the faults that break a client.
 //!
 //! Knows: `wire`, `model`, `files`. Never knows: sockets, clocks, scenarios, rules.
 //!
@@ -27,14 +27,17 @@ use crate::wire::version::Version;
 use super::client_folder::ClientFolder;
 use super::received::ReceivedStates;
 
+mod breaking;
 mod catalogue;
 mod commands;
 pub mod fault;
+mod tokens;
 mod tools;
 pub mod variant;
 
 use catalogue::SessionCatalogue;
 use fault::{ClientFaults, FrameFaults};
+use tokens::ClientTokens;
 use tools::DriverTools;
 
 /// The id of the client, unless a command has another.
@@ -44,7 +47,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 /// The maximum number of attempts to connect again before the client gives up.
 const MAX_ATTEMPTS: u32 = 8;
 /// The maximum size of a frame that the client reads.
-const MAX_FRAME: usize = 16 << 20;
+const MAX_FRAME: usize = 6 << 20;
 
 /// A client without a socket, which a driver's commands make act. All times are the time since the client began.
 pub trait SansIoClient {
@@ -139,6 +142,10 @@ enum RequestReason {
     Listing(Option<u64>),
     /// A subscription after a new handshake.
     Restored,
+    /// The delivery of a token.
+    Token,
+    /// A fault.
+    Astray,
 }
 
 /// An open request.
@@ -170,7 +177,10 @@ pub struct ReferenceClient {
     wanted: Vec<String>,
     sessions: SessionCatalogue,
     tools: DriverTools,
+    tokens: ClientTokens,
     folder: ClientFolder,
+    /// Whether a fault has broken the client: it does nothing more.
+    broken: bool,
     /// The command that waits for the handshake.
     connecting: Option<u64>,
     /// Whether the next handshake resumes the session of the client with the host.
@@ -201,6 +211,8 @@ impl ReferenceClient {
             wanted: Vec::new(),
             sessions: SessionCatalogue::default(),
             tools: DriverTools::default(),
+            tokens: ClientTokens::default(),
+            broken: false,
             folder: ClientFolder::default(),
             connecting: None,
             resumes: false,
@@ -253,6 +265,7 @@ impl ReferenceClient {
     /// Ends everything that the connection carried.
     fn dropped(&mut self) {
         self.states.lost();
+        self.tokens.lost();
         let open = std::mem::take(&mut self.open);
         if self.has(fault::Fault::OpenRequestsHang) {
             return;
@@ -266,7 +279,9 @@ impl ReferenceClient {
                 }
                 RequestReason::Handshake
                 | RequestReason::Listing(None)
-                | RequestReason::Restored => {}
+                | RequestReason::Restored
+                | RequestReason::Token
+                | RequestReason::Astray => {}
             }
         }
     }
@@ -293,7 +308,8 @@ impl ReferenceClient {
 
     fn greet(&mut self) {
         self.phase = ConnectionPhase::Greeting;
-        if self.resumes {
+        let was_lost = self.next_conn > 1 && self.next_id <= 2 && self.states.version().is_none();
+        if self.resumes || was_lost && self.has(fault::Fault::ResumesUnopened) {
             let params = json!({
                 "channel": ROOT,
                 "clientId": self.client_id,
@@ -357,6 +373,9 @@ impl ReferenceClient {
             return;
         }
         for message in self.frame_faults.incoming(message, &self.states) {
+            if self.breaks_on(&message) {
+                return self.break_down();
+            }
             self.states.received(&message);
             match message.kind() {
                 MessageKind::Success | MessageKind::Failure => self.answered(&message),
@@ -365,12 +384,16 @@ impl ReferenceClient {
                 _ => {}
             }
         }
+        self.deliver_tokens();
         self.work(now);
     }
 
     fn answered(&mut self, message: &Message) {
         let id = message.id().and_then(Value::as_u64);
         let Some(asked) = id.and_then(|id| self.open.remove(&id)) else { return };
+        if self.retried_with_token(&asked, message.error()) {
+            return;
+        }
         let outcome = match (message.result(), message.error()) {
             (_, Some(error)) => Err(error.clone()),
             (result, None) => Ok(result.cloned().unwrap_or_default()),
@@ -398,7 +421,13 @@ impl ReferenceClient {
             (RequestReason::Listing(Some(command)), Err(error)) => {
                 self.answer_error(command, error);
             }
-            (RequestReason::Listing(None) | RequestReason::Restored, _) => {}
+            (
+                RequestReason::Listing(None)
+                | RequestReason::Restored
+                | RequestReason::Token
+                | RequestReason::Astray,
+                _,
+            ) => {}
         }
     }
 
@@ -531,10 +560,14 @@ impl ReferenceClient {
             return;
         }
         let method = message.method().unwrap_or_default();
-        let answer = if self.has(fault::Fault::GatesOpen) && method == "resourceRead" {
-            Ok(json!({"data": "c2VjcmV0", "encoding": "base64"}))
-        } else {
-            self.folder.answer(method, message.params())
+        let answer = match self.folder.answer(method, message.params()) {
+            Err(_) if self.has(fault::Fault::GatesOpen) && method == "resourceRead" => {
+                Ok(json!({"data": "c2VjcmV0", "encoding": "base64"}))
+            }
+            Err(_) if self.has(fault::Fault::GatesOpen) && method.starts_with("resource") => {
+                Ok(json!({}))
+            }
+            answer => answer,
         };
         let answer = match answer {
             _ if self.has(fault::Fault::UnknownAnswered) => Message::success(id, json!({})),
@@ -560,8 +593,12 @@ impl ReferenceClient {
                 "serverSeq": params["serverSeq"],
                 "type": params["action"]["type"],
             }));
+            self.go_astray(message.params());
         } else {
-            self.sessions.notified(method, message.params());
+            if method == "auth/required" {
+                self.token_required(message.params());
+            }
+            self.sessions.notified(method, message.params(), &self.config.faults);
             self.say(&json!({"event": "notification", "method": method}));
             if self.has(fault::Fault::UnknownNotificationCloses)
                 && self.edge.protocol().method(method).is_none()
@@ -591,6 +628,12 @@ impl SansIoClient for ReferenceClient {
     }
 
     fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame) {
+        if self.conn == Some(conn)
+            && frame.len() > MAX_FRAME
+            && self.has(fault::Fault::HugeFrameBreaks)
+        {
+            self.break_down();
+        }
         if self.conn != Some(conn) || frame.len() > MAX_FRAME {
             return;
         }

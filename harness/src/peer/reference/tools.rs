@@ -133,7 +133,8 @@ impl ReferenceClient {
             self.tools.first_inputs.push((call.clone(), input.clone()));
         }
         let Some(tool) = self.tools.tool(&call.tool).cloned() else {
-            if own && status == "pending-confirmation" && self.tools.denied.insert(call.clone()) {
+            let denies = status == "pending-confirmation" && !self.has(Fault::ToolUnknownIgnored);
+            if own && denies && self.tools.denied.insert(call.clone()) {
                 self.deny(&call);
             }
             return;
@@ -179,7 +180,8 @@ impl ReferenceClient {
             return;
         }
         let schema = self.tools.tool(&call.tool).map(|tool| tool.definition["inputSchema"].clone());
-        let valid = schema.is_none_or(|schema| fits(&schema, &running.input));
+        let unchecked = self.has(Fault::ToolArgumentsUnchecked);
+        let valid = unchecked || schema.is_none_or(|schema| fits(&schema, &running.input));
         let mut result = json!({
             "success": valid,
             "pastTenseMessage": "Repeated the input",
@@ -194,7 +196,12 @@ impl ReferenceClient {
             "toolCallId": call.id,
             "result": result,
         });
-        self.dispatch(&call.chat.clone(), action);
+        let session = self.tools.tool(&call.tool).map(|tool| tool.session.clone());
+        let channel = match session.filter(|_| self.has(Fault::ToolInSession)) {
+            Some(session) => session,
+            None => call.chat.clone(),
+        };
+        self.dispatch(&channel, action);
     }
 }
 

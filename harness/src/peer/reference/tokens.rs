@@ -1,0 +1,117 @@
+//! The tokens that the client delivers: for the resources that agents require, and when the host asks for one.
+//!
+//! Knows: `authenticate`, the root state. Never knows: where tokens come from.
+//!
+//! Start at [`ReferenceClient::deliver_tokens`].
+
+use std::collections::HashSet;
+
+use litemap::LiteMap;
+
+use crate::wire::channel::ROOT;
+use crate::wire::error_code::ErrorName;
+use crate::wire::json::{Value, json};
+
+use super::fault::Fault;
+use super::{ConnectionPhase, ReferenceClient, ReferenceRequest, RequestReason};
+
+/// The tokens of a client.
+#[derive(Debug, Default)]
+pub(super) struct ClientTokens {
+    /// The tokens that may be delivered, by their resource.
+    given: LiteMap<String, String>,
+    /// The resources whose token was delivered over this connection.
+    delivered: HashSet<String>,
+    /// The resources whose token has expired.
+    expired: HashSet<String>,
+    /// Whether a connection has ended.
+    resumed: bool,
+    /// The requests that were repeated, by their command.
+    repeated: HashSet<u64>,
+}
+
+impl ClientTokens {
+    /// Takes a token from a command of the driver.
+    pub(super) fn give(&mut self, command: &Value) {
+        if let (Some(resource), Some(token)) =
+            (command["resource"].as_str(), command["token"].as_str())
+        {
+            self.given.insert(resource.to_owned(), token.to_owned());
+            self.delivered.remove(resource);
+            self.expired.remove(resource);
+        }
+    }
+
+    /// Handles the end of the connection: tokens are for one connection.
+    pub(super) fn lost(&mut self) {
+        self.resumed |= !self.given.is_empty();
+        self.delivered.clear();
+    }
+}
+
+impl ReferenceClient {
+    /// Delivers the tokens that the agents of the host require, each once.
+    pub(super) fn deliver_tokens(&mut self) {
+        let is_late = self.tokens.resumed && self.has(Fault::TokensNotRechecked);
+        if self.tokens.given.is_empty() || self.phase != ConnectionPhase::Ready || is_late {
+            return;
+        }
+        let Some(root) = self.states.channel(ROOT) else { return };
+        let agents = root.confirmed()["agents"].as_array().into_iter().flatten();
+        let resources = agents.filter_map(|agent| agent["protectedResources"].as_array()).flatten();
+        let optional = self.has(Fault::TokensOptional);
+        let required: Vec<String> = resources
+            .filter(|it| it["required"].as_bool().unwrap_or(!optional))
+            .filter_map(|it| it["resource"].as_str().map(str::to_owned))
+            .collect();
+        for resource in required {
+            if !self.tokens.delivered.contains(&resource) {
+                self.deliver(&resource);
+            }
+        }
+    }
+
+    /// Delivers the token for a resource. Returns whether the client has one.
+    fn deliver(&mut self, resource: &str) -> bool {
+        if self.tokens.expired.contains(resource) && !self.has(Fault::TokensReplayed) {
+            return false;
+        }
+        let Some(token) = self.tokens.given.get(resource).cloned() else { return false };
+        self.tokens.delivered.insert(resource.to_owned());
+        let params = json!({"channel": ROOT, "resource": resource, "token": token});
+        self.request(RequestReason::Token, "authenticate", params);
+        true
+    }
+
+    /// Handles `auth/required`.
+    pub(super) fn token_required(&mut self, params: &Value) {
+        let resource = params["resource"]["resource"].as_str().unwrap_or_default().to_owned();
+        if params["reason"] == "expired" {
+            self.tokens.expired.insert(resource.clone());
+        }
+        self.deliver(&resource);
+    }
+
+    /// Repeats a request of a command once, after the tokens that its error names. Returns whether it does.
+    pub(super) fn retried_with_token(
+        &mut self,
+        asked: &ReferenceRequest,
+        error: Option<&Value>,
+    ) -> bool {
+        let (RequestReason::Command(command), Some(error)) = (&asked.reason, error) else {
+            return false;
+        };
+        let needed = error["code"].as_i64() == Some(ErrorName::AuthRequired.code());
+        if !needed || self.has(Fault::TokensNotRetried) || !self.tokens.repeated.insert(*command) {
+            return false;
+        }
+        let resources = error["data"]["resources"].as_array().cloned().unwrap_or_default();
+        let named: Vec<&str> = resources.iter().filter_map(|it| it["resource"].as_str()).collect();
+        let delivered = named.iter().filter(|resource| self.deliver(resource)).count();
+        if named.is_empty() || delivered < named.len() {
+            return false;
+        }
+        self.request(asked.reason.clone(), &asked.method, asked.params.clone());
+        true
+    }
+}
