@@ -1,0 +1,127 @@
+// A template of a driver (CLIENT_DRIVER.md) for a client in TypeScript or JavaScript: fill in the functions with calls of
+// your client. A function that is not filled in throws, and `hello` names only the filled ones.
+// TypeScript: rename it to driver.ts and start it with `node --experimental-strip-types driver.ts`.
+import { createInterface } from "node:readline";
+
+const NAME = "my client";
+const VERSION = "0.0.0";
+// The commands that are filled in, such as ["connect", "close", "subscribe", "state"]. Name only what your client does
+// by its own code: what the application has to do itself stays out, and its scenarios are skipped.
+const DOES = [];
+
+const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+const missing = (what) => {
+  throw new Error(`the driver has no \`${what}\` yet`);
+};
+
+// Events: the harness keeps them in the transcript. Call these from your client's own listeners.
+export const events = {
+  action: (channel, serverSeq, type) => say({ event: "action", channel, serverSeq, type }),
+  // state: "connected" | "reconnecting" | "failed"
+  connection: (state, version, message) => say({ event: "connection", state, version, message }),
+  notification: (method) => say({ event: "notification", method }),
+  tool: (toolCallId, name, input) => say({ event: "tool", toolCallId, name, input }),
+};
+
+const commands = {
+  async hello() {
+    return { name: NAME, version: VERSION, does: DOES };
+  },
+
+  // Opens a connection and completes the handshake. Answers with the version that the host chose.
+  async connect({ url, clientId, versions, subscriptions }) {
+    // client = await MyClient.connect(url, { clientId, versions, initialSubscriptions: subscriptions });
+    // return { version: client.protocolVersion };
+    return missing("connect");
+  },
+
+  // Ends the connection and the session with the host. The next `connect` begins anew.
+  async close() {
+    // await client.close(); return {};
+    return missing("close");
+  },
+
+  // Sends a request. Answers with its result; an error of the host is thrown with its code, message and data.
+  async request({ method, params }) {
+    // return await client.request(method, params);
+    return missing("request");
+  },
+
+  // Subscribes. `params` are further params, such as `view`. Answers whether there was a snapshot.
+  async subscribe({ channel, params }) {
+    // const result = await client.subscribe(channel, params); return { snapshot: result.snapshot !== undefined };
+    return missing("subscribe");
+  },
+
+  async unsubscribe({ channel }) {
+    // await client.unsubscribe(channel); return {};
+    return missing("unsubscribe");
+  },
+
+  // Dispatches an action by the path that applications use. Does not wait for the host.
+  async dispatch({ channel, action }) {
+    // return { clientSeq: client.dispatch(channel, action) };
+    return missing("dispatch");
+  },
+
+  // Returns the client's own state of a channel: `of` is "confirmed" or "shown" (with pending actions on top). Without
+  // an optimistic state both are the same, and there is no `pending`.
+  async state({ channel, of }) {
+    // const mirror = client.channel(channel);
+    // return { state: of === "shown" ? mirror.shown : mirror.confirmed, pending: mirror.pending.length };
+    return missing("state");
+  },
+
+  // Answers when the client has handled everything that it has received so far.
+  async sync() {
+    // await client.ping(); return {};
+    return missing("sync");
+  },
+
+  // Offers a tool in a session. Running it takes `takesMs`, and its result repeats the input.
+  async tool({ channel, name, inputSchema, takesMs }) {
+    // client.offerTool(channel, { name, inputSchema }, async (call) => {
+    //   events.tool(call.toolCallId, name, call.input);
+    //   await new Promise((done) => setTimeout(done, takesMs ?? 0));
+    //   return call.input;
+    // });
+    // return {};
+    return missing("tool");
+  },
+
+  // Serves the files of an object of paths and texts below the URI `root`, and nothing else.
+  async serve({ root, files, writable }) {
+    // client.serveFolder(root, files, { writable }); return {};
+    return missing("serve");
+  },
+
+  // Returns the summaries of the sessions that the client knows.
+  async lists() {
+    // return { sessions: await client.sessions() };
+    return missing("lists");
+  },
+};
+
+const errorOf = (error) => ({
+  code: typeof error?.code === "number" ? error.code : undefined,
+  message: String(error?.message ?? error),
+  data: error?.data,
+});
+
+// Commands begin in the order of their lines and run beside each other: a response may come late.
+async function run(line) {
+  let id = null;
+  try {
+    const command = JSON.parse(line);
+    id = command.id ?? null;
+    if (!Object.hasOwn(commands, command.do)) throw new Error(`unknown command \`${command.do}\``);
+    say({ id, ok: await commands[command.do](command) });
+  } catch (error) {
+    say({ id, error: errorOf(error) });
+  }
+}
+
+// Standard output is for these lines only: print everything else by console.error.
+const lines = createInterface({ input: process.stdin });
+lines.on("line", (line) => line.trim() !== "" && void run(line));
+lines.on("close", () => process.exit(0));

@@ -1,0 +1,144 @@
+"""A template of a driver (CLIENT_DRIVER.md) for a client in Python: fill in the functions with calls of your client.
+
+A function that is not filled in raises, and `hello` names only the filled ones.
+"""
+import asyncio
+import json
+import sys
+
+NAME = "my client"
+VERSION = "0.0.0"
+# The commands that are filled in, such as ["connect", "close", "subscribe", "state"]. Name only what your client does by
+# its own code: what the application has to do itself stays out, and its scenarios are skipped.
+DOES = []
+
+
+class Refused(Exception):
+    """An error of the host: raise it with the code, the message and the data that your client reports."""
+
+    def __init__(self, code, message, data=None):
+        super().__init__(message)
+        self.code, self.data = code, data
+
+
+def say(line):
+    """Writes a line. Standard output is for these lines only: print everything else to sys.stderr."""
+    print(json.dumps(line), flush=True)
+
+
+def missing(what):
+    raise NotImplementedError(f"the driver has no `{what}` yet")
+
+
+def tell(event, **members):
+    """Tells an event, which the harness keeps in the transcript. Call this from your client's own listeners:
+    tell("action", channel=.., serverSeq=.., type=..), tell("connection", state="connected", version=..),
+    tell("notification", method=..), tell("tool", toolCallId=.., name=.., input=..)."""
+    say({"event": event, **members})
+
+
+async def hello(_):
+    return {"name": NAME, "version": VERSION, "does": DOES}
+
+
+async def connect(command):
+    """Opens a connection and completes the handshake. Members: url, clientId?, versions?, subscriptions?"""
+    # client = await MyClient.connect(command["url"], client_id=command.get("clientId"))
+    # return {"version": client.protocol_version}
+    missing("connect")
+
+
+async def close(_):
+    """Ends the connection and the session with the host. The next `connect` begins anew."""
+    # await client.close(); return {}
+    missing("close")
+
+
+async def request(command):
+    """Sends a request and returns its result. Members: method, params."""
+    # return await client.request(command["method"], command.get("params"))
+    missing("request")
+
+
+async def subscribe(command):
+    """Subscribes. Members: channel, params? (further params, such as `view`)."""
+    # result = await client.subscribe(command["channel"]); return {"snapshot": result.snapshot is not None}
+    missing("subscribe")
+
+
+async def unsubscribe(command):
+    """Unsubscribes. Members: channel."""
+    # await client.unsubscribe(command["channel"]); return {}
+    missing("unsubscribe")
+
+
+async def dispatch(command):
+    """Dispatches an action by the path that applications use, without waiting. Members: channel, action."""
+    # return {"clientSeq": client.dispatch(command["channel"], command["action"])}
+    missing("dispatch")
+
+
+async def state(command):
+    """Returns the client's own state of a channel. Members: channel, of ("confirmed", or "shown" with pending actions
+    on top). Without an optimistic state both are the same, and there is no `pending`."""
+    # mirror = client.channel(command["channel"])
+    # shown = command.get("of") == "shown"
+    # return {"state": mirror.shown if shown else mirror.confirmed, "pending": len(mirror.pending)}
+    missing("state")
+
+
+async def sync(_):
+    """Answers when the client has handled everything that it has received so far."""
+    # await client.ping(); return {}
+    missing("sync")
+
+
+async def tool(command):
+    """Offers a tool that takes its time and repeats its input. Members: channel, name, inputSchema?, takesMs?"""
+    # client.offer_tool(command["channel"], command["name"], command.get("inputSchema"), run); return {}
+    missing("tool")
+
+
+async def serve(command):
+    """Serves the files below the URI `root`, and nothing else. Members: root, files (texts by path), writable?"""
+    # client.serve_folder(command["root"], command["files"]); return {}
+    missing("serve")
+
+
+async def lists(_):
+    """Returns the summaries of the sessions that the client knows."""
+    # return {"sessions": await client.sessions()}
+    missing("lists")
+
+
+COMMANDS = {f.__name__: f for f in (hello, connect, close, request, subscribe, unsubscribe, dispatch, state, sync, tool,
+                                    serve, lists)}
+
+
+async def run(line):
+    number = None
+    try:
+        command = json.loads(line)
+        number = command.get("id")
+        if command.get("do") not in COMMANDS:
+            raise ValueError(f"unknown command `{command.get('do')}`")
+        say({"id": number, "ok": await COMMANDS[command["do"]](command)})
+    except Refused as error:
+        say({"id": number, "error": {"code": error.code, "message": str(error), "data": error.data}})
+    except Exception as error:
+        say({"id": number, "error": {"message": f"{type(error).__name__}: {error}"}})
+
+
+async def main():
+    """Commands begin in the order of their lines and run beside each other: a response may come late."""
+    running = set()
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        if line.strip():
+            task = asyncio.create_task(run(line))
+            running.add(task)
+            task.add_done_callback(running.discard)
+    if running:
+        await asyncio.wait(running, timeout=1)
+
+
+asyncio.run(main())
