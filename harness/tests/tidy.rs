@@ -443,6 +443,7 @@ fn every_dependency_has_its_reason() {
         "harness/official/Cargo.toml",
         "harness/official/0.5.0/Cargo.toml",
         "harness/official/0.5.1/Cargo.toml",
+        "harness/examples/client-drivers/official-rust/Cargo.toml",
         "fuzz/Cargo.toml",
     ];
     for manifest in manifests {
