@@ -61,7 +61,9 @@ pub fn fitting(
     };
     // Several conversations are played at the same time, on a host with its own settings.
     let shared = |base: &BaseScenario| embedded || !plays_alone(&base.entry.scenario);
-    let entries = bases().iter().filter(|base| base.entry.scenario.host.is_empty() && shared(base));
+    let of_hosts = |base: &BaseScenario| base.entry.scenario.tested.is_none();
+    let own = |base: &BaseScenario| !base.entry.scenario.host.is_empty();
+    let entries = bases().iter().filter(|base| of_hosts(base) && !own(base) && shared(base));
     let fits = |base: &&BaseScenario| {
         plan(&[&base.entry], &abilities).iter().all(|planned| planned.skip.is_none())
     };

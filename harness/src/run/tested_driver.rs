@@ -13,6 +13,7 @@ use crate::scenario::bind::ValueTemplate;
 use crate::scenario::pattern::{ValuePattern, brief};
 use crate::scenario::verbs::STATE;
 use crate::transcript::SeenFrame;
+use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
 use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
@@ -294,7 +295,10 @@ impl ScenarioCase {
             }
         }
         let Some(pattern) = &claim.state else { return Ok(()) };
-        match state_claim::match_state(pattern, channel, found, &self.bindings, claim.exact) {
+        // Patterns use the names of the newest version.
+        let kind = ChannelKind::of_uri(channel);
+        let found = kind.map(|kind| self.edge().lift_state(kind, found)).unwrap_or_default();
+        match state_claim::match_state(pattern, channel, &found, &self.bindings, claim.exact) {
             Ok(bound) => {
                 self.bind(pattern, bound);
                 Ok(())
