@@ -178,8 +178,8 @@ impl VersionEdge {
         Message::new(value)
     }
 
-    /// Translates an envelope to the newest version.
-    fn lift_envelope(&self, envelope: &Value) -> Value {
+    /// Translates an envelope, or the params of a dispatch, to the newest version.
+    pub fn lift_envelope(&self, envelope: &Value) -> Value {
         let mut lifted = envelope.clone();
         let channel = envelope.get("channel").and_then(Value::as_str);
         let action = envelope.get("action").unwrap_or(&Value::Null);

@@ -142,7 +142,9 @@ mod tests {
             let findings = verdict.checks.iter().flat_map(|check| &check.findings);
             let findings: Vec<String> =
                 findings.map(|it| format!("{}: {}", it.check, it.message)).collect();
-            if verdict.status != Status::Pass || !findings.is_empty() {
+            // A choice of the client makes claims inapplicable.
+            let holds = matches!(verdict.status, Status::Pass | Status::Skip);
+            if !holds || !findings.is_empty() {
                 failed.push(format!("{}: {} {findings:?}", scenario.id, verdict.reason));
             }
         }

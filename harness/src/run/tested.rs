@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
+use crate::edge::VersionEdge;
 use crate::peer::received::ReceivedStates;
 use crate::scenario::pattern::ValuePattern;
 use crate::scenario::verbs::HOST;
@@ -278,14 +279,34 @@ impl ScenarioCase {
             }
             MessageKind::Request | MessageKind::Notification => {
                 self.introduce(message);
+                let lifted = self.lifted(message);
+                let lifted =
+                    lifted.map_or_else(|| Arc::clone(seen), |it| Arc::new(SeenFrame::of(it)));
                 if let Some(peer) = self.peers.get_mut(host) {
-                    peer.mailbox.push(line, Arc::clone(seen));
+                    peer.mailbox.push(line, Arc::clone(&lifted));
                 }
-                self.hold_against_watches(host, line, message);
+                self.hold_against_watches(host, line, lifted.message().unwrap_or(message));
                 !self.intercept(now, conn, message)
             }
             _ => true,
         }
+    }
+
+    /// Returns how the wire of the tested client differs from the words of the steps; `None` if it does not.
+    pub(super) fn tested_edge(&self) -> Option<VersionEdge> {
+        let version = self.tested.as_ref()?.received.version()?;
+        Some(VersionEdge::new(version, "")).filter(|edge| !edge.is_plain())
+    }
+
+    /// Translates a message of the tested client to the words of the steps; `None` if it needs no translation.
+    fn lifted(&self, message: &Message) -> Option<Message> {
+        let (edge, method) = (self.tested_edge()?, message.method()?);
+        let mut value = message.value().clone();
+        value["params"] = match method {
+            "dispatchAction" => edge.lift_envelope(message.params()),
+            _ => edge.lift_params(method, message.params().clone()),
+        };
+        Some(Message::new(value))
     }
 
     /// Learns the id of the tested client from its handshake.

@@ -295,10 +295,10 @@ impl ScenarioCase {
             }
         }
         let Some(pattern) = &claim.state else { return Ok(()) };
-        // Patterns use the names of the newest version.
-        let kind = ChannelKind::of_uri(channel);
-        let found = kind.map(|kind| self.edge().lift_state(kind, found)).unwrap_or_default();
-        match state_claim::match_state(pattern, channel, &found, &self.bindings, claim.exact) {
+        let lifted = self.tested_edge().zip(ChannelKind::of_uri(channel));
+        let lifted = lifted.map(|(edge, kind)| edge.lift_state(kind, found));
+        let found = lifted.as_ref().unwrap_or(found);
+        match state_claim::match_state(pattern, channel, found, &self.bindings, claim.exact) {
             Ok(bound) => {
                 self.bind(pattern, bound);
                 Ok(())

@@ -121,7 +121,8 @@ impl ReferenceClient {
     }
 
     fn consider(&mut self, now: Duration, call: FoundCall, state: &Value) {
-        let owner = state["contributor"]["clientId"].as_str();
+        // Before 0.3.0 a call names its client in `toolClientId`.
+        let owner = state["contributor"]["clientId"].as_str().or(state["toolClientId"].as_str());
         let own = owner == Some(self.client_id.as_str());
         let takes = own || owner.is_some() && self.has(Fault::ToolOfOthers);
         if !takes {
