@@ -249,7 +249,7 @@ fn segments_of_a_log_are_joined() {
     // The harness does not report a missing segment as a fault of the host, although the numbers have a gap.
     let judged = verdict(&[("log.jsonl", &first), ("log.2.jsonl", &third)]);
     assert_eq!((found(&judged), judged.connections), (vec![], 1));
-    assert!(has(&judged, "the segment 1 before it is not there"), "{:?}", judged.notes);
+    assert!(has(&judged, "the previous segment, 1, is missing"), "{:?}", judged.notes);
     // Segments are sorted by number, not by name.
     let files = [("log.10.jsonl", third.as_str()), ("log.9.jsonl", &second)];
     let judged = verdict(&files);

@@ -236,7 +236,7 @@ fn merges_nothing_that_is_not_one_run() {
     for (other, why) in [
         ("old.jsonl", "`version` is \"1.0.0\" in 1of2.jsonl and \"0.9.0\" in old.jsonl"),
         ("other.jsonl", "`target` is \"embedded\" in 1of2.jsonl and \"ws://other\" in other.jsonl"),
-        ("1of2.jsonl", "`mine/a` is in an earlier file, too"),
+        ("1of2.jsonl", "`mine/a` is also in an earlier file"),
         ("2of3.jsonl", "shard 1/2 is 1of2.jsonl and shard 2/3 is 2of3.jsonl"),
         ("cut.jsonl", "cut.jsonl: expected a footer"),
         ("odd.jsonl", "there are too many cases"),
@@ -332,7 +332,7 @@ fn failed_of_plays_only_what_failed() {
     check(&here, &again, 1, &["1 scenarios", "1 failed"]);
     scenario(&here, "mine/b", true);
     check(&here, &["run", "suite", "--report", "jsonl=run.jsonl"], 0, &["3 passed"]);
-    check(&here, &again, 0, &["everything that was played held"]);
+    check(&here, &again, 0, &["everything that was played passed"]);
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn names_the_format_of_a_file_that_is_no_capture() {
     check(b"\x1f\x8b\x08\0", "compressed with gzip (hint: `gunzip` it first)");
     check(b"\x7fELF\x02", "a program");
     check(b"scenario: a/b\ntitle: t\n", "it begins with `scenario: a/b`");
-    check(b"[1,2,3]\n", "a JSON object a line: it begins with `[1,2,3]`");
+    check(b"[1,2,3]\n", "has one JSON object per line: it begins with `[1,2,3]`");
     check(b"\xff\xfe\0\0", "not a capture");
     check(b"{\"jsonrpc\":\"2.0\",\"id\":1}\n", "expected `dir` to be `open`");
     check(b"{\"run\":\"header\"}\n", "not a `header` line of a run");

@@ -315,6 +315,6 @@ fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     let after = campaign(&out);
     assert_eq!(code, Some(0), "{said}");
     assert!(after.sequences > before.sequences, "{said}");
-    assert!(said.contains("outlived each of them"), "{said}");
+    assert!(said.contains("survived each of them"), "{said}");
     assert_eq!(after.failures().count(), 0, "{said}");
 }

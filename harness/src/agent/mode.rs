@@ -59,26 +59,26 @@ const MODEL: &[ModeLimit] = &[
     },
     ModeLimit {
         needs: |step| tools(step).any(|tool| tool.confirm_result || tool.reconfirm),
-        why: "a model cannot make its agent ask for a result, or ask again",
+        why: "a model cannot make its agent ask for approval of a result, or ask a second time",
     },
     ModeLimit {
         needs: |step| tools(step).any(|tool| tool.deny_ends_turn),
-        why: "whether a denial ends the turn is the agent's own affair",
+        why: "the agent itself decides whether a denial ends the turn",
     },
     ModeLimit {
         needs: |step| match step {
             ScriptStep::Ask { kind, .. } => !matches!(kind, AskKind::Text | AskKind::SingleSelect),
             _ => false,
         },
-        why: "which kinds of questions there are is the affair of the agent's own tool",
+        why: "the agent's own tool decides which kinds of questions exist",
     },
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Activity(_)),
-        why: "what its agent shows that it is doing is no model's affair",
+        why: "a model does not control the activity that its agent shows",
     },
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Background { .. }),
-        why: "whether a command goes on by itself is the affair of the agent's own tool",
+        why: "the agent's own tool decides whether a command continues in the background",
     },
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Canvas { .. }),
@@ -86,19 +86,19 @@ const MODEL: &[ModeLimit] = &[
     },
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Crash),
-        why: "a model cannot end the agent that asks it",
+        why: "a model cannot crash the agent that sends it requests",
     },
     ModeLimit {
         needs: |step| tools(step).any(|tool| tool.by_reference),
-        why: "how the input of a call is shown is no model's affair",
+        why: "a model does not control how the input of a call is shown",
     },
     ModeLimit {
         needs: |step| tools(step).any(|tool| tool.auth),
-        why: "what an MCP server asks for is no model's affair",
+        why: "a model does not control what an MCP server requires",
     },
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Act { .. }),
-        why: "a model does not speak the protocol above its agent",
+        why: "a model cannot send messages of the protocol between host and client",
     },
 ];
 
@@ -106,11 +106,11 @@ const MODEL: &[ModeLimit] = &[
 const ACP: &[ModeLimit] = &[
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Ask { .. }),
-        why: "an ACP agent has no way to ask the user but for permission",
+        why: "an ACP agent can ask the user only for permission",
     },
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Usage { .. }),
-        why: "an ACP agent says how full its context is, not what a turn has used",
+        why: "an ACP agent reports how full its context is, but not the usage of a turn",
     },
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Fail { resumable: true, .. }),
@@ -118,15 +118,15 @@ const ACP: &[ModeLimit] = &[
     },
     ModeLimit {
         needs: |step| tools(step).any(|tool| tool.confirm_result || tool.reconfirm),
-        why: "an ACP agent asks before a tool runs, not while it does or afterwards",
+        why: "an ACP agent asks before a tool runs, but not during the run or afterwards",
     },
     ModeLimit {
         needs: |step| tools(step).any(|tool| tool.editable),
-        why: "the answer to an ACP agent that asks for permission has no place for another input",
+        why: "the answer to a permission request of ACP cannot contain another input",
     },
     ModeLimit {
         needs: |step| tools(step).any(|tool| matches!(tool.class, ToolClass::Client(_))),
-        why: "an ACP agent knows nothing of the tools of clients above the host",
+        why: "an ACP agent does not know the tools of the host's clients",
     },
     ModeLimit {
         needs: |step| tools(step).any(|tool| matches!(tool.class, ToolClass::Mcp(_))),
@@ -134,7 +134,7 @@ const ACP: &[ModeLimit] = &[
     },
     ModeLimit {
         needs: |step| tools(step).any(|tool| tool.class == ToolClass::Worker),
-        why: "an ACP agent has no way to say that another one works for it",
+        why: "an ACP agent cannot report that another agent works for it",
     },
     ModeLimit {
         needs: |step| tools(step).any(|tool| tool.by_reference),
@@ -142,11 +142,11 @@ const ACP: &[ModeLimit] = &[
     },
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Activity(_)),
-        why: "an ACP agent has no way to say what it is doing but its calls",
+        why: "an ACP agent can report its activity only by its tool calls",
     },
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Background { .. }),
-        why: "an ACP agent has no way to say that a command goes on by itself",
+        why: "an ACP agent cannot report that a command continues in the background",
     },
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Canvas { .. }),
@@ -154,7 +154,7 @@ const ACP: &[ModeLimit] = &[
     },
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Act { .. }),
-        why: "an ACP agent does not speak the protocol above its host",
+        why: "an ACP agent cannot send messages of the protocol between host and client",
     },
 ];
 

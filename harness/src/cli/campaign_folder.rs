@@ -36,7 +36,7 @@ impl CampaignFolder {
             let name = path.display();
             let campaign = FuzzCampaign::of_text(&text).ok_or_else(|| {
                 CommandStop::usage(format!(
-                    "expected the state of a campaign in `{name}` (hint: another `--out`)"
+                    "expected the state of a campaign in `{name}` (hint: choose another `--out`)"
                 ))
             })?;
             return Ok(Some(campaign));

@@ -159,7 +159,7 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, CommandExit, String
         let left_out = run.left_out;
         let _ = writeln!(
             text,
-            "note: {left_out} results are counted and not listed: the run has too many"
+            "note: {left_out} results are counted but not listed, because the run has too many"
         );
     }
     Ok((certificate.verdict(), code, text))

@@ -107,7 +107,7 @@ impl CliContext {
         }
         let file = std::fs::File::options().create(true).append(true).open(path);
         if let Err(error) = file.and_then(|mut file| file.write_all(text.as_bytes())) {
-            self.error(&format!("note: no summary of the step: {error}\n"));
+            self.error(&format!("note: the summary of the step could not be written: {error}\n"));
         }
     }
 

@@ -237,13 +237,13 @@ fn summary(coverage: &coverage::LedgerCoverage) -> String {
         let _ = writeln!(out, " {:>9} {:>5}", tally.excluded, tally.open);
     }
     out.push_str(
-        "\ncovered: by a check, a scenario or a vector of reducers; anywhere: by a check or a scenario, on the embedded \
-         host;\nforeign: on somebody else's host that offers everything; no agent, no files: the same without scripts for \
-         its agent, or\nwithout `--files`\n",
+        "\ncovered: by a check, a scenario or a vector of reducers; anywhere: by a check or a scenario, on the \
+         embedded host;\nforeign: on another host that offers everything; no agent, no files: the same host, but \
+         without scripts for its agent,\nor without `--files`\n",
     );
     let open = coverage.open(Weight::Should);
     if !open.is_empty() {
-        let _ = writeln!(out, "\nopen, and weightier than a note:");
+        let _ = writeln!(out, "\nopen, and of a higher weight than a note:");
         for row in open {
             let weight = summary::word(row.rule.weight);
             let _ = writeln!(out, "  {:<10} {:<52} {}", weight, row.rule.id, row.rule.statement);

@@ -32,7 +32,7 @@ impl DiffArguments {
             if run.left_out > 0 {
                 let (file, left_out) = (file.display(), run.left_out);
                 context.error(&format!(
-                    "note: {left_out} results of {file} are counted and not compared: the run has too many\n"
+                    "note: {left_out} results of {file} are counted but not compared, because the run has too many\n"
                 ));
             }
         }

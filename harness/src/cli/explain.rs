@@ -312,7 +312,7 @@ fn check(name: &str, spec: Option<Version>) -> Option<ExplainedName> {
         quotes.text(row.doc)
     );
     if let Some(open) = row.open {
-        let _ = writeln!(out, "  where the text is open: {}", quotes.text(open));
+        let _ = writeln!(out, "  where the specification is open: {}", quotes.text(open));
     }
     if !row.requirements.is_empty() {
         let _ = writeln!(out, "  requirements: {}", row.requirements.join(", "));

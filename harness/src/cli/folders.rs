@@ -142,7 +142,9 @@ pub(super) async fn look(
         (true, None, Some(uri)) => {
             &format!("the host does not read `shown/{CANARY}` in the prepared folder {uri}")
         }
-        (true, None, None) => "the host does not read what the harness writes on this machine",
+        (true, None, None) => {
+            "the host does not read files that the harness writes on this machine"
+        }
     };
     for capability in ["workspace", "readableFolder", "grantedFolder", "deniedFile", "deniedFolder"]
     {

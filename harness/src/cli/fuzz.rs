@@ -296,7 +296,7 @@ impl FuzzArguments {
                 campaign.version == version && self.seed.is_none_or(|seed| seed == campaign.seed);
             if !same {
                 return Err(CommandStop::usage(format!(
-                    "the campaign in `{}` has seed {} and speaks {} (hint: another `--out`)",
+                    "the campaign in `{}` has seed {} and speaks {} (hint: choose another `--out`)",
                     self.out.display(),
                     campaign.seed,
                     campaign.version

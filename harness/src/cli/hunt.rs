@@ -241,7 +241,7 @@ impl<'a> FuzzHunt<'a> {
                 let reason = reason.trim_start_matches("not played: ");
                 let hint = match reason.contains("(hint: ") {
                     true => "",
-                    false => " (hint: `--restart-command` lets a campaign go on)",
+                    false => " (hint: `--restart-command` lets a campaign continue)",
                 };
                 return Err(CommandStop::unreachable(format!("{reason}{hint}")));
             }

@@ -95,7 +95,7 @@ impl FuzzHunt<'_> {
     }
 
     /// Returns whether a finding has to be examined. If it has to be examined, the finding counts as waiting from now
-    /// on. Counts a finding that is known or waits already.
+    /// on. Counts a finding that is known, or that already waits for examination.
     pub(super) fn is_to_examine(&mut self, finding: &FuzzFinding, seed: u64) -> bool {
         let counts = finding.weight >= self.fuzz.weight && !self.known.has(finding);
         if !counts || self.dismissed.contains(&finding.key) {
@@ -332,7 +332,9 @@ impl FuzzHunt<'_> {
         let FindingCase { draft, order, beside, minimised } = case;
         let order = match sameness {
             FindingSameness::Identity => order,
-            FindingSameness::Form => and_then(order, "its replays show it in different forms"),
+            FindingSameness::Form => {
+                and_then(order, "it has different forms when it is played again")
+            }
         };
         let times = self.pending.remove(&finding.key).unwrap_or(1);
         let (scenario, flaky, also) = (draft.id.clone(), false, Vec::new());

@@ -83,8 +83,8 @@ impl FuzzHunt<'_> {
         let TrialResults { held, ended } = trials(self, &struck, &recent).await;
         if ended.is_empty() && self.watch.gone().is_none() {
             self.context.error(&format!(
-                "note: {what} when {} conversations were played, and outlived each of them when it \
-                 was played again alone\n",
+                "note: {what} when {} conversations were played, but the host survived each of them when it was played \
+                 again alone\n",
                 struck.len()
             ));
         }

@@ -112,7 +112,8 @@ impl FuzzHunt<'_> {
         for UnexaminedFinding { finding, seed } in &self.campaign.unexamined {
             let _ = writeln!(
                 out,
-                "    not examined, for lack of time {} (it would be {}): {}\n        --sequence-seed {seed:016x}; the campaign begins with it if it continues",
+                "    not examined, because the time was over: {} (it would be {}): {}\n        --sequence-seed \
+                    {seed:016x}; the campaign begins with it if it continues",
                 finding.rule,
                 finding.weight.broken().word(),
                 finding.message,

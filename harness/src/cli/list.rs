@@ -189,7 +189,7 @@ pub(super) fn sender(row: &ProtocolMethod) -> &'static str {
     }
 }
 
-/// Returns the kind of a method in a word.
+/// Returns the kind of a method as one word.
 pub(super) fn kind(kind: MethodKind) -> &'static str {
     match kind {
         MethodKind::Request => "request",

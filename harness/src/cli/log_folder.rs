@@ -25,7 +25,7 @@ pub(super) fn prepared(path: &Path) -> Result<PathBuf, CommandStop> {
     std::fs::create_dir_all(path).map_err(wrong)?;
     if std::fs::read_dir(path).map_err(wrong)?.next().is_some() {
         return Err(CommandStop::usage(format!(
-            "expected `{name}` to be empty, since logs of two recordings in one folder are taken for one, \
+            "expected `{name}` to be empty, because logs of two recordings in one folder are read as one recording, \
              found files in it (hint: give a new folder)"
         )));
     }

@@ -169,7 +169,7 @@ impl HostWatch {
         (self.sentinel, self.cut_at) = (None, None);
         self.outages += 1;
         if self.outages > MAX_OUTAGES {
-            let reason = format!("not played: {what}, and it was the {}th time", self.outages);
+            let reason = format!("not played: {what} (outage {} of this run)", self.outages);
             self.gone.get_or_insert(reason);
             return false;
         }
@@ -200,7 +200,7 @@ impl HostWatch {
             .flatten();
         if let Some(what) = &trouble {
             let reason = format!(
-                "not played: the host {what} by itself, within {idle:.1?} of its start, without being used"
+                "not played: the host {what} within {idle:.1?} of its start, although no client used it"
             );
             self.gone.get_or_insert(reason);
         }

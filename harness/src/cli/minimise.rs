@@ -253,8 +253,8 @@ impl OnTarget<'_> {
                 [true, false] => needs.push(format!("it needs {one} before {other}")),
                 [false, true] => needs.push(format!("it needs {other} before {one}")),
                 [false, false] => needs.push(format!(
-                    "it needs {other} while {one} is on its way, and does not occur if the host has \
-                     processed one of them before the other one is sent"
+                    "it needs {other} while {one} is in transit, and does not occur if the host has processed one of \
+                     them before the other one is sent"
                 )),
             }
         }

@@ -31,13 +31,13 @@ const CRATES: &[(Version, &str)] = &[
 
 /// The advice for versions whose crate this build cannot contain. A lock file can hold only one crate of 0.5.x;
 /// the other versions have separate packages that can be used as ordinary subjects.
-const ALONE: &str = "beside 0.5.2 no other crate of 0.5.x can be linked (hint: --mask-clock --subject \
-                     'cargo run -q --release --manifest-path harness/official/{spec}/Cargo.toml', \
-                     after one `cargo build` of the same)";
+const ALONE: &str = "only one crate of 0.5.x can be linked, which is 0.5.2 (hint: --mask-clock --subject 'cargo run -q \
+                     --release --manifest-path harness/official/{spec}/Cargo.toml', after one `cargo build` of the \
+                     same)";
 
 /// The published versions without a crate in this build, each with advice on what to do instead.
 const WITHOUT: &[(Version, &str)] = &[
-    (Version::V0_1, "the crate 0.1.0 speaks the integer version before it (hint: --spec 1)"),
+    (Version::V0_1, "the crate 0.1.0 implements the integer version before 0.1.0 (hint: --spec 1)"),
     (Version::V0_5, ALONE),
     (Version::V0_5_1, ALONE),
 ];
@@ -84,7 +84,7 @@ fn crate_of(version: Version) -> Result<&'static str, CommandStop> {
     }
     let why = WITHOUT.iter().find(|(without, _)| *without == version).map_or("", |(_, why)| why);
     let why = why.replace("{spec}", &version.to_string());
-    Err(CommandStop::usage(format!("no official crate of {version} is at hand: {why}")))
+    Err(CommandStop::usage(format!("no official crate of {version} is available: {why}")))
 }
 
 impl OfficialArguments {

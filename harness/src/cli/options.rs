@@ -30,7 +30,7 @@ pub enum ReportOption {
 /// A report of a run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RunReport {
-    /// A report that other commands can write as well.
+    /// A report of a format that other commands also write.
     Shared(ReportOption),
     /// The conversations as connection logs in this folder.
     AhpLog(PathBuf),
@@ -230,7 +230,7 @@ pub fn setting(text: &str) -> Result<HostSetting, String> {
         .filter(|(key, _)| !key.is_empty())
         .ok_or_else(|| format!("expected KEY=JSON, {example}"))?;
     let value = Value::read(value).map_err(|error| {
-        format!("expected JSON after `{key}=`, {example}: {error} (hint: a text is in quotes)")
+        format!("expected JSON after `{key}=`, {example}: {error} (hint: a string needs quotes)")
     })?;
     Ok(HostSetting { key: key.to_owned(), value })
 }

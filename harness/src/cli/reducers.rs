@@ -138,7 +138,7 @@ impl ReducersArguments {
         let stale = baseline.settle(&mut held);
         if let Some(why) = &held.unusable {
             self.write_reports(&held, &defects, CommandExit::Unreachable)?;
-            let hint = "the first question was the root state without any action";
+            let hint = "the first question contained the root state and no action";
             return Err(CommandStop::unreachable(format!("{why} (hint: {hint})")));
         }
         let written = self.write_cases(&held)?;

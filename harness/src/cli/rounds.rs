@@ -413,7 +413,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         if !blamed && culprits.is_none() && self.watch.gone().is_none() {
             let names = names(queued.iter().chain(&recent));
             self.reports.remark(&format!(
-                "note: {what} when these were played, and outlived each of them when it was played \
+                "note: {what} when these scenarios were played, but the host survived each of them when it was played \
                  again alone: {names}"
             ));
         }
@@ -488,7 +488,10 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
                 None => self.outage(&played).await,
                 found => found,
             };
-            self.void_case(case, "it was played together with others to find what ends the host");
+            self.void_case(
+                case,
+                "it was played together with others to find the scenario that stops the host",
+            );
         }
         what
     }
@@ -534,5 +537,8 @@ fn names<'a>(queued: impl Iterator<Item = &'a QueuedCase>) -> String {
 
 /// Returns why a scenario has no verdict if it was not finished within the time budget.
 fn over(budget: Option<Duration>) -> String {
-    format!("the run's {:?} were over (hint: `--budget`)", budget.unwrap_or_default())
+    format!(
+        "the budget of {:?} for the run was over (hint: `--budget`)",
+        budget.unwrap_or_default()
+    )
 }

@@ -248,7 +248,7 @@ impl RunArguments {
             let causes = CauseFold::of(run.cases.iter().map(|case| &case.report));
             self.id = to_mend(&causes);
             if self.id.is_empty() {
-                context.say(&format!("`{}`: everything that was played held\n", file.display()));
+                context.say(&format!("`{}`: everything that was played passed\n", file.display()));
                 return Ok(CommandExit::Ok);
             }
             self.seed = self.seed.or(Some(run.header.seed));
@@ -269,7 +269,7 @@ impl RunArguments {
             }
             let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
             self.id = if failed.is_empty() { all.clone() } else { failed };
-            context.say("waiting for a change (Ctrl-C ends)\n");
+            context.say("waiting for a change (Ctrl-C stops)\n");
             again::wait_for_change(&self.watch, &before);
         }
     }
@@ -351,7 +351,7 @@ impl RunArguments {
                 ));
             }
             if let Some(left) = orphans.as_ref().and_then(|it| names(it.end())) {
-                context.error(&format!("note: these processes could not be ended: {left}\n"));
+                context.error(&format!("note: these processes could not be killed: {left}\n"));
             }
             if self.aim.agent_acp.is_some() && !self.dry_run && behind.hub.agents() == 0 {
                 context.error(

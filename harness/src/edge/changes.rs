@@ -199,7 +199,7 @@ pub const CHANGES: &[VersionChange] = &[
     ),
     row(
         Version::V0_5,
-        "The times in a session summary are ISO 8601 texts, instead of milliseconds.",
+        "The times in a session summary are ISO 8601 strings, instead of milliseconds.",
         &[
             Result("listSessions"),
             Params("root/sessionAdded"),
@@ -314,7 +314,7 @@ pub const CHANGES: &[VersionChange] = &[
     ),
     row(
         Version::V0_1,
-        "The chosen version is a text, instead of a number.",
+        "The chosen version is a string, instead of a number.",
         &[Result("initialize")],
         reshaped(to::chosen_number, to::chosen_text),
     ),

@@ -75,7 +75,9 @@ impl RefHost {
         let known = self.advertised().chain(&challenged).find(named).cloned();
         let Some(known) = known.filter(|_| self.keeps("auth.authenticate.accept-advertised"))
         else {
-            return Err(ErrorResponse::invalid_params("nothing here asks for a token for this"));
+            return Err(ErrorResponse::invalid_params(
+                "this host requires no token for this resource",
+            ));
         };
         let until = self.lifetime(call)?;
         if token.is_empty() {
@@ -109,9 +111,9 @@ impl RefHost {
             _ if !self.keeps("auth.authenticate.expiresIn") => Ok(None),
             Some(seconds @ 1..=MAX_LIFETIME) => Ok(Some(self.now + Duration::from_secs(seconds))),
             Some(1..) => Ok(None),
-            _ => {
-                Err(ErrorResponse::invalid_params("expected seconds above 0 at `params.expiresIn`"))
-            }
+            _ => Err(ErrorResponse::invalid_params(
+                "expected a number of seconds above 0 at `params.expiresIn`",
+            )),
         }
     }
 

@@ -74,15 +74,15 @@ fn sound(facts: &RuleFacts, definition: &Value) -> Result<(), String> {
     let triggers = definition["triggers"].as_array().map_or(&[][..], Vec::as_slice);
     let mut ids = HashSet::new();
     for trigger in triggers {
-        require(trigger["kind"] == "schedule", "this host has no events")?;
-        require(ids.insert(trigger["id"].as_str()), "expected triggers with ids of their own")?;
+        require(trigger["kind"] == "schedule", "this host supports no triggers except schedules")?;
+        require(ids.insert(trigger["id"].as_str()), "expected triggers with different ids")?;
         let schedule = &trigger["schedule"];
         let text = schedule["expression"].as_str().unwrap_or("");
         let known = CronExpression::parse(text).is_some()
             || !facts.host.keeps("automation.cron.reject-invalid");
         require(known, "expected a cron expression of five fields")?;
         let zone = schedule["timeZone"].as_str().unwrap_or("");
-        require(ZONES.contains(&zone), "this host knows no time zone but UTC")?;
+        require(ZONES.contains(&zone), "this host supports only the time zone UTC")?;
     }
     let conditions = definition["disableConditions"].as_array().into_iter().flatten();
     let mut seen = HashSet::new();
@@ -93,7 +93,10 @@ fn sound(facts: &RuleFacts, definition: &Value) -> Result<(), String> {
     let session = &definition["session"];
     let provider = session["provider"].as_str().unwrap_or(PROVIDER);
     require(provider == PROVIDER, "no such provider")?;
-    require(session["customizations"].is_null(), "automations take no customizations here")?;
+    require(
+        session["customizations"].is_null(),
+        "automations do not support customizations on this host",
+    )?;
     configuration::session_values(&session["config"])?;
     require(definition.to_string().len() <= MAX_DEFINITION, "the definition is too long")
 }

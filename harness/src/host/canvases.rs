@@ -30,7 +30,7 @@ impl RefHost {
         }
         let told = match url {
             Some(_) => SHOWN,
-            None => "a canvas is shown no more",
+            None => "a canvas is no longer shown",
         };
         let known = self.canvases_of(chat);
         let uri = known.iter().find(|uri| self.state(uri)["canvasId"] == name).cloned();

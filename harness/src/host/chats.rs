@@ -110,7 +110,9 @@ impl RefHost {
             let allowed = self.state(session)["workingDirectories"].as_array();
             let inside = |uri: &&str| allowed.is_some_and(|set| set.contains(&json!(uri)));
             if !wanted.iter().all(inside) && self.keeps("chat.create.working-directories.subset") {
-                return Err(ErrorResponse::invalid_params("a directory is not the session's"));
+                return Err(ErrorResponse::invalid_params(
+                    "a directory does not belong to the session",
+                ));
             }
             state["workingDirectories"] = json!(wanted);
         }
@@ -122,7 +124,7 @@ impl RefHost {
         let from = source["chat"].as_str().unwrap_or("");
         let turn = source["turnId"].as_str().unwrap_or("");
         if from == chat {
-            return Err(ErrorResponse::invalid_params("a chat cannot come from itself"));
+            return Err(ErrorResponse::invalid_params("a chat cannot be its own source"));
         }
         if self.chats.get(from).is_none_or(|known| known.session != session) {
             return Err(ErrorResponse::invalid_params("expected a source chat of this session"));
@@ -227,7 +229,7 @@ impl RefHost {
         let offset = call.params["offset"].as_u64().and_then(|it| usize::try_from(it).ok());
         let Some(before) = offset.and_then(|offset| text.get(..offset)) else {
             return Err(ErrorResponse::invalid_params(
-                "expected a place in the text at `params.offset`",
+                "expected an offset in the text at `params.offset`",
             ));
         };
         let before = String::from_utf16_lossy(before);

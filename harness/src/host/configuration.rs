@@ -37,8 +37,8 @@ fn agent(provider: &str) -> Value {
         "guarded" => ("Guarded agent", Some(auth::metadata(auth::TOKEN.0, true))),
         ROAMING => ("Roaming agent", None),
         "obliging" => ("Obliging agent", Some(auth::metadata(auth::EXTRAS, false))),
-        "plain" => ("Agent that makes no chats of others", None),
-        "single" => ("Agent with one chat a session", None),
+        "plain" => ("Agent without forks and side chats", None),
+        "single" => ("Agent with one chat per session", None),
         _ => ("Scripted agent", None),
     };
     let mut agent = json!({
@@ -105,7 +105,7 @@ fn root_schema() -> Value {
         "greeting": {"type": "string", "title": "Greeting", "default": ""},
         "approvals": {
             "type": "string", "title": "Approvals", "enum": ["ask", "allow"], "default": "ask",
-            "description": "What is done with calls that nobody has decided on.",
+            "description": "The decision about tool calls that the user has not decided.",
             "enumLabels": ["Ask", "Allow"],
             "enumDescriptions": ["Somebody is asked.", "They run."],
         },
@@ -146,7 +146,7 @@ pub(super) fn session_schema() -> Value {
     json!({"type": "object", "properties": {
         "mode": {
             "type": "string", "title": "Mode", "enum": ["ask", "act"], "default": "act",
-            "description": "Whether it acts or asks.", "enumLabels": ["Ask", "Act"],
+            "description": "Whether the agent acts or asks.", "enumLabels": ["Ask", "Act"],
             "enumDescriptions": ["It asks first.", "It acts."], "sessionMutable": true,
         },
         "branch": {

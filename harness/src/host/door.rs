@@ -106,7 +106,7 @@ impl RefHost {
         let own = owner.is_none_or(|owner| owner == self.visitor(call.conn));
         match own {
             true => Ok(()),
-            false => Err(ErrorResponse::invalid_request("this client id is somebody else's")),
+            false => Err(ErrorResponse::invalid_request("this client id belongs to another user")),
         }
     }
 }
@@ -119,7 +119,7 @@ pub(super) fn guarded_setting(facts: &RuleFacts) -> Result<(), String> {
     let (key, now) = (GUARDED.0, &facts.state["config"]["values"][GUARDED.0]);
     let wanted = &facts.action["config"][key];
     let same = wanted == now || wanted.is_null() && facts.action["replace"] != true;
-    require(owner || same, "only the owner of this host changes that")
+    require(owner || same, "only the owner of this host may change that")
 }
 
 #[cfg(test)]

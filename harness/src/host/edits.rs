@@ -95,7 +95,7 @@ impl RefHost {
     }
 
     fn edit(&mut self, chat: &str, turn: &str, path: &str, edit: &FileEdit) -> Result<(), String> {
-        let path = absolute(path).ok_or("the path leads out of the folder")?;
+        let path = absolute(path).ok_or("the path is outside of the folder")?;
         let before = self.files.file(&path).ok().map(|file| file.bytes.clone());
         let after = match edit {
             FileEdit::Whole(text) => (*text).to_owned(),

@@ -34,7 +34,9 @@ impl RefHost {
     pub(super) fn initialize(&mut self, call: &HostCall) -> CallReply {
         let shaken = self.connections.get(&call.conn).is_some_and(|c| c.client.is_some());
         if shaken {
-            return Err(ErrorResponse::invalid_request("this connection has shaken hands before"));
+            return Err(ErrorResponse::invalid_request(
+                "this connection has already completed a handshake",
+            ));
         }
         let client = call.text("clientId").to_owned();
         if client.is_empty() || client.len() > MAX_CLIENT_ID {
@@ -200,7 +202,10 @@ impl RefHost {
             ));
         }
         let Some(last_seen) = call.params.get("lastSeenServerSeq").and_then(Value::as_u64) else {
-            return Err(ErrorResponse::invalid_params("expected a number of this host"));
+            return Err(ErrorResponse::invalid_params(
+                "expected a `serverSeq` of this host at \
+                `params.lastSeenServerSeq`",
+            ));
         };
         let version = self.clients.get(&client).map(|known| known.version.clone());
         let Some(version) = version else {

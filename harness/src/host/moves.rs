@@ -80,7 +80,7 @@ impl RefHost {
         let of = |chat: &String| self.state(chat)["workingDirectories"].as_array();
         if !moved.iter().filter_map(of).flatten().all(inside) {
             return Err(ErrorResponse::invalid_params(
-                "a directory of the chat is not that session's",
+                "a directory of the chat does not belong to that session",
             ));
         }
         Ok(())

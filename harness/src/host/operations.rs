@@ -27,7 +27,7 @@ pub(super) fn offered() -> Value {
         },
         {"id": "publish", "label": "Publish", "scopes": ["changeset"], "status": "disabled"},
         {
-            "id": "explain", "label": "Explain", "description": "Says what was done there.",
+            "id": "explain", "label": "Explain", "description": "Explains the changes at this place.",
             "icon": "comment", "group": "words", "scopes": ["resource", "range"], "status": "idle",
         },
     ])
@@ -79,7 +79,7 @@ impl RefHost {
     fn explain(&mut self, target: &Value) -> Value {
         let place = target["resource"].as_str().unwrap_or_default();
         let lines = &target["range"]["start"]["line"];
-        let text = format!("An agent has written `{place}`; line {lines} is what was asked about.");
+        let text = format!("An agent has written `{place}`; the question is about line {lines}.");
         let kept = self.files.save(KEPT, text.as_bytes());
         let mut result = json!({"message": {"markdown": "**Explained.**"}});
         if let Some(path) = kept {

@@ -337,7 +337,7 @@ fn editable(facts: &RuleFacts) -> Result<(), String> {
 fn owner(facts: &RuleFacts) -> Result<(), String> {
     let call = facts.call();
     let own = call["contributor"]["clientId"] == facts.client;
-    require(call.is_null() || own, "the call belongs to somebody else")
+    require(call.is_null() || own, "the call belongs to another client")
 }
 
 fn confirmed_first(facts: &RuleFacts) -> Result<(), String> {
@@ -407,7 +407,7 @@ fn complete_answers(facts: &RuleFacts) -> Result<(), String> {
 fn session_directory(facts: &RuleFacts) -> Result<(), String> {
     let set = facts.session()["workingDirectories"].as_array();
     let inside = set.is_some_and(|set| set.contains(&facts.action["directory"]));
-    require(inside, "the directory is not the session's")
+    require(inside, "the directory does not belong to the session")
 }
 
 fn own_entry(facts: &RuleFacts) -> Result<(), String> {
@@ -452,7 +452,10 @@ fn own_claim(facts: &RuleFacts) -> Result<(), String> {
 }
 
 fn new_holder(facts: &RuleFacts) -> Result<(), String> {
-    require(facts.host.can_hold(&facts.action["claim"]), "nobody like that can hold a terminal")
+    require(
+        facts.host.can_hold(&facts.action["claim"]),
+        "the claim names no existing client or session",
+    )
 }
 
 fn running(facts: &RuleFacts) -> Result<(), String> {

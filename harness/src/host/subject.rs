@@ -129,7 +129,7 @@ impl AgentSubject {
                     *text = text.replacen(old.as_str(), new, 1);
                     EffectResult::well("written")
                 }
-                _ => EffectResult::badly("the file does not hold the text"),
+                _ => EffectResult::badly("the file does not contain the text"),
             },
             AgentEffect::Call { server, arguments } => {
                 let record = mcp::record(arguments, server.mark());

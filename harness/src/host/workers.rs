@@ -39,7 +39,7 @@ impl RefHost {
         };
         let bounded = self.keeps("chat.create.runaway-guard");
         if bounded && (self.depth(uri) >= MAX_DEPTH || self.chats_of(&session).len() >= MAX_CHATS) {
-            return Err("a worker of a worker may have no more workers".to_owned());
+            return Err("the depth or the number of workers is at its limit".to_owned());
         }
         let text = match input {
             "" => self.state(uri)["activeTurn"]["message"]["text"].clone(),

@@ -89,8 +89,8 @@ pub fn text(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> Stri
     }
     let _ = writeln!(
         out,
-        "clients: {} connections, {} came back with a replay and {} with snapshots, {} came back as somebody else, {} did \
-         not read for some time, which held up others in {} of {} judged cases; {} connections were lost",
+        "clients: {} connections, {} came back with a replay and {} with snapshots, {} came back as another client, {} \
+         did not read for some time, which delayed others in {} of {} judged cases; {} connections were lost",
         counts.connections,
         counts.replays,
         counts.snapshots,

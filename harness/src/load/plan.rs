@@ -86,7 +86,7 @@ impl LoadPlan {
         let mut text = String::new();
         let LoadPlan { clients, sessions, time, .. } = self;
         let pace = match self.pace {
-            LoadPace::PerSecond(rate) => format!("at most {rate} acts per second in all"),
+            LoadPace::PerSecond(rate) => format!("at most {rate} acts per second in total"),
             LoadPace::Greedy => "each client acts as soon as its last act is answered".to_owned(),
         };
         let _ = writeln!(

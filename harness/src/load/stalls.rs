@@ -22,7 +22,7 @@ use super::delay::DispatchKey;
 pub const RULE: &str = "load.readers-independent";
 /// The statement of the rule, and the reason why it is essential.
 pub const DOC: &str = "While one client does not read, the others in its session still get its actions. The \
-    protocol has no words for this; but a client that stops reading is normal where many clients share a session, \
+    specification does not mention this, but a client that stops reading is normal when many clients share a session, \
     and if the delivery to the others waits for it, each client can stop every session.";
 /// The time that a client does not read.
 pub const HELD: Duration = Duration::from_secs(3);

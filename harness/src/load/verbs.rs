@@ -1,4 +1,4 @@
-//! The acts of the clients of a load, as methods of the engine.
+//! The acts of clients during a load, as methods of the engine.
 //!
 //! Knows: the engine. Never knows: the time of actions.
 

@@ -138,7 +138,7 @@ pub(super) fn put_frame(line: &mut TranscriptLine, frame: Frame) {
     }
 }
 
-/// Changes the message of a line. Returns whether the message differs afterwards.
+/// Changes the message of a line. Returns whether the message has changed.
 pub(super) fn edit(line: &mut TranscriptLine, change: impl FnOnce(&mut Value) -> bool) -> bool {
     let Some(mut value) = message_of(line).cloned() else { return false };
     let before = value.clone();

@@ -10,7 +10,7 @@
 use crate::wire::json::{Value, json};
 
 /// The reason why an errand outside of the session's folder is refused.
-pub const OUTSIDE: &str = "it leads out of the session's folder";
+pub const OUTSIDE: &str = "it is outside of the session's folder";
 
 /// The exit description of an agent process that was killed.
 pub const KILLED: &str = "killed";

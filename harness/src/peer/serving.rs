@@ -211,7 +211,7 @@ impl AgentServing {
         self.served = self.served.saturating_add(bytes);
         match self.served {
             ..=MAX_SERVED => Ok(()),
-            _ => Err((INTERNAL, "more was asked for than anybody can need")),
+            _ => Err((INTERNAL, "the requests in total ask for too much content")),
         }
     }
 
@@ -222,7 +222,7 @@ impl AgentServing {
 
     fn errand(&mut self, id: &Value, purpose: ErrandPurpose) -> Result<u64, (i64, String)> {
         if self.open.len() >= MAX_OPEN {
-            return Err((INTERNAL, "too much is asked at a time".to_owned()));
+            return Err((INTERNAL, "too many requests are open".to_owned()));
         }
         self.serial += 1;
         self.open.insert(self.serial, (id.clone(), purpose));
@@ -313,7 +313,7 @@ impl AgentServing {
                 terminal.waiting.push(id.clone());
                 Ok(Vec::new())
             }
-            None => Err((INTERNAL, "too many wait for it".to_owned())),
+            None => Err((INTERNAL, "too many requests wait for this terminal".to_owned())),
         }
     }
 

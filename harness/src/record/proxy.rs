@@ -248,7 +248,9 @@ impl RecordProxy {
         };
         let name = ServerName::try_from(host.clone()).map_err(|error| error.to_string())?;
         let stream = tls.connect(name, stream).await;
-        stream.map(MaybeTlsStream::Rustls).map_err(|error| format!("no TLS with the host: {error}"))
+        stream
+            .map(MaybeTlsStream::Rustls)
+            .map_err(|error| format!("the TLS handshake with the host failed: {error}"))
     }
 
     /// Forwards both directions of a connection until it ends.
@@ -401,7 +403,7 @@ async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<(Vec<u8>, Ve
             return Err(format!("expected an HTTP head of at most {MAX_HEAD} bytes"));
         }
         match stream.read_buf(&mut head).await {
-            Ok(0) => return Err("the connection ended in the handshake".to_owned()),
+            Ok(0) => return Err("the connection ended during the handshake".to_owned()),
             Ok(_) => {}
             Err(error) => return Err(error.to_string()),
         }
@@ -425,7 +427,7 @@ fn connector() -> Result<TlsConnector, String> {
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
         let errors = found.errors;
-        return Err(format!("the system has no certificates that it trusts: {errors:?}"));
+        return Err(format!("the system has no trusted certificates: {errors:?}"));
     }
     let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
     Ok(TlsConnector::from(Arc::new(config)))

@@ -86,7 +86,7 @@ impl DifferenceBaseline {
         let stale = self.known.iter().filter(|(key, _)| !shows(key));
         stale
             .map(|(key, reason)| {
-                format!("`{key}` is in the baseline ({reason}) and shows no more: remove it")
+                format!("`{key}` is in the baseline ({reason}) and no longer occurs: remove it")
             })
             .collect()
     }

@@ -103,7 +103,7 @@ impl SubjectDefect {
                 let texts = keys.as_list().unwrap_or_default().iter().map(SourceNode::as_str);
                 let texts: Option<Vec<&str>> = texts.collect();
                 let texts = texts.filter(|texts| !texts.is_empty());
-                let texts = texts.ok_or("expected a list of texts at `keys`")?;
+                let texts = texts.ok_or("expected a list of strings at `keys`")?;
                 texts.into_iter().map(str::to_owned).collect()
             }
         };
@@ -136,7 +136,7 @@ mod tests {
         check(&format!("defects:\n  - {whole}\n  - {whole}"), "d.yaml:3:5: `a` is given twice");
         check(&format!("defects: [{}]", whole.replace("id", "di")), "an entry has no `di`");
         let keys = whole.replace(" }", ", keys: [] }");
-        check(&format!("defects: [{keys}]"), "expected a list of texts at `keys`");
+        check(&format!("defects: [{keys}]"), "expected a list of strings at `keys`");
         let read =
             SubjectDefects::parse("d.yaml", &format!("subject: v{{spec}}\ndefects: [{whole}]"));
         assert_eq!(read.unwrap().subject(Version::V0_5).as_deref(), Some("v0.5.0"));

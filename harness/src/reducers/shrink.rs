@@ -229,8 +229,8 @@ impl CaseShrinker {
     }
 }
 
-/// Returns the value at the same place in the first entry of the list, if it is a string. If entries are made equal,
-/// only the differences that matter are left.
+/// Returns the value at the same place in the first entry of the list, if it is a string. The shrinking makes entries
+/// equal, so that only relevant differences remain.
 fn first_alike<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
     let mut segments: Vec<&str> = path.split('/').collect();
     let index = |segment: &&str| segment.parse().is_ok_and(|index: usize| index > 0);

@@ -111,32 +111,44 @@ pub const FILE: &[FormField] = &[
         MemberForm::Text,
         "the versions that its vectors apply to, such as `\">=0.9.0\"`",
     ),
-    field("found", MemberForm::Text, "the run that found its vectors; found vectors need no twin"),
+    field("found", MemberForm::Text, "the run that found these vectors; such vectors need no twin"),
     field("states", MemberForm::Template, "states that several vectors start from, by name"),
     needed("vectors", MemberForm::Template, "the vectors"),
 ];
 
 /// The members of a state that is derived from another state.
 const DERIVED: &[FormField] = &[
-    needed("from", MemberForm::Text, "the state it is made from"),
-    needed("set", MemberForm::Template, "the changes to that state: pointers and values"),
+    needed("from", MemberForm::Text, "the state from which this state is derived"),
+    needed(
+        "set",
+        MemberForm::Template,
+        "the changes to that state: pointers with their new values",
+    ),
 ];
 
 /// The members of a vector.
 pub const VECTOR: &[FormField] = &[
     needed("name", MemberForm::Text, "its name, unique among those of the reducer"),
-    needed("title", MemberForm::Text, "what it shows, in one sentence"),
-    field("spec", MemberForm::Text, "the versions that it applies to, instead of the file's"),
+    needed("title", MemberForm::Text, "the behaviour that it tests, in one sentence"),
+    field(
+        "spec",
+        MemberForm::Text,
+        "the versions that it applies to, instead of the versions of the file",
+    ),
     field("proves", MemberForm::Texts, "the requirements that it tests"),
-    needed("state", MemberForm::Template, "the state before: the name of one, or written out"),
-    field("set", MemberForm::Template, "the changes to that state: pointers and values"),
+    needed(
+        "state",
+        MemberForm::Template,
+        "the state before the actions: the name of a state, or the whole state",
+    ),
+    field("set", MemberForm::Template, "the changes to that state: pointers with their new values"),
     needed("actions", MemberForm::Template, "the actions, in order"),
     field("now", MemberForm::Count, "the clock in milliseconds since 1970, by default 9999"),
-    field("expected", MemberForm::Template, "the whole state after, or `unchanged`"),
+    field("expected", MemberForm::Template, "the whole state after the actions, or `unchanged`"),
     field(
         "changes",
         MemberForm::Template,
-        "the changes from the state before: pointers and values",
+        "the changes that the actions make: pointers with their new values",
     ),
     field("outcomes", MemberForm::Template, "the outcome of each action"),
     field("open", MemberForm::Texts, "the readings that the specification leaves open"),
@@ -282,7 +294,7 @@ impl VectorParser {
         };
         for MappingEntry { key, key_span, value } in members {
             if let Err(error) = pointer::set(state, key, value.to_value()) {
-                let hint = "pointers are relative to the state, changes are made in order";
+                let hint = "pointers are relative to the state, and changes apply in order";
                 self.mistake(*key_span, error.to_string(), hint);
             }
         }
@@ -437,7 +449,7 @@ impl VectorParser {
         stays: bool,
     ) {
         if actions.is_empty() {
-            let hint = "without an action nothing can come of it";
+            let hint = "a vector without an action tests nothing";
             self.mistake(node.span, "this vector has no action", hint);
         }
         if !outcomes.is_empty() && outcomes.len() != actions.len() {
@@ -447,7 +459,11 @@ impl VectorParser {
         }
         if stays && outcomes.is_empty() {
             let hint = "say why nothing happens, such as `outcomes: [{ noop: no turn is active }]`";
-            self.mistake(node.span, "nothing changes, and no outcome says why", hint);
+            self.mistake(
+                node.span,
+                "the state does not change, and no outcome gives the reason",
+                hint,
+            );
         }
     }
 
@@ -484,12 +500,12 @@ impl VectorParser {
             });
             if stays(twin) || !(unknown || exercises) {
                 let hint = "a twin changes the state, with an action of the same type";
-                self.mistake(span, format!("`{}` is no twin of it", twin.name), hint);
+                self.mistake(span, format!("`{}` is not a twin of it", twin.name), hint);
             }
         }
         for (index, vector) in vectors.iter().enumerate() {
             if vectors.iter().take(index).any(|earlier| earlier.name == vector.name) {
-                let hint = "reports find a vector by its name";
+                let hint = "reports identify a vector by its name";
                 self.mistake(vector.span, format!("`{}` is given twice", vector.name), hint);
             }
         }

@@ -213,7 +213,7 @@ impl ConsoleReport {
         if brief && !hints.is_empty() {
             let _ = writeln!(
                 text,
-                "options that were not given, with which more could be tested: {}",
+                "more could be tested with these options, which were not given: {}",
                 hints.join("; ")
             );
             return text;

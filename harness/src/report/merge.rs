@@ -289,7 +289,7 @@ impl<W: Write> MergeJoin<'_, W> {
         report.case = self.renumbered(report.case)?;
         let owner = *self.owners.entry(report.scenario.clone()).or_insert(place);
         if owner != place {
-            return Err(format!("`{}` is in an earlier file, too", report.scenario));
+            return Err(format!("`{}` is also in an earlier file", report.scenario));
         }
         let claims = report.claims.iter_mut().filter_map(|claim| claim.failure.as_mut());
         let failure = report.failure.iter_mut().chain(claims).map(|it| &mut it.transcript);

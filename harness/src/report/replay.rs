@@ -186,8 +186,7 @@ impl RunReplay {
         }
         let line = line::read(text).map_err(|error| match ahp_log::is_log(text) {
             true => {
-                "expected a line of a capture, as before, found a line of a log (hint: keep the \
-                     two in files of their own)"
+                "expected a line of a capture, as before, found a line of a log (hint: keep the two in separate files)"
                     .to_owned()
             }
             false => error.to_string(),
@@ -349,7 +348,7 @@ impl RunReplay {
             self.judged.notes.push("the file has no footer: the run was cut off".to_owned());
         }
         if self.begun && !self.ended {
-            let note = "the file has no `end`: the recording was cut off, or still goes on";
+            let note = "the file has no `end`: the recording was cut off, or is still running";
             self.judged.notes.push(note.to_owned());
         }
         self.judged.header = self.header.take();

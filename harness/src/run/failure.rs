@@ -140,7 +140,7 @@ impl ScenarioCase {
             TaskWait::Looked { .. } | TaskWait::LookAgain { .. } => {
                 (0, "the content of the file".to_owned())
             }
-            TaskWait::Texts { peer, .. } => (*peer, "the texts of the session".to_owned()),
+            TaskWait::Texts { peer, .. } => (*peer, "the messages of the session".to_owned()),
             TaskWait::Called(times, _) => (0, format!("{times} calls of the tool")),
             TaskWait::Driven { .. } => (0, "the driver's answer".to_owned()),
             TaskWait::TestedState { claim, until, .. }

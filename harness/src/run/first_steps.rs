@@ -26,7 +26,7 @@ pub const FIRST_STEPS: &[FirstStep] = &[
     ),
     step(
         "jsonrpc/ids-come-back-unchanged",
-        "Answer each request with exactly the id that it had, text or number.",
+        "Answer each request with exactly its id, a string or a number.",
     ),
     step(
         "jsonrpc/unknown-methods-are-refused",

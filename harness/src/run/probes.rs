@@ -71,7 +71,7 @@ steps:
       proves: chat.turn.error-status
 "#,
         facts: &[],
-        hint: "`--agent-model`, `--agent-acp`, or `--profile agent` to play them all the same",
+        hint: "`--agent-model`, `--agent-acp`, or `--profile agent` to play them anyway",
     },
     ProbeScenario {
         capability: "annotations",

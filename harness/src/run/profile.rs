@@ -20,8 +20,8 @@ pub const MEMBERS: &[(&str, &str)] = &[
     ("agent", "the name of the agent"),
     (
         "command",
-        "how it is started, a line for a shell or a list of the program and its arguments; it speaks on standard input and output. It \
-         is started in a folder of its own: `{profile}` is the folder of this file",
+        "the command that starts it: a line for a shell, or a list of the program and its arguments; it communicates \
+         over standard input and output. It is started in a separate folder; `{profile}` is the folder of this file",
     ),
     ("url", "instead of a command: the ws:// or wss:// URL at which it listens"),
     ("env", "variables of its environment; HOME is a fresh folder in every scenario"),
@@ -38,8 +38,8 @@ pub const MEMBERS: &[(&str, &str)] = &[
     ("options", "options of a session that are set, by their ids, such as `{ effort: low }`"),
     (
         "stimulus",
-        "how scenarios control it: a `model` agent uses our stand-in for its model, a `script` \
-         agent plays the script in its prompt, a `fixed` agent does the same for every prompt",
+        "how scenarios control it: a `model` agent uses the harness's stand-in for its model, a `script` agent plays \
+         the script in its prompt, a `fixed` agent does the same for every prompt",
     ),
     (
         "prompt",
@@ -222,7 +222,7 @@ impl ProfileReader<'_> {
         let node = root.get(name)?;
         let text = node.as_str().map(str::to_owned);
         if text.is_none() {
-            self.wrong(node.span.start, &format!("expected a text, found {}", node.describe()));
+            self.wrong(node.span.start, &format!("expected a string, found {}", node.describe()));
         }
         text
     }
@@ -232,7 +232,7 @@ impl ProfileReader<'_> {
         let texts: Vec<String> =
             items.iter().filter_map(SourceNode::as_str).map(str::to_owned).collect();
         if texts.len() != items.len() || texts.is_empty() {
-            let what = format!("expected a list of texts, found {}", node.describe());
+            let what = format!("expected a list of strings, found {}", node.describe());
             self.wrong(node.span.start, &what);
         }
         texts
@@ -246,7 +246,7 @@ impl ProfileReader<'_> {
                 Some(text) => pairs.push((member.key.clone(), text.to_owned())),
                 None => {
                     let what = format!(
-                        "expected a text, found {} (hint: quote it)",
+                        "expected a string, found {} (hint: quote it)",
                         member.value.describe()
                     );
                     self.wrong(member.value.span.start, &what);

@@ -37,7 +37,7 @@ pub fn draft(given: &AgentProfile, introduction: &AgentIntroduction, model: &Mod
         let _ = writeln!(out, "{words}");
     };
     line(
-        "# Written by `ahp-harness agent profile`; what each member means: `ahp-harness explain profile`",
+        "# Written by `ahp-harness agent profile`; the meaning of each member: `ahp-harness explain profile`",
     );
     line(&format!("agent: {}", quoted(&given.agent)));
     match &given.url {

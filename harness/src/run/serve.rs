@@ -394,7 +394,7 @@ impl ScenarioCase {
             }
             PermissionReply::Unknown => selected(&json!("ahp-harness-was-not-offered")),
             PermissionReply::Error => {
-                let why = "the client cannot ask anybody";
+                let why = "the client cannot ask a person";
                 Message::failure(asking.id.clone(), -32603, why, Value::Null)
             }
         };

@@ -81,7 +81,7 @@ pub(super) const DISK: VerbRow = VerbRow {
     asserts: true,
     answered: false,
     fields: &[
-        needed("path", MemberForm::Text, "the file, from the agent's folder"),
+        needed("path", MemberForm::Text, "the path of the file in the agent's folder"),
         needed(
             "text",
             MemberForm::Pattern,
@@ -168,6 +168,6 @@ pub(super) const TEXTS: VerbRow = VerbRow {
         PROVES,
         INDEPENDENT,
     ],
-    doc: "waits until the texts of a session match; the chunks that arrived on the client's \
-          present connection are joined",
+    doc: "waits until the messages of a session match; the chunks that arrived on the client's present connection are \
+          joined",
 };

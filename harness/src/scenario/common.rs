@@ -17,7 +17,8 @@ pub(super) const INDEPENDENT: FormField = field(
 pub(super) const CHOICE: FormField = field(
     "choice",
     MemberForm::Text,
-    "what the host does, and may do, if this premise does not hold, such as `the host leaves no turns out`; the later claims then do not apply; the step may check nothing else",
+    "what the host may do instead if this premise does not hold, such as `the host leaves no turns out`; the later \
+        claims then do not apply; the step may check nothing else",
 );
 pub(super) const BEFORE: FormField = field(
     "before",
@@ -53,12 +54,12 @@ pub(super) const RESULT: FormField = wanted(
 pub(super) const ERROR: FormField = wanted(
     "error",
     MemberForm::Pattern,
-    "that an error is the answer, and the pattern of that error",
+    "expects an error as the answer; the value is the pattern of the error",
 );
 pub(super) const CLOSED: FormField = wanted(
     "closed",
     MemberForm::Flag,
-    "that the host closes the connection instead; together with `error`, either outcome is accepted",
+    "expects that the host closes the connection instead; together with `error`, either outcome is accepted",
 );
 pub(super) const TOKENS: FormField = field(
     "tokens",

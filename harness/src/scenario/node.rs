@@ -209,7 +209,7 @@ impl NodeReader {
             self.forbid(span, "anchors", "write the value out, or use `include`");
         }
         if tagged {
-            self.forbid(span, "tags", "quote the value to make it a text");
+            self.forbid(span, "tags", "quote the value to make it a string");
         }
     }
 
@@ -250,7 +250,7 @@ impl NodeReader {
             NodeContent::Scalar(Value::Null) => "null".to_owned(),
             NodeContent::Scalar(value) => value.to_string(),
             _ => {
-                self.forbid(span, "complex keys", "a key is a word or a quoted text");
+                self.forbid(span, "complex keys", "a key is a word or a quoted string");
                 String::new()
             }
         };

@@ -38,7 +38,7 @@ const FILE_FIELDS: &[FormField] =
     &[field(LIST, MemberForm::Values, "the requirements, each with `id`, `weight` and `text`")];
 const FIELDS: &[FormField] = &[
     field("id", MemberForm::Text, "its id, such as `login.shows-the-name`"),
-    field("weight", MemberForm::Text, "what a breach weighs: must, essential, should or note"),
+    field("weight", MemberForm::Text, "the weight of a breach: must, essential, should or note"),
     field("text", MemberForm::Text, "the rule, in a sentence"),
 ];
 const WEIGHTS: [(&str, Weight); 4] = [

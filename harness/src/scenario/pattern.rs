@@ -140,11 +140,15 @@ pub const OPERATORS: &[PatternOperator] = &[
     operator(
         "$matches",
         OperandKind::Regex,
-        "a text that contains a match of the regular expression",
+        "a string that contains a match of the regular expression",
     ),
     operator("$in", OperandKind::Patterns, "one of the listed values"),
     operator("$contains", OperandKind::Patterns, "an array with an item for each listed pattern"),
-    operator("$startsWith", OperandKind::Patterns, "an array or text that begins like this"),
+    operator(
+        "$startsWith",
+        OperandKind::Patterns,
+        "an array or a string that begins with this value",
+    ),
     operator("$all", OperandKind::Patterns, "all of the listed patterns at once"),
     operator("$not", OperandKind::Pattern, "any value that does not match this"),
     operator("$above", OperandKind::Number(OrderingOperator::Above), "a number above this one"),
@@ -159,7 +163,7 @@ pub const OPERATORS: &[PatternOperator] = &[
         OperandKind::Number(OrderingOperator::AtMost),
         "this number or a smaller one",
     ),
-    operator("$length", OperandKind::Pattern, "an array, text or object with this many items"),
+    operator("$length", OperandKind::Pattern, "an array, a string or an object of this length"),
     operator("$type", OperandKind::Type, "a value of this JSON type"),
     operator(
         "$inOrder",

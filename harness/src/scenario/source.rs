@@ -120,8 +120,8 @@ pub enum ScenarioErrorKind {
     },
     /// `${new name}` in a pattern, which cannot make a fresh identifier.
     #[error(
-        "expected a bound name in a pattern, found `${{new {name}}}`\n(hint: mint it where \
-         something is sent, or bind what comes with `$bind {name}`)"
+        "expected a bound name in a pattern, found `${{new {name}}}`\n(hint: create it in a step that sends something, \
+         or bind a received value with `$bind {name}`)"
     )]
     MintedInPattern {
         /// The name.
@@ -169,7 +169,8 @@ pub enum ScenarioErrorKind {
     },
     /// A scenario in which no step names a requirement.
     #[error(
-        "no step of this scenario says what it proves, so it could not fail\n(hint: add `proves: ID` to the step that tests the requirement, for example an `expect`, a `snapshot` or an expected response)"
+        "no step of this scenario has `proves`, so the scenario could not fail\n(hint: add `proves: ID` to the step \
+            that tests the requirement, for example an `expect`, a `snapshot` or an expected response)"
     )]
     ExpectsNothing,
     /// A step with `proves` that no behaviour of the host can fail.
@@ -204,11 +205,11 @@ pub enum ScenarioErrorKind {
     },
     /// A `never` without a later barrier, which would have no effect.
     #[error(
-        "nothing ends this `never`\n(hint: add a `barrier` after it, up to which nothing may come)"
+        "nothing ends this `never`\n(hint: add a `barrier` after it, which ends the time in which nothing may come)"
     )]
     NeverWithoutBarrier,
     /// A second scenario with the identifier of another scenario.
-    #[error("another scenario is called `{id}` too: {other}")]
+    #[error("another scenario has the same id `{id}`: {other}")]
     DuplicateScenario {
         /// The identifier of the scenario.
         id: String,

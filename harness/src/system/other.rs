@@ -140,7 +140,7 @@ impl SystemShell {
         _: &[(&str, &str)],
         _: (u16, u16),
     ) -> io::Result<(SystemShell, Child)> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "there are no pseudo-terminals here"))
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no pseudo-terminals"))
     }
 }
 

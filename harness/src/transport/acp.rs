@@ -357,7 +357,7 @@ fn on_file(effect: &AgentEffect) -> std::io::Result<EffectResult> {
         AgentEffect::Edit { path, old, new } => {
             let text = read(path)?;
             if !text.contains(old.as_str()) {
-                return Ok(EffectResult::badly("the file does not hold the text"));
+                return Ok(EffectResult::badly("the file does not contain the text"));
             }
             std::fs::write(path, text.replacen(old.as_str(), new, 1))?;
             EffectResult::well("written")

@@ -63,7 +63,7 @@ fn messages(arguments: Value) -> [Message; 3] {
 /// Returns the result of the call, from its answer.
 fn ended(answer: &Value) -> EffectResult {
     let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
-    let text = text.unwrap_or("it has nothing to say").to_owned();
+    let text = text.unwrap_or("the answer has no text").to_owned();
     let ok = answer.get("result").is_some() && answer["result"]["isError"] != true;
     let content = answer["result"]["content"].as_array().into_iter().flatten();
     EffectResult { ok, text, blocks: content.skip(1).cloned().collect() }

@@ -34,7 +34,7 @@ pub enum FrameEnd {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum TapBreak {
     /// A message exceeds the limit of the harness.
-    #[error("a message of more than {MAX_MESSAGE} bytes, longer than the harness takes")]
+    #[error("a message of more than {MAX_MESSAGE} bytes, longer than the harness accepts")]
     TooLong,
     /// The framing is invalid.
     #[error("not a WebSocket frame: {0}")]
@@ -187,7 +187,7 @@ fn header(bytes: &[u8]) -> Result<Option<(FrameHeader, usize, u64)>, String> {
         return Ok(None);
     };
     if header.rsv1 || header.rsv2 || header.rsv3 {
-        return Err("a reserved bit is set, though no extension was negotiated".to_owned());
+        return Err("a reserved bit is set, although no extension was negotiated".to_owned());
     }
     Ok(Some((header, at, length)))
 }
@@ -267,7 +267,10 @@ mod tests {
     fn detects_the_end_of_a_connection() {
         check(b"\x88\x05\x03\xe8bye", &[FrameEnd::Close(Some(1000), "bye".to_owned())]);
         check(b"\x88\x00\x81\x01x", &[FrameEnd::Close(None, String::new())]);
-        check(b"\xc1\x01x", &[broken("a reserved bit is set, though no extension was negotiated")]);
+        check(
+            b"\xc1\x01x",
+            &[broken("a reserved bit is set, although no extension was negotiated")],
+        );
         check(b"\x81\x7f\x00\x00\x00\x00\x7f\xff\xff\xff", &[FrameEnd::Broken(TapBreak::TooLong)]);
     }
 

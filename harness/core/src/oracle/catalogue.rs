@@ -28,11 +28,11 @@ with_rows_below_hosts! { catalogue {
         "Every frame of the host is one JSON-RPC 2.0 message that is valid for the negotiated version. Source: \
          JSON-RPC 2.0 sections 4 and 5, the types of each version.";
     ShapeHarness "shape.harness" Note "A9" []
-        "The clients' own frames are valid too. An invalid one is never the target's fault: a client may send \
-         it on purpose, which a transcript does not show.";
+        "The clients' own frames are valid too. An invalid frame of a client is never the target's fault: a client may \
+         send it on purpose, and a transcript does not show the purpose.";
     ShapeNullOptional "shape.null-optional" Should "A9" []
-        "Optional members are left out, not null, and expected ones are there. Clients differ in what they do \
-         with null. Source: the types of each version.";
+        "Optional members are left out instead of null, and required members are present. Clients treat null \
+         differently. Source: the types of each version.";
     AnsweredOnce "jsonrpc.answered-once" Must "B1" ["jsonrpc.response.exactly-one"]
         "Every request gets exactly one response, or the connection ends. Source: JSON-RPC 2.0 section 5."
         open "The specification states no deadline. A request counts as unanswered if a later request on the \
@@ -48,8 +48,8 @@ with_rows_below_hosts! { catalogue {
     Alive "jsonrpc.alive" Must "B5"
         ["ping.response", "ping.before-initialize", "ping.without-subscriptions",
          "ping.during-turn"]
-        "A `ping` succeeds at any time, before the handshake and during turns too. Source: lifecycle.md, ping."
-        open "The deadline is the deadline of every request. The check judges pings on the root channel.";
+        "A `ping` succeeds at any time, also before the handshake and during turns. Source: lifecycle.md, ping."
+        open "The deadline is the same as for every request. The check judges pings on the root channel.";
     ErrorCode "jsonrpc.error-code" Note "B6"
         ["jsonrpc.error.reserved-range", "jsonrpc.error.code-32006-unassigned"]
         "Error codes below -32000 are those that JSON-RPC and the version's table assign. The specification \
@@ -90,8 +90,8 @@ with_rows_below_hosts! { catalogue {
               rejection with a lower number is a note.";
     OneEnvelope "sequence.one-envelope" Essential "A2"
         ["envelope.serverseq.unique", "reconnect.replay-envelope-verbatim"]
-        "One `serverSeq` stands for one action: its channel, content and origin are the same on every \
-         connection, otherwise clients diverge. Source: ActionEnvelope.serverSeq."
+        "One `serverSeq` identifies one action: its channel, content and origin are the same on every connection, \
+         otherwise clients diverge. Source: ActionEnvelope.serverSeq."
         open "Connections of other versions and connections that asked for merged delivery are not compared, \
               nor are numbers beyond the limit of 16,384 actions or 16 MiB.";
     OrderAgreement "sequence.order-agreement" Essential "A3" ["envelope.total-order"]
@@ -133,8 +133,8 @@ with_rows_below_hosts! { catalogue {
         "After a snapshot with `fromSeq` n, no action with a number of n or below is delivered on that channel; \
          a client would fold such an action twice. Source: Snapshot.fromSeq.";
     Family "fanout.family" Essential "A7" ["channel.type-prefix-matches-channel"]
-        "An action comes on a channel of the kind that its type belongs to, and a notification about the root \
-         channel on the root channel; otherwise no client applies it. Source: the channel pages.";
+        "An action arrives on a channel of the kind that its type belongs to, and a notification about the root \
+         channel arrives on the root channel; otherwise no client applies it. Source: the channel pages.";
     KnownActions "fanout.known-actions" Must "A8"
         ["version.action-types-known", "version.host-no-newer-behaviour",
          "version.notification-methods-known", "reading.tool-actions", "reading.no-diffs"]
@@ -146,9 +146,9 @@ with_rows_below_hosts! { catalogue {
               name, and a name that no version has, is a note.";
     AfterRemoval "fanout.after-removal" Essential "A12"
         ["session.dispose.drops-subscriptions", "chat.dispose.success", "dispatch.disposed-channel-ignored"]
-        "Nothing comes on the channel of a session, chat or terminal after its removal: clients have dropped \
-         its state, and a new resource at that URI would receive the actions of the old resource. The host \
-         ignores a dispatch to such a channel. Source: session-channel.md, disposal."
+        "Nothing arrives on the channel of a session, chat or terminal after its removal: clients have dropped its \
+         state, and a new resource at that URI would receive the actions of the old resource. The host ignores a \
+         dispatch to such a channel. Source: session-channel.md, disposal."
         open "`root/sessionRemoved` and the answer to a disposal have no number: they apply to the connection \
               that received them. If chats can be moved, a removed chat counts as gone only if a client \
               disposed of it.";
@@ -231,12 +231,12 @@ with_rows_below_hosts! { catalogue {
               is a note. The same holds if the client starts the active turn again.";
     ActiveOnly "turns.active-only" Essential "E2"
         ["chat.turn.scoped-actions-active"]
-        "Actions within a turn name the active turn; after its end their content is lost. Source: \
-         chat-channel.md, the reducers.";
+        "Actions within a turn name the active turn; after the end of the turn, the content of such actions is lost. \
+         Source: chat-channel.md, the reducers.";
     OneEnd "turns.one-end" Essential "E3" ["chat.turn.exactly-one-end"]
         "A turn ends at most once, and no accepted turn vanishes from the history without an end. Two ends, or \
          none, leave clients with different histories. Source: turn life cycle."
-        open "Scenarios test whether an end comes at all.";
+        open "Scenarios test whether a turn ends at all.";
     UniqueTurns "turns.unique-ids" Essential "E4" ["chat.state.turn-ids-unique"]
         "A turn has an id that no other turn of its chat has; otherwise actions that name it reach another \
          turn. Source: ChatState.turns.";
@@ -308,7 +308,7 @@ with_rows_below_hosts! { catalogue {
          "disconnect.tool-calls-across-chats"]
         "When an active client is removed, its running calls end as failed (SHOULD). Source: \
          session-channel.md."
-        open "Judged when the session is at rest.";
+        open "The check judges a session at rest.";
     ChatDerived "status.chat-derived" Essential "G1"
         ["chat.turn.status-inprogress", "reducer.chat.status-derivation",
          "chat.tool.pending-blocks-status"]
@@ -341,7 +341,7 @@ with_rows_below_hosts! { catalogue {
          other answers. Source: chat-channel.md, validation.";
     RollupComplete "input.rollup-complete" Essential "H2"
         ["session.inputNeeded.set", "chat.tool.auth-inputNeeded"]
-        "Whatever a chat waits for has an entry in its session's `inputNeeded`; otherwise clients that see only \
+        "Everything that a chat waits for has an entry in its session's `inputNeeded`; otherwise clients that see only \
          the session never answer, and the turn hangs. Source: session-channel.md."
         open "The check judges a session at rest: no frame concerned the session for 3 s, or the host sent \
               nothing for 1 s. The host decides whether a client's own tool has an entry.";
@@ -360,8 +360,8 @@ with_rows_below_hosts! { catalogue {
               chat ever had such a call.";
     CatalogMirrors "catalog.mirrors-chats" Must "I1" ["session.catalog.chatUpdated-consistent"]
         "A session's entry for a chat equals the state of the chat. Source: chat-channel.md."
-        open "Judged when the session is at rest. Updates cannot clear a member, so a member that the chat lost \
-              may stay; a difference in times and change counts is a note.";
+        open "The check judges a session at rest. Updates cannot clear a member, so a member that the chat lost may \
+              stay; a difference in times and change counts is a note.";
     WorkerOrigin "catalog.worker-origin" Must "I1" ["chat.subagent.consistency"]
         "A call that shows the chat of a worker, and the origin of that chat, name each other. Source: \
          chat-channel.md, origin."
@@ -375,24 +375,24 @@ with_rows_below_hosts! { catalogue {
         "`session/chatsReordered` lists every chat of the session exactly once. Source: session-channel.md.";
     OneOwner "catalog.one-owner" Essential "I4"
         ["session.catalog.one-owner", "session.catalog.unique"]
-        "A chat is in exactly one catalogue, once; otherwise its questions are asked twice, and its removal \
-         leaves a copy behind. Source: session-channel.md."
+        "A chat is in exactly one catalogue, and only once there; otherwise its questions are asked twice, and its \
+         removal leaves a copy behind. Source: session-channel.md."
         open "A chat in two sessions is judged when the session is at rest. Adding a chat that is already \
               listed replaces its entry, and is a note.";
     UpdatedKnown "catalog.updated-known" Essential "I4" ["session.catalog.chatUpdated-known"]
         "`session/chatUpdated` names a chat of the catalogue; reducers ignore an update of any other chat, and \
          the change is lost. Source: the reducers.";
     ListedOnce "sessions.listed-once" Essential "I5" ["root.listSessions.no-duplicates"]
-        "A list has every session once, because clients use the URI as the key. Source: listSessions."
+        "A list has every session exactly once, because clients use the URI as the key. Source: listSessions."
         open "Each page is judged separately.";
     ListAgrees "sessions.list-agrees" Essential "I5"
         ["root.summaryChanged.values-current", "root.listSessions.contains-created",
          "root.sessionAdded.emitted", "root.sessionRemoved.emitted"]
         "A list with the later announcements applied equals the next list; otherwise subscribed clients show \
          sessions that are gone, or miss sessions. Source: root-channel.md."
-        open "Judged for complete lists on one connection, when the host has been at rest for a second before; \
-              times, change counts and members that a partial update cannot clear are not compared. A session \
-              that was created and announced to the same connection is in a complete list at any time.";
+        open "The check judges complete lists on one connection, when the host has been at rest for a second before; \
+              times, change counts and members that a partial update cannot clear are not compared. A session that was \
+              created and announced to the same connection is in a complete list at any time.";
     AnnouncedOnce "sessions.announced-once" Essential "I5"
         ["root.sessionAdded.emitted", "root.sessionRemoved.emitted",
          "root.sessionRemoved.no-further-summary"]
@@ -428,20 +428,20 @@ with_rows_below_hosts! { catalogue {
          "chat.state.origin-immutable", "session.modifiedAt.iso", "chat.state.fields-inlined"]
         "Resource, provider, time of creation and origin never change, and partial updates leave them out; a \
          state that names its resource names its own channel. Source: PartialSessionSummary, ChatState."
-        open "A partial update of a chat may repeat its origin as it is.";
+        open "A partial update of a chat may repeat the chat's origin unchanged.";
     Directories "directories.within-session" Must "I10" ["chat.workingDirectories.subset"]
-        "A chat's working directories are among its session's, each once; otherwise an agent works where the \
-         session does not allow it. Source: chat-channel.md."
-        open "Judged when the session is at rest: the specification does not say what happens to a chat's \
+        "A chat's working directories are among those of its session, without duplicates; otherwise an agent works \
+         where the session does not allow it. Source: chat-channel.md."
+        open "The check judges a session at rest, because the specification does not say what happens to a chat's \
               directory that the session loses.";
     OwnEntry "clients.own-entry" Essential "I11"
         ["dispatch.session.activeClientSet.other-client",
          "dispatch.session.activeClientRemoved.other-client", "session.activeClient.upsert"]
-        "A client registers and removes only itself, and is active once; a client that registers in the name of \
-         another one receives its tool calls. Source: the threat model.";
+        "A client registers and removes only itself, and is in the list of active clients only once; a client that \
+         registers in the name of another one receives its tool calls. Source: the threat model.";
     QueueOnce "queue.once" Essential "J1"
         ["chat.queue.no-double-consume", "chat.queue.two-step"]
-        "A queued message becomes one turn with its content, and none after its removal; otherwise an agent \
+        "A queued message becomes one turn with its content, and becomes no turn after its removal; otherwise an agent \
          does work twice, or work that nobody wants any more. Source: chat-channel.md.";
     QueueOrder "queue.order" Essential "J1" ["chat.queue.fifo", "chat.queue.reorder-honoured"]
         "The host takes the first message of the queue, because people see and change the order of the queue. \
@@ -478,11 +478,11 @@ with_rows_below_hosts! { catalogue {
          "root.state.terminals-live", "terminal.dispose.success", "terminal.claim.always-owned"]
         "The root's list has every terminal that was made and none that was disposed of, with its title, claim \
          and lifecycle; clients find terminals nowhere else. Source: root-channel.md, terminal-channel.md."
-        open "Judged when the host has been at rest for a second, for terminals that a client created or \
-              follows. The shape checks judge whether a claim is present and well-formed.";
+        open "The check judges terminals that a client created or follows, when the host has been at rest for a \
+              second. The shape checks judge whether a claim is present and well-formed.";
     WholeCharacters "terminal.whole-characters" Note "K5" ["terminal.data.utf8-boundaries"]
-        "Output has no U+FFFD, which stands for characters that were cut in two. A breach is a note, because a \
-         program may print this character. Source: TerminalDataAction.data."
+        "Output has no U+FFFD, which replaces characters that were cut in two. A breach is a note, because a program \
+         may print this character. Source: TerminalDataAction.data."
         open "The check `state.snapshot-agrees` tests that all observers have the same output; it permits \
               either side to drop output that scrolled away.";
     NoShellMarkers "terminal.no-shell-markers" Must "K6" ["terminal.data.strip-integration"]
@@ -502,8 +502,8 @@ with_rows_below_hosts! { catalogue {
         open "The check judges progress once the requested resource exists or was refused, and no frame has \
               arrived for as long as a host may take to answer.";
     ChangesetError "changeset.error" Essential "L2" ["changeset.error-iff"]
-        "A changeset has an error exactly if its status is `error`: reducers drop an error beside another \
-         status, and without one nobody knows why it failed. Source: ChangesetState.error.";
+        "A changeset has an error if and only if its status is `error`: reducers drop an error beside another status, \
+         and without one nobody knows why it failed. Source: ChangesetState.error.";
     ChangesetIds "changeset.unique-ids" Essential "L2" ["changeset.file-ids-unique"]
         "The files and the operations of a changeset differ in their ids, by which they are changed, removed \
          and invoked. Source: ChangesetFile.id.";
@@ -522,12 +522,12 @@ with_rows_below_hosts! { catalogue {
     AnnotationsSound "annotations.sound" Must "L3"
         ["annotations.min-one-entry", "dispatch.annotations.set.empty-entries",
          "dispatch.annotations.entryRemoved.last"]
-        "An annotation MUST have an entry, whoever removes entries. The ids of annotations are unique, and so \
-         are the ids of the entries of one annotation. Source: Annotation, AnnotationsSetAction.";
+        "An annotation MUST have an entry, regardless of who removes entries. The ids of annotations are unique, and \
+         so are the ids of the entries of one annotation. Source: Annotation, AnnotationsSetAction.";
     AnnotationCounts "annotations.counts" Essential "L3" ["annotations.summary-counts"]
         "A session's counts of annotations and entries equal the counts of its annotations channel; clients \
          that only list sessions have no other source. Source: AnnotationsSummary."
-        open "Judged for counts that arrive when the host has been at rest for a second.";
+        open "The check judges counts that arrive when the host has been at rest for a second.";
     WatchBatch "watch.batch" Must "L4" ["watch.nonempty-batch"]
         "A batch of changes MUST NOT be empty. Source: ResourceWatchChangedAction.";
     WatchRoot "watch.below-root" Essential "L4" ["watch.event-uris"]
@@ -541,25 +541,25 @@ with_rows_below_hosts! { catalogue {
         open "The host chooses members that the request does not have.";
     RunsForward "automation.runs-forward" Essential "L5"
         ["automation.run.lifecycle", "automation.run.lifecycle-timestamps"]
-        "A run goes from pending to running and to its end, and its time of creation stays; clients wait in \
-         vain for a run that goes on after its end. Source: automations guide, run lifecycle.";
+        "A run goes from pending to running and then to its end, and its time of creation does not change; clients \
+         wait in vain for a run that continues after its end. Source: automations guide, run lifecycle.";
     RunTimes "automation.run-times" Essential "L5" ["automation.run.lifecycle-timestamps"]
         "A run is created, started and completed in this order; clients compute how long it took. Source: the \
          lifecycle types of runs.";
     RunSessions "automation.run-sessions" Essential "L5" ["automation.run.primary-member"]
-        "The sessions of a run are unique, and the primary one, which clients open, is among them. Source: \
+        "The sessions of a run are unique, and include the primary session, which clients open. Source: \
          AutomationRunState.primarySession.";
     RunsListed "automation.runs-listed" Essential "L5"
         ["automation.runs.order-limit", "automation.occurrence-once"]
-        "The runs of an automation are listed once, newest first, at most as many as the host keeps, and one \
-         for each occurrence; two runs for one occurrence mean that an agent worked twice. Source: \
+        "Each run of an automation is listed once, newest first. The list has at most as many runs as the host keeps, \
+         and one run for each occurrence; two runs for one occurrence mean that an agent worked twice. Source: \
          AutomationEntry.runs.";
     RunsAgree "automation.runs-agree" Essential "L5" ["automation.run.summary-consistent"]
         "The catalogue's summary of a run agrees with the run. Source: AutomationRunSummary."
-        open "Judged when the host has been at rest for a second, for runs that a recorded client follows.";
+        open "The check judges runs that a recorded client follows, when the host has been at rest for a second.";
     RunCount "automation.run-count" Essential "L5" ["automation.runCount"]
-        "An automation has a `runCount` exactly if it ends after a number of runs; otherwise nobody knows how \
-         many are left. Source: AutomationEntry.runCount.";
+        "An automation has a `runCount` if and only if it ends after a number of runs; otherwise nobody knows how many \
+         are left. Source: AutomationEntry.runCount.";
     CustomizationIds "customizations.unique-ids" Essential "L6"
         ["session.customizations.ids-unique"]
         "Customizations of a session, children included, have unique ids; otherwise a toggle affects another \
@@ -593,8 +593,8 @@ with_rows_below_hosts! { catalogue {
         ["auth.not-in-state", "telemetry.no-secrets", "session.customizations.mcp.no-secret"]
         "No frame to a client contains a token that a client sent to the host, or another secret: any connected \
          client could act for the owner of the secret. Source: authentication.md, the threat model."
-        open "A client secret may occur in the challenge that carries it. Secrets of fewer than 12 bytes, and \
-              texts with spaces, are not searched for.";
+        open "A client secret may occur in the challenge that carries it. Secrets of fewer than 12 bytes, and strings \
+              with spaces, are not searched for.";
     RightClient "resources.right-client" Essential "L9"
         ["resource.symmetric.right-client", "resource.symmetric.host-to-client"]
         "The host requests a client's own URIs only from the client that published them: another client would \
@@ -603,7 +603,7 @@ with_rows_below_hosts! { catalogue {
         ["security.error-leak"]
         "Errors and rejections reveal no internals of the host: no stack traces, no paths of home directories. \
          Source: the threat model, minimum requirements."
-        open "Texts from the client's own request may be repeated.";
+        open "Strings from the client's own request may be repeated.";
     NotificationsSubscribed "fanout.notifications-subscribed" Must "L10"
         ["notify.only-to-subscribers", "root.notifications.only-root-subscribers",
          "unsubscribe.root-notifications-stop"]
@@ -630,7 +630,7 @@ with_rows_below_hosts! { catalogue {
     ReplayComplete "reconnect.replay-complete" Must "M1"
         ["reconnect.replay-complete", "reconnect.replay-order", "reconnect.replay-only-subscribed",
          "reconnect.replay-exclusive-bound", "reconnect.no-events-in-between-lost"]
-        "A replay holds every accepted action on the resumed channels after `lastSeenServerSeq`, in order, and \
+        "A replay contains every accepted action on the resumed channels after `lastSeenServerSeq`, in order, and \
          nothing else. Source: lifecycle.md, reconnection."
         open "The missed actions are known from what other connections received, within the limit of 16,384 \
               actions or 16 MiB; older actions are not judged. A newer action that arrives before the replay is \
@@ -665,12 +665,12 @@ with_rows_below_hosts! { catalogue {
          would do its work twice. Source: chat-channel.md, queued messages."
         open "The message of a turn that is not shown any more may be in the queue again.";
     RestartKeeps "restart.keeps" Note "M9" []
-        "What a restarted host shows is as it was: the list of sessions, titles, flags, folders, drafts, queues, \
-         chats, automations, annotations, the output of terminals, and the turns in their order with the same \
-         text and calls. A difference is a loss, a change, or a previous value. Source: \
-         lifecycle.md, unexpected disconnection."
-        open "The text does not say what a host keeps, so a difference is a note. The first snapshot after the \
-              restart is compared. It may leave out the oldest turns.";
+        "A restarted host shows the same content as before: the list of sessions, titles, flags, folders, drafts, \
+         queues, chats, automations, annotations, the output of terminals, and the turns in their order with the same \
+         text and calls. A difference is a loss, a change, or a previous value. Source: lifecycle.md, unexpected \
+         disconnection."
+        open "The specification does not say what a host keeps, so a difference is a note. The first snapshot after \
+              the restart is compared. It may leave out the oldest turns.";
 } }
 
 #[cfg(test)]

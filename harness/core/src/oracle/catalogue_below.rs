@@ -8,8 +8,8 @@ macro_rules! with_rows_below_hosts {
     ($catalogue:ident { $($rows:tt)* }) => { $catalogue! { $($rows)*
     CallsToldOnce "below.calls-told-once" Essential "N1"
         ["chat.tool.start-first", "chat.tool.parallel"]
-        "Each tool call of the agent below the host is exactly one call above: nobody can refuse an invisible \
-         call, and an extra one shows what never happened. Source: ChatToolCallStartAction."
+        "Each tool call of the agent below the host is exactly one call above: nobody can refuse an invisible call, \
+         and an extra call shows work that never happened. Source: ChatToolCallStartAction."
         open "Calls are matched by the longest text of their input, in completed turns. If the calls come from \
               a model, a difference is a note, because an agent may change them.";
     DeniedNeverRuns "below.denied-never-runs" Essential "N2" ["chat.tool.deny-not-run"]
@@ -22,7 +22,7 @@ macro_rules! with_rows_below_hosts {
         ["chat.tool.ready-pending", "chat.tool.approve-runs"]
         "A call that asks for approval above does not run below before the approval; otherwise the question has \
          no effect. Source: ChatToolCallReadyAction."
-        open "A call ran under the same conditions as for denied calls. A run is too early if it precedes the \
+        open "The conditions that prove a run are the same as for denied calls. A run is too early if it precedes the \
               approval that our own client sent. For other clients, only a missing approval proves a breach.";
     TextArrives "below.text-arrives" Essential "N4" ["chat.stream.content-exact"]
         "The agent's text arrives in the turn, complete and in order; otherwise clients show a different text. \
@@ -30,18 +30,18 @@ macro_rules! with_rows_below_hosts {
         open "White space is ignored, and only completed turns are judged; the host may add text. If the text \
               comes from a model, a difference is a note, because an agent may change it.";
     CancelArrives "below.cancel-arrives" Essential "N5" ["chat.turn.cancel"]
-        "A turn that is cancelled above is cancelled below: an agent that does not receive the cancel goes on \
-         working, and changing files, unseen. Source: chat-channel.md."
+        "A turn that is cancelled above is cancelled below: an agent that does not receive the cancel continues to \
+         work and to change files, unseen. Source: chat-channel.md."
         open "The cancel has to arrive within five seconds; the specification states no limit. For a model, the \
               cancel is the end of the connection that reads the model's answer.";
     ToolsUnique "below.tools-unique" Should "N6" ["session.tools.names-unique"]
-        "The tools that a model is offered have different names, those of the host and of all clients together; \
-         the model cannot tell two tools with the same name apart. Source: guide, tools."
-        open "Judged only if the agent uses the model stand-in.";
+        "The tools that a model is offered have different names, also across the host and all clients; the model \
+         cannot tell two tools with the same name apart. Source: guide, tools."
+        open "The check applies only if the agent uses the model stand-in.";
     PromptOnce "below.prompt-once" Essential "N7" ["chat.turn.prompt-delivered-once"]
         "The agent receives the message of a turn once; it would do the work of a repeated message twice. Source: \
          chat-channel.md, active chat."
-        open "Only texts that are equal as a whole count. If the conversation comes from a request to a model, a \
+        open "Only strings that are equal as a whole count. If the conversation comes from a request to a model, a \
               breach is a note, because an agent may repeat a message. In ACP a resumed turn needs another prompt.";
     RemovedStaysOut "below.removed-stays-out" Note "N8" ["chat.truncate.agent-context"]
         "The agent receives no message of a turn that a truncation has removed. Source: ChatTruncatedAction."
@@ -53,21 +53,21 @@ macro_rules! with_rows_below_hosts {
     HistoryGiven "below.history-given" Note "N10" ["chat.turn.context-kept"]
         "A request to the model contains the messages of the earlier turns of the chat that are complete. The \
          specification only implies this rule. Source: chat-channel.md, turns."
-        open "Judged only if the agent uses the model stand-in. An agent may shorten a long conversation, so a \
-              breach is a note. Messages that begin with `!` or `/` may be commands to the host.";
+        open "The check applies only if the agent uses the model stand-in. An agent may shorten a long conversation, \
+              so a breach is a note. Messages that begin with `!` or `/` may be commands to the host.";
     ModelChosen "below.model-chosen" Note "N11" ["chat.turn.model-selection"]
         "The agent asks the model that the message of the turn selects. Source: Message.model."
-        open "Judged only if the agent uses the model stand-in. A part of the name is enough, because hosts add the \
-              names of providers. The names `auto` and `default` leave the choice to the host.";
+        open "The check applies only if the agent uses the model stand-in. A part of the name is enough, because hosts \
+              add the names of providers. The names `auto` and `default` leave the choice to the host.";
     OptionsChosen "below.options-chosen" Note "N13" ["chat.turn.model-options"]
         "The agent asks its model with the options that the message of the turn selects. Source: \
          ModelSelection.config."
-        open "Judged only if the agent uses the model stand-in, and for options that are texts. An agent may use \
-              another word for an option, so a breach is a note.";
+        open "The check applies only if the agent uses the model stand-in, and only to options that are strings. An \
+              agent may use another word for an option, so a breach is a note.";
     OutputShown "below.output-shown" Note "N12" []
         "The result of a tool call that succeeded contains the output of its command, which the agent received; \
          otherwise the user does not see what the agent works with. Source: ToolCallResult.content."
-        open "Judged only for commands that print `ahp-ran-` and a number, and for results that consist of texts.";
+        open "The check judges only commands that print `ahp-ran-` and a number, and results that consist of text.";
     } };
 }
 

@@ -272,7 +272,7 @@ fn known_actions(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut Fi
         let name = delivery.envelope.action_type;
         if let Some((requirement, _)) = guide.filter(|(_, names)| names.contains(&name)) {
             let message = format!(
-                "expected the actions of the types, found `{name}`, which only the guide of this version names"
+                "expected an action that the types define, found `{name}`, which only the guide of this version names"
             );
             return out.broken(Rule::KnownActions.of(requirement), message, &[cx.now.line]);
         }

@@ -327,7 +327,7 @@ impl KeptContent {
         let lost = self.queue.iter().filter(|message| !shown.contains(message)).count();
         if lost > 0 {
             let all = self.queue.len();
-            differences.push(format!("found no {lost} of {all} messages of the queue: lost"));
+            differences.push(format!("found {lost} of {all} queued messages missing: lost"));
         }
         let entries: foldhash::HashMap<&String, u64> =
             after.entries.iter().map(|(id, hash)| (id, *hash)).collect();

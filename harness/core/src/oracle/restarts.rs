@@ -46,7 +46,7 @@ pub(super) struct RestartChecks {
     /// The contents of channels whose subscribers' connections were closed. A crash closes them before the
     /// restart.
     left: foldhash::HashMap<ChannelId, KeptContent>,
-    /// The contents of channels before the restart, until the first snapshot after it.
+    /// The contents of channels before the restart. A channel is removed at its first snapshot after the restart.
     before: foldhash::HashMap<ChannelId, KeptContent>,
     /// The dispatches on each channel that no envelope has settled yet, by client and `clientSeq`.
     in_flight: foldhash::HashMap<ChannelId, foldhash::HashSet<(String, i64)>>,
@@ -194,7 +194,7 @@ impl RestartChecks {
         let uri = cx.uri(channel);
         (0..before.decisions_in(&after)).for_each(|_| out.seen(Rule::RestartUndoes));
         for undone in before.undone_by(&after) {
-            let message = format!("expected that a restart undoes nothing on `{uri}`, {undone}");
+            let message = format!("expected a restart to undo nothing on `{uri}`, {undone}");
             out.broken(Rule::RestartUndoes, message, &lines);
         }
         if !before.is_settled {
@@ -212,7 +212,8 @@ impl RestartChecks {
             out.seen(Rule::RestartKeeps);
         }
         for difference in before.differences(&after) {
-            let message = format!("expected `{uri}` after the restart as before it, {difference}");
+            let message =
+                format!("expected `{uri}` to be the same after the restart, {difference}");
             out.broken(Rule::RestartKeeps, message, &lines);
         }
     }
@@ -257,7 +258,7 @@ impl RestartChecks {
                 continue;
             }
             let message = format!(
-                "expected that a restart undoes nothing, found `{uri}` in a list, which a client had disposed of"
+                "expected a restart to undo nothing, found `{uri}` in a list, which a client had disposed of"
             );
             out.broken(Rule::RestartUndoes, message, &[*line, cx.now.line]);
         }
@@ -319,7 +320,7 @@ impl RestartChecks {
         let lost = before.into_iter().filter(|(uri, _)| !self.announced.contains_key(uri));
         for (uri, line) in lost {
             let message = format!(
-                "expected `{uri}` in the list after the restart as before it, found no such session: lost"
+                "expected `{uri}` in the list after the restart, found no such session: lost"
             );
             out.broken(Rule::RestartKeeps, message, &[line, cx.now.line]);
         }
@@ -382,7 +383,7 @@ impl RestartChecks {
         };
         out.seen(Rule::RestartKeeps);
         let message = format!(
-            "expected `{uri}` after the restart as before it, found that it cannot be opened (error {}): lost",
+            "expected `{uri}` to be the same after the restart, found that it cannot be opened (error {}): lost",
             code.unwrap_or_default()
         );
         out.broken(Rule::RestartKeeps, message, &[before.line, request.line, cx.now.line]);

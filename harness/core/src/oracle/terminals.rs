@@ -354,7 +354,7 @@ impl TerminalRecord {
         self.tail = beginning(data).to_owned();
         if data.contains(REPLACEMENT) {
             let message = format!(
-                "expected only whole characters in the output of `{}`, found U+FFFD",
+                "expected only complete characters in the output of `{}`, found U+FFFD",
                 seen.uri
             );
             out.broken(Rule::WholeCharacters, message, &[line]);

@@ -271,8 +271,8 @@ fn fanout() {
     check("A hello 0\nA unsub root\nA got root 1 agents", &[]);
     let said = check("A hello 0\nA unsub root\nA barrier\nA got root 1 agents", &only_subscribed);
     assert_eq!(only(&said, "fanout.subscribed-only").weight, Weight::Must);
-    // The echo of a later dispatch proves as much as an answer. The echo of an earlier dispatch, or of a dispatch with
-    // the number of an earlier one, proves nothing.
+    // The echo of a later dispatch is the same evidence as an answer. The echo of an earlier dispatch, or of a dispatch
+    // with the number of an earlier one, proves nothing.
     let play = |rest: &str, expected: &[&str]| {
         check(&format!("A hello 0\nA sub session 0\n{rest}\nA got root 9 agents"), expected)
     };

@@ -139,7 +139,7 @@ pub fn read(text: &str) -> Result<Option<LogLine>, String> {
         return Err(format!("expected one member `{MEMBER}`, found more"));
     }
     let meta: LogMeta<'_> = serde_json::from_str(meta.get())
-        .map_err(|error| format!("`{MEMBER}` is not what it should be: {error}"))?;
+        .map_err(|error| format!("`{MEMBER}` is not valid: {error}"))?;
     let at = meta.ts.as_str().and_then(timestamp::parse).ok_or_else(|| {
         format!(
             "expected `{MEMBER}.ts` to be an instant such as `2026-01-31T10:00:00.000Z`, found `{}`",

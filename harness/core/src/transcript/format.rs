@@ -90,7 +90,7 @@ const FRAME: &[LineMember] = &[
     member(
         "cut",
         LineMemberForm::True,
-        "the connection ended before the frame was complete; this is the part that came",
+        "the connection ended before the frame was complete; this is the part that was received",
     ),
 ];
 
@@ -143,7 +143,7 @@ pub const KINDS: &[LineKind] = &[
         conn: true,
         members: FRAME,
         frame: true,
-        doc: "the host sent a message to its agent, which it speaks ACP to",
+        doc: "the host sent an ACP message to its agent",
     },
     LineKind {
         dir: "a2c",
@@ -187,13 +187,13 @@ pub const KINDS: &[LineKind] = &[
             member(
                 "by",
                 LineMemberForm::OneOf(&["client", "host"]),
-                "who ended it; by default the host",
+                "the side that ended it; by default the host",
             ),
             member("code", LineMemberForm::Count, "the WebSocket close code, if there was one"),
             member(
                 "reason",
                 LineMemberForm::Text,
-                "the reason that came with it, or the error below the WebSocket",
+                "the reason in the close frame, or the error below the WebSocket",
             ),
         ],
         frame: false,

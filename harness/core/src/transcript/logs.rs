@@ -159,7 +159,7 @@ impl ConnectionLogs {
         let mut expected = segments.keys().next().copied().unwrap_or_default();
         for (number, (name, input)) in segments {
             if number != expected {
-                let missing = format!("`{name}`: the segment {expected} before it is not there");
+                let missing = format!("`{name}`: the previous segment, {expected}, is missing");
                 self.notes.push(missing);
                 reading.gap();
             }
@@ -321,7 +321,8 @@ impl ConnectionLogs {
                 names[one]
             )),
             UndecidedReason::TooMany => {
-                LogsError("too many connections begin alike to tell them apart".to_owned())
+                LogsError("too many connections begin with the same messages, so they cannot be \
+                    distinguished".to_owned())
             }
         })?;
         for DuplicateConnection { shorter, longer } in again {
@@ -549,8 +550,7 @@ fn read_line(text: &str) -> Result<LogLine, String> {
     match ahp_log::read(text)? {
         Some(line) => Ok(line),
         None if line::read(text).is_ok() => Err(format!(
-            "expected a line with `{}`, as before, found one of a capture (hint: keep the two in files \
-             of their own)",
+            "expected a line with `{}`, as before, found one of a capture (hint: keep the two in separate files)",
             ahp_log::MEMBER
         )),
         None => Err(format!("expected a line with `{}`, found another", ahp_log::MEMBER)),

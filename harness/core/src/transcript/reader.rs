@@ -120,7 +120,9 @@ impl<R: BufRead> TranscriptReader<R> {
             _ if self.number == 1 && self.buffer.first().is_some_and(|byte| *byte != b'{') => {
                 let begins = String::from_utf8_lossy(&self.buffer[..self.buffer.len().min(SHOWN)]);
                 let begins: String = begins.trim_end().escape_debug().collect();
-                format!("not a capture, which is a JSON object a line: it begins with `{begins}`")
+                format!(
+                    "not a capture, which has one JSON object per line: it begins with `{begins}`"
+                )
             }
             _ => reason,
         };

@@ -20,7 +20,7 @@ const SHORT: usize = 256 << 10;
 
 /// The error for a frame with more values than the harness accepts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("a message of some {values} values, more than the {MAX_VALUES} that the harness takes")]
+#[error("a message of about {values} values, more than the {MAX_VALUES} that the harness accepts")]
 pub struct FrameExcess {
     /// The approximate number of values in the frame.
     pub values: usize,

@@ -173,11 +173,11 @@ impl ValueWalk<'_> {
         };
         match (row.kind, message.id()) {
             (MethodKind::Request, None) => {
-                let expected = format!("an id, as `{}` is a request", row.name);
+                let expected = format!("an id, because `{}` is a request", row.name);
                 self.absent(&root.member("id"), expected, false);
             }
             (MethodKind::Notification, Some(id)) if kind == MethodKind::Request => {
-                let expected = format!("no id, as `{}` is a notification", row.name);
+                let expected = format!("no id, because `{}` is a notification", row.name);
                 self.wrong(&root.member("id"), expected, id);
             }
             _ => {}

@@ -246,7 +246,7 @@ fn checks_envelopes() {
         ],
     );
     check(|m| m["jsonrpc"] = json!("1.0"), &["jsonrpc: `2.0`"]);
-    check(|m| m["id"] = json!(1), &["id: no id, as `action` is a notification"]);
+    check(|m| m["id"] = json!(1), &["id: no id, because `action` is a notification"]);
     check(
         |m| {
             m["params"]["rejectionReason"] = json!("no such turn");

@@ -325,7 +325,7 @@ impl AcpAgent {
             return;
         };
         call.ended = true;
-        let ran = call.ran.take().unwrap_or_else(|| EffectResult::badly("it came to no end"));
+        let ran = call.ran.take().unwrap_or_else(|| EffectResult::badly("it did not finish"));
         let text =
             json!({"type": "content", "content": {"type": "text", "text": (ran.text.as_str())}});
         let terminal =

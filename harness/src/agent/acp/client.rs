@@ -192,8 +192,10 @@ impl AcpAgent {
             RequestPurpose::ReadToEdit { path, old, new } => {
                 let content = text("content");
                 if !content.contains(old.as_str()) {
-                    return turn
-                        .result_of(index, EffectResult::badly("the file does not hold the text"));
+                    return turn.result_of(
+                        index,
+                        EffectResult::badly("the file does not contain the text"),
+                    );
                 }
                 let params = json!({
                     "sessionId": session, "path": path, "content": (content.replacen(old.as_str(), new, 1)),

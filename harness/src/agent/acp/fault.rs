@@ -15,13 +15,13 @@ pub type AgentFaults = crate::fault::FaultSet<Fault>;
 
 faults! {
     Chatters = "chatters", "A log line is written to standard output before each answer.";
-    Batches = "batches", "Updates go out as batches of one.";
+    Batches = "batches", "Each update is sent as a batch with one message.";
     Untagged = "untagged", "Updates have no `jsonrpc`.";
-    ErrorCodesAreTexts = "error-codes-are-texts", "The code of an error is a text.";
+    ErrorCodesAreTexts = "error-codes-are-texts", "The code of an error is a string.";
     AnswersTwice = "answers-twice", "Every prompt is answered twice.";
     RequestIdsRepeat = "request-ids-repeat", "All requests of the agent have the id 0.";
-    OwnMethods = "own-methods", "A notification of the agent's own has no underscore.";
-    OwnMembers = "own-members", "Updates have a member of the agent's own.";
+    OwnMethods = "own-methods", "The name of a custom notification has no leading underscore.";
+    OwnMembers = "own-members", "Updates have a custom member.";
     UnstableMembers = "unstable-members", "Answers to prompts report the usage, as the unstable schema defines it.";
     ChunksWithoutContent = "chunks-without-content", "A chunk of a message has no content.";
     NoTitle = "no-title", "Calls are reported without a title.";
@@ -54,8 +54,8 @@ faults! {
     OnlyAllow = "only-allow", "Requests for permission have no option that rejects.";
     RunsWhileAsking = "runs-while-asking", "A call runs before its permission request is answered.";
     RunsDenied = "runs-denied", "A denied call runs.";
-    EndsWhileAsking = "ends-while-asking", "The prompt is answered while permission is asked for.";
-    AsksOutside = "asks-outside", "Permission is asked for after the turn has ended.";
+    EndsWhileAsking = "ends-while-asking", "The prompt is answered while a permission request is open.";
+    AsksOutside = "asks-outside", "Permission is requested after the turn has ended.";
     Forgets = "forgets", "A permanent decision is not remembered.";
     OwnStopReasons = "own-stop-reasons", "A prompt is answered with `done`.";
     EndTurnAfterCancel = "end-turn-after-cancel", "A cancelled prompt is answered with `end_turn`.";
@@ -69,7 +69,7 @@ faults! {
     RunsOn = "runs-on", "A command continues to run after its turn was cancelled.";
     FilesUngated = "files-ungated", "Files are requested from a client that does not offer them.";
     TerminalsUngated = "terminals-ungated", "Terminals are requested from a client that does not offer them.";
-    TextsLost = "texts-lost", "The text content of a call is reported as an empty text.";
+    TextsLost = "texts-lost", "The text content of a call is reported as an empty string.";
     DiffsElsewhere = "diffs-elsewhere", "Diffs and locations name another file.";
     TerminalsMisnamed = "terminals-misnamed", "A call shows a terminal under another id than the one that the client gave it.";
     InputsChanged = "inputs-changed", "The raw input of a call differs from the input of its tool.";
@@ -85,7 +85,7 @@ faults! {
     KeepsCancels = "keeps-cancels", "A cancel without a running turn ends the next turn.";
     StrangeUpdates = "strange-updates", "Each turn ends with an update of a session that does not exist.";
     SessionsRepeat = "sessions-repeat", "All sessions have the same id.";
-    SpeaksAnother = "speaks-another", "The answer to `initialize` has version 2, whatever version is requested.";
+    SpeaksAnother = "speaks-another", "The answer to `initialize` always has version 2.";
     HangsWhenRejected = "hangs-when-rejected", "A turn whose call was rejected does not end.";
     WritesNothing = "writes-nothing", "The agent makes the client write empty files.";
     RunsNothing = "runs-nothing", "The agent makes the client run a command that does nothing.";
@@ -95,7 +95,7 @@ faults! {
     EndsTakeBack = "ends-take-back", "The last update of a call clears its title, kind, locations and raw input.";
     ContentInPieces = "content-in-pieces", "At the end of a call its content is sent in pieces, as if a client appended lists.";
     RunsBeforeInput = "runs-before-input", "A call is in progress before its input is complete.";
-    TakesAnything = "takes-anything", "Requests are accepted whatever their params are.";
+    TakesAnything = "takes-anything", "Requests are accepted with any params.";
     EndsOnBadParams = "ends-on-bad-params", "The agent process exits when the params of a request are invalid.";
     SilentOnBadParams = "silent-on-bad-params", "A request with invalid params is not answered.";
     SilentAfterBadParams = "silent-after-bad-params", "After a request with invalid params was refused, prompts are not answered.";

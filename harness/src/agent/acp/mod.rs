@@ -152,7 +152,7 @@ impl AcpAgent {
         match decode(&Frame::Text(line.to_owned())) {
             DecodedFrame::Message(message) => self.message(&message),
             DecodedFrame::Batch(_) | DecodedFrame::Scalar(_) => {
-                self.refuse(Value::Null, -32600, "expected one JSON-RPC message a line");
+                self.refuse(Value::Null, -32600, "expected one JSON-RPC message per line");
             }
             DecodedFrame::Odd(why) => self.refuse(Value::Null, -32700, &why),
             DecodedFrame::Deep => self.refuse(Value::Null, -32600, "nested too deep"),

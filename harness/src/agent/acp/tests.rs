@@ -149,7 +149,7 @@ fn scripts_become_updates() {
     check(
         "title t\nwait 50ms\nusage 1 2",
         silent,
-        "session_info_update usage_update ahp-agent: an ACP agent says how full its context is, not what a turn has used end_turn",
+        "session_info_update usage_update ahp-agent: an ACP agent reports how full its context is, but not the usage of a turn end_turn",
     );
     check("fail rate-limit", silent, "error -32603");
     check("fail auth", silent, "error -32000");

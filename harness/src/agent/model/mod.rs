@@ -125,7 +125,7 @@ pub fn answer(request: &ModelRequest<'_>, setting: &ModelSetting<'_>) -> ModelEx
         RequestRoute::Model(wanted) => match &body {
             Some(body) => turn(&wanted, body, setting, &mut record),
             None => {
-                record["problem"] = json!("the body is no JSON");
+                record["problem"] = json!("the body is not JSON");
                 ModelFailure::plain(400, "expected a JSON object as the body")
                     .refusal(wanted.family)
             }
@@ -146,7 +146,7 @@ pub fn answer(request: &ModelRequest<'_>, setting: &ModelSetting<'_>) -> ModelEx
             ModelReply::json(401, &json!({"message": "Bad credentials"}))
         }
         RequestRoute::Unknown => {
-            record["problem"] = json!("nothing is known at this path");
+            record["problem"] = json!("nothing is served at this path");
             ModelReply::json(200, &json!({}))
         }
     };

@@ -85,7 +85,7 @@ fn by_hand(draw: &mut AgentConversationDraw, at: usize, file: &str) -> AgentMove
     let chosen = json!({"outcome": {"outcome": "selected", "optionId": (hole(&option))}});
     let (result, deviation): (Value, _) = match draw.dice.below(10) {
         0 => (json!({}), "without an outcome"),
-        1 => (json!({"outcome": "selected"}), "an outcome that is a text"),
+        1 => (json!({"outcome": "selected"}), "an outcome that is a string"),
         2 => (json!({"outcome": {"outcome": "selected"}}), "without an option"),
         3 => (json!({"outcome": {"outcome": "cancelled"}}), "legal"),
         4 => (

@@ -52,7 +52,7 @@ pub fn shape(data: &[u8]) {
         errors.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let errors = judged();
-    assert_eq!(errors, judged(), "the same value is judged the same");
+    assert_eq!(errors, judged(), "expected two checks of the same value to agree");
     assert!(errors.iter().all(|error| !error.is_empty()));
 }
 

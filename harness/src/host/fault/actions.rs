@@ -22,7 +22,7 @@ use crate::wire::protocol::DispatchRight;
 fault_table![
     AcceptsMalformed(
         "accepts-malformed",
-        "Client actions are accepted whatever their shape is.",
+        "Client actions of any shape are accepted.",
         Host(&LiftsRules(&["dispatch.malformed-payload"])),
     ),
     AcceptsWrongFamily(
@@ -121,7 +121,7 @@ fault_table![
     ),
     RejectionApplied(
         "rejection-applied",
-        "A rejected action changes the state all the same.",
+        "A rejected action still changes the state.",
         Host(&ChangesRejections(|host, it, _| {
             let version = host.protocol.version();
             if let Some(channel) = host.channels.get_mut(it.uri) {
@@ -260,7 +260,7 @@ fault_table![
     ),
     OutputAfterCancel(
         "output-after-cancel",
-        "The agent goes on after its turn was cancelled.",
+        "The agent continues after its turn was cancelled.",
         Host(&ActsAfterApplying(Accepted, "chat/turnCancelled", |host, uri, _| {
             let idle = host.state(uri)["activeTurn"].is_null();
             if let Some(run) = host.runs.get_mut(uri).filter(|_| idle) {
@@ -372,7 +372,7 @@ fault_table![
         Host(&RefusesActions(|facts| {
             let bare = facts.action["_meta"].is_null();
             let archives = action_type(facts.action) == "session/isArchivedChanged";
-            (archives && bare).then_some("expected an extension of this host's in `_meta`")
+            (archives && bare).then_some("expected an extension of this host in `_meta`")
         })),
     ),
     PrimaryReplaced(
@@ -397,7 +397,7 @@ fault_table![
     ),
     ReviewsUnoffered(
         "reviews-unoffered",
-        "Files can be marked as reviewed in changesets that do not offer it.",
+        "Files can be marked as reviewed in changesets that do not offer reviews.",
         Host(&LiftsRules(&["dispatch.changeset.filesReviewChanged.no-capability"])),
     ),
     AcceptsEmptyAnnotations(

@@ -32,19 +32,19 @@ fault_table![
     ),
     CancelKept(
         "cancel-kept",
-        "The agent subprocess is not told of a cancelled turn.",
+        "The agent subprocess does not receive the cancel of a turn.",
         Host(&ActsAfterApplying(Accepted, "chat/turnCancelled", |host, uri, _| {
             host.abandon_prompt(uri);
         })),
     ),
     ChunkLostBelow(
         "chunk-lost-below",
-        "The third text of the agent subprocess is dropped.",
+        "The third text chunk of the agent subprocess is dropped.",
         Host(&ThirdTextLost),
     ),
     ChunksSwapped(
         "chunks-swapped",
-        "The third and the fourth text of the agent subprocess are swapped.",
+        "The third and the fourth text chunk of the agent subprocess are swapped.",
         Host(&ThirdTextLate),
     ),
     CallToldTwice(
@@ -81,7 +81,7 @@ fault_table![
     ),
     RemovedTurnsPrompted(
         "removed-turns-prompted",
-        "The session of the agent subprocess goes on after a truncation of its chat.",
+        "The session of the agent subprocess continues after a truncation of its chat.",
         Host(&LiftsRules(&["chat.truncate.agent-context"])),
     ),
     MessagesPromptedTwice(

@@ -87,7 +87,7 @@ fault_table![
     ),
     DecisionsUnsorted(
         "decisions-unsorted",
-        "Decisions about enablement are published with the global one first.",
+        "The global decision about enablement is published first.",
         Host(&LiftsRules(&["session.customizations.enablement-sorted"])),
     ),
     ToggleTakesContainer(

@@ -180,7 +180,7 @@ fault_table![
     ),
     SideChatsKnowNothing(
         "side-chats-know-nothing",
-        "The agent of a side chat does not get what was said in the source chat.",
+        "The agent of a side chat does not receive the messages of the source chat.",
         Host(&ChangesReplies(&["createChat"], |host, request, reply| {
             let chat = request.call.params["chat"].as_str().unwrap_or_default();
             if let Some(chat) = host.chats.get_mut(chat) {

@@ -18,7 +18,7 @@ use crate::wire::json::{Value, json};
 fault_table![
     DoorOpen(
         "door-open",
-        "Every connection is admitted, whatever its credentials are.",
+        "Every connection is admitted, with any credentials.",
         Host(&LiftsRules(&[ADMISSION])),
     ),
     DoorLate(
@@ -28,7 +28,11 @@ fault_table![
         Host(&AnswersRequests(&[], |host, call| {
             let stranger =
                 !host.tokens.is_empty() && host.visitor(call.conn) == EndpointVisitor::Anybody;
-            stranger.then(|| Err(ErrorResponse::invalid_request("nobody has let you in")))
+            stranger.then(|| {
+                Err(ErrorResponse::invalid_request(
+                    "the credentials of this connection are not valid",
+                ))
+            })
         })),
     ),
     ServesBeforeInitialize(
@@ -38,7 +42,7 @@ fault_table![
     ),
     BadParamsServed(
         "bad-params-served",
-        "Requests are served whatever the shape of their params is.",
+        "Requests are served with params of any shape.",
         Host(&LiftsRules(&["jsonrpc.invalid-params.type"])),
     ),
     ClientIdTaken(

@@ -24,7 +24,7 @@ fault_table![
     ),
     DeliversToUnsubscribed(
         "delivers-to-unsubscribed",
-        "A chat's actions reach every subscriber of its session too.",
+        "A chat's actions also reach every subscriber of its session.",
         Message(|| Box::<ChatsForSessions>::default()),
     ),
     SessionsMixed(

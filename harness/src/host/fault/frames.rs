@@ -35,7 +35,7 @@ fault_table![
     ),
     DeepServed(
         "deep-served",
-        "A frame is parsed however deep it is nested.",
+        "A frame is parsed at any nesting depth.",
         Message(|| {
             Box::new(TakenFrame(|_, frame, out| {
                 let deep = is_readable(frame) && matches!(decode(frame), DecodedFrame::Deep);
@@ -77,7 +77,7 @@ fault_table![
     ),
     HugeServed(
         "huge-served",
-        "A frame is parsed however large it is.",
+        "A frame of any size is parsed.",
         Message(|| {
             Box::new(TakenFrame(|_, frame, out| {
                 (frame.len() > MAX_FRAME_BYTES).then(|| serve_unread(out))

@@ -62,7 +62,7 @@ fault_table![
     ),
     PreferenceIgnored(
         "preference-ignored",
-        "In versions before 1.0.0, too, the host chooses the highest offered version instead of the first.",
+        "Also in versions before 1.0.0, the host chooses the highest offered version instead of the first.",
         Message(|| {
             Box::new(RequestChange("initialize", |_, params| {
                 if let Some(offers) = offers_of(params) {
@@ -87,7 +87,7 @@ fault_table![
     ),
     VersionNotOffered(
         "version-not-offered",
-        "The host answers with its own version, whatever was offered.",
+        "The host answers with its own version, regardless of the offer.",
         Message(|| {
             Box::new(ResultFault("initialize", |link, result| {
                 if result["protocolVersion"].is_string() {

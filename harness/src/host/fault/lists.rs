@@ -49,7 +49,7 @@ fault_table![
     ),
     ListOldestFirst(
         "list-oldest-first",
-        "The list of sessions begins with the one that was modified first.",
+        "The list of sessions begins with the session that was modified least recently.",
         Host(&LiftsRules(&["root.listSessions.order"])),
     ),
     TimesInWords(

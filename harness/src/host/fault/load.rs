@@ -25,12 +25,14 @@ fault_table![
     ),
     SessionsCollide(
         "sessions-collide",
-        "With more than four sessions, every tenth action of a session also reaches the subscribers of another one.",
+        "With more than four sessions, every tenth action of a session also reaches the subscribers of another \
+            session.",
         Message(|| Box::<SessionsCollide>::default()),
     ),
     CrossingActionsShareNumber(
         "crossing-actions-share-number",
-        "If the actions of two clients arrive within two milliseconds, the second one gets the number before its own.",
+        "If the actions of two clients arrive within two milliseconds, the second one gets a number that is one too \
+            low.",
         Message(|| CrossingChange::boxed(share_number)),
     ),
     CrossingDecisionsWin(
@@ -41,12 +43,12 @@ fault_table![
     ),
     SlowReaderStopsSession(
         "slow-reader-stops-session",
-        "While a client does not read, nobody who shares a channel with it gets anything.",
+        "While a client does not read, no client that shares a channel with it receives anything.",
         Message(|| Box::<SlowReaderStopsSession>::default()),
     ),
     SnapshotBehindRename(
         "snapshot-behind-rename",
-        "A snapshot within twenty milliseconds after a session was renamed has the title before.",
+        "A snapshot within twenty milliseconds after a session was renamed has the previous title.",
         Message(|| Box::<SnapshotBehindRename>::default()),
     ),
     CrossingEchoLost(

@@ -31,7 +31,7 @@ fault_table![
     ),
     AnotherModelAsked(
         "another-model-asked",
-        "The agent asks the same model, whatever the message selects.",
+        "The agent always asks the same model, regardless of the message's selection.",
         Host(&ChangesModelRequests(|_, _, body| body["model"] = json!("another"))),
     ),
     ModelOptionsIgnored(

@@ -19,7 +19,7 @@ fault_table![
     ),
     TelemetryUncorrelated(
         "telemetry-uncorrelated",
-        "Log records do not say which session they are about, nor who wrote them.",
+        "Log records do not say which session they are about or who wrote them.",
         Message(|| {
             Box::new(MessageChange(|_, message| {
                 if is_telemetry(message) {
@@ -66,7 +66,7 @@ fault_table![
     ),
     LevelIgnored(
         "level-ignored",
-        "Log records of all levels are sent, whatever level the client subscribed to.",
+        "Log records of all levels are sent, regardless of the subscribed level.",
         Host(&LiftsRules(&["telemetry.level-filter"])),
     ),
     TelemetryReplayed(

@@ -104,7 +104,7 @@ fault_table![
     ),
     WaitingUnseen(
         "waiting-unseen",
-        "The status of a chat with an open input request does not say that it waits.",
+        "The status of a chat with an open input request does not show that the chat waits.",
         State(&ChangesState(&["chat/inputRequested"], |it, state| {
             set_status(state, status_of(it.before));
         })),
@@ -131,7 +131,7 @@ fault_table![
     ),
     TruncationDropsOneMore(
         "truncation-drops-one-more",
-        "A truncation removes the turn that it names too.",
+        "A truncation also removes the turn that it names.",
         State(&ChangesState(&["chat/truncated"], |_, state| {
             if let Some(turns) = state.get_mut("turns").and_then(Value::as_array_mut) {
                 turns.pop();

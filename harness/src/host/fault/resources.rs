@@ -26,7 +26,7 @@ fault_table![
     ),
     ReadGrantsWrite(
         "read-grants-write",
-        "A client that was granted to read a file may write it.",
+        "A client that was granted read access to a file may write it.",
         Host(&LiftsRules(&["resource.request.read-not-write"])),
     ),
     GrantsForAll(
@@ -62,7 +62,7 @@ fault_table![
     ),
     ServerResultsAltered(
         "server-results-altered",
-        "What an MCP server returns is passed on as ASCII text, and its errors as an internal error.",
+        "The results of an MCP server are passed on as ASCII text, and its errors as internal errors.",
         Host(&LiftsRules(&["mcp.verbatim"])),
     ),
     IncompleteCallsPassed(
@@ -72,12 +72,12 @@ fault_table![
     ),
     ForwardsBytesAsText(
         "forwards-bytes-as-text",
-        "What another client writes to a client's file is passed on as ASCII text.",
+        "Content that another client writes to a client's file is passed on as ASCII text.",
         Host(&LiftsRules(&["resource.forwarded.request"])),
     ),
     ReturnsBytesAsText(
         "returns-bytes-as-text",
-        "What a client serves to another client is passed back as ASCII text.",
+        "Content that a client serves to another client is passed back as ASCII text.",
         Host(&LiftsRules(&["resource.forwarded.result"])),
     ),
     ForwardedErrorLost(

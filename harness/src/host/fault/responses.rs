@@ -30,7 +30,7 @@ fault_table![
     ),
     FloodsStarve(
         "floods-starve",
-        "While one connection sends hundreds of requests, no other one gets responses.",
+        "While one connection sends hundreds of requests, no other connection gets responses.",
         Message(|| Box::new(LostResponse(is_starved))),
     ),
     ResponseNever(

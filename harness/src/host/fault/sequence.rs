@@ -10,7 +10,7 @@ use crate::wire::json::{Value, json};
 fault_table![
     SequenceRepeats(
         "sequence-repeats",
-        "Every fourth accepted envelope repeats the number before it.",
+        "Every fourth accepted envelope repeats the previous number.",
         Message(|| Box::new(EnvelopeFault(|_, envelope| too_low(envelope, 1)))),
     ),
     SequenceGoesBack(
@@ -20,7 +20,7 @@ fault_table![
     ),
     SeqDiffersPerClient(
         "seq-differs-per-client",
-        "The second subscriber of a channel gets other numbers than the first.",
+        "The second subscriber of a channel gets other numbers than the first one.",
         Message(|| Box::<DifferentNumbers>::default()),
     ),
     HandshakeSeqZero(

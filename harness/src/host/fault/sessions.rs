@@ -50,7 +50,7 @@ fault_table![
     ),
     UnassignedErrorCode(
         "unassigned-error-code",
-        "A session's URI in use is rejected with an unassigned code of the reserved range.",
+        "A session URI that is already in use is rejected with an unassigned code of the reserved range.",
         Host(&ChangesReplies(&["createSession"], |_, _, reply| {
             let taken = ErrorResponse::named(ErrorName::SessionAlreadyExists, "").code;
             reply.map_err(|failure| match failure.code == taken {

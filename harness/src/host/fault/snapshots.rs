@@ -93,12 +93,12 @@ fault_table![
     ),
     FiltersIgnored(
         "filters-ignored",
-        "A watch reports all changes below its root, whatever its filters are.",
+        "A watch reports all changes below its root, regardless of its filters.",
         Message(|| Box::new(SilentRequest::of(&["excludes", "includes"]))),
     ),
     CanvasUrlKept(
         "canvas-url-kept",
-        "A canvas keeps its address over a crash.",
+        "A canvas keeps its address after a crash.",
         Message(|| Box::<KeptUrls>::default()),
     ),
     SnapshotMissing(

@@ -20,7 +20,7 @@ fault_table![
     ),
     ShellSizeStays(
         "shell-size-stays",
-        "The process in a terminal is not told of a new size.",
+        "The process in a terminal does not receive a new size.",
         Host(&LiftsRules(&["terminal.resize"])),
     ),
     LinesNotRun(
@@ -54,7 +54,7 @@ fault_table![
     ),
     CharactersCut(
         "characters-cut",
-        "Output of a terminal has U+FFFD for everything that is not ASCII.",
+        "Output of a terminal has U+FFFD for every character that is not ASCII.",
         Host(&AltersAction("terminal/data", |_, _, action| {
             let data = action["data"].as_str().unwrap_or("");
             action["data"] = json!(data.replace(|letter: char| !letter.is_ascii(), "\u{fffd}"));
@@ -84,7 +84,7 @@ fault_table![
     ),
     TerminalFolderIgnored(
         "terminal-folder-ignored",
-        "A terminal starts in the host's own folder, whatever folder was requested.",
+        "A terminal starts in the host's own folder instead of the requested folder.",
         Message(|| {
             Box::new(RequestChange("createTerminal", |_, params| {
                 if params.get("cwd").is_some() {

@@ -45,7 +45,7 @@ fault_table![
     ),
     LifetimeIgnored(
         "lifetime-ignored",
-        "Tokens do not expire, whatever their lifetime is.",
+        "Tokens do not expire at the end of their lifetime.",
         Host(&LiftsRules(&["auth.authenticate.expiresIn"])),
     ),
     AgentsUnprotected(
@@ -75,7 +75,7 @@ fault_table![
         "The error for a missing token has the code of an invalid request.",
         Host(&ChangesReplies(&[], |_, request, reply| {
             demand(request, reply, |_| {
-                ErrorResponse::invalid_request("this agent asks for a token")
+                ErrorResponse::invalid_request("this agent requires a token")
             })
         })),
     ),

@@ -65,12 +65,12 @@ fn definitions_are_checked() {
     check(new, "message", user, "kind `automation`");
     let schedule = json!({"expression": "0 9 * * *", "timeZone": "Mars/Base"});
     let schedule = json!([{"kind": "schedule", "id": "s", "schedule": schedule}]);
-    check(new, "triggers", schedule, "no time zone but UTC");
+    check(new, "triggers", schedule, "only the time zone UTC");
     let after = json!({"kind": "afterRuns", "max": 1});
     check(new, "disableConditions", json!([after, after]), "one condition of each kind");
     check(new, "session", json!({"provider": "nobody"}), "no such provider");
     check(new, "session", json!({"config": {"mode": "sleep"}}), "does not allow");
-    check(new, "session", json!({"customizations": []}), "no customizations");
+    check(new, "session", json!({"customizations": []}), "do not support customizations");
     check(new, "title", json!("x".repeat(70_000)), "too long");
 }
 

@@ -126,7 +126,7 @@ const AGENT: &str = "docs/specification/chat-channel.md › Active chat";
 const STREAMING: &str = "docs/specification/chat-channel.md › Streaming";
 const APPROVAL: &str = "docs/specification/chat-channel.md › Tool calls";
 const WORK: &str = "What an agent does with a message is not specified.";
-const PIECES: &str = "How a text is divided into a part and its deltas is not specified.";
+const PIECES: &str = "How text is divided into a part and its deltas is not specified.";
 const RULES: &str = "When a tool needs the user's approval is not specified.";
 
 /// The variants of the agent's answers and questions, and of unsolicited actions of the host.
@@ -158,8 +158,8 @@ pub(super) const ROWS: &[VariantRow] = &[
     ),
     behaviour(
         "watches-named-by-content",
-        "The URI of a watch contains what is watched: equal watches are one, and a released watch begins anew when a \
-         client subscribes to it.",
+        "The URI of a watch contains its parameters: equal watches share one URI, and a released watch starts again \
+         when a client subscribes to it.",
         "The form of the URI is the host's choice.",
         "docs/specification/resource-watch-channel.md › Lifecycle",
         &AnswersRequests(&["createResourceWatch", "subscribe"], |host, call| {
@@ -197,7 +197,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     ),
     behaviour(
         "text-in-one-delta",
-        "Each text of the agent is one delta.",
+        "Each text part of the agent is sent in one delta.",
         PIECES,
         STREAMING,
         &ChangesAgentSteps(in_one_delta),
@@ -218,7 +218,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     ),
     behaviour(
         "empty-deltas",
-        "An empty delta precedes each delta of a text.",
+        "An empty delta precedes each text delta.",
         PIECES,
         STREAMING,
         &ChangesAgentSteps(empty_delta_first),

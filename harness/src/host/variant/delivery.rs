@@ -164,15 +164,15 @@ impl MessageRewriter for OvertakenResponses {
 
 const SEQUENCE: &str = "docs/specification/state-model.md › Sequence numbers";
 const ORDER: &str = "docs/specification/transport.md › Requirements";
-const TIME: &str = "No time is named; messages on one connection keep their order.";
+const TIME: &str = "The specification names no time; messages on one connection keep their order.";
 const OVERTAKEN: &str = "JSON-RPC does not relate the order of responses to the order of requests.";
 
 /// The variants of numbers, pieces of text, delays and the order of responses.
 pub(super) const ROWS: &[VariantRow] = &[
     row(
         "numbers-with-gaps",
-        "Each `serverSeq` is seven more than the one before.",
-        "`serverSeq` increases monotonically; that there are no gaps is not specified.",
+        "Each `serverSeq` is seven more than the previous one.",
+        "`serverSeq` increases monotonically; the specification does not exclude gaps.",
         SEQUENCE,
         || Box::new(RenumberedSequence { there: |seq| seq * 7, back: |seq| seq / 7 }),
     ),
@@ -189,8 +189,8 @@ pub(super) const ROWS: &[VariantRow] = &[
     ),
     row(
         "text-in-small-pieces",
-        "Each delta of a text is sent as two.",
-        "How a text is divided into deltas is not specified.",
+        "Each text delta is sent as two deltas.",
+        "How text is divided into deltas is not specified.",
         "docs/specification/chat-channel.md › Streaming",
         || Box::new(SplitText),
     ),

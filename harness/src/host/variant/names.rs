@@ -275,7 +275,7 @@ fn locked_agent(provider: &str) -> Value {
 }
 
 const URIS: &str = "docs/specification/subscriptions.md › URIs";
-const OWN: &str = "The authority and path of a URI that the host chooses are its own.";
+const OWN: &str = "The host is free to choose the authority and the path of its URIs.";
 const OPAQUE: &str = "Ids are opaque strings.";
 const TYPES: &str = "the types of each version";
 const AGENTS: &str = "Which agents a host has, and their order, is not specified.";
@@ -298,7 +298,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         row(
             "chats-in-one-form-only",
             "Chats are named `ahp-chat://host/…`; other names that a client chooses are rejected.",
-            "Which URIs of a client's `createChat` accepts is not specified.",
+            "The specification does not say which URIs of a client `createChat` accepts.",
             URIS,
             strict_chats,
         ),
@@ -377,7 +377,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     ),
     row(
         "agents-reversed",
-        "The first agent of the reference host is the last.",
+        "The first agent of the reference host comes last.",
         AGENTS,
         ROOT_STATE,
         || agents(|list| list.reverse(), None),

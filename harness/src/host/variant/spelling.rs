@@ -142,7 +142,7 @@ fn with_digits(plain: &str, digits: usize) -> String {
 
 const TIMES: &str = "ISO 8601; the types: createdAt, modifiedAt, startedAt";
 const INSTANT: &str =
-    "Instants are texts in the form of ISO 8601; which of its forms is not specified.";
+    "Instants are strings in ISO 8601; the specification does not say in which of its forms.";
 const SPACE: &str = "Insignificant white space is allowed around structural characters.";
 const NUMBER: &str = "JSON has one type of number: 1.0 and 1e0 are 1.";
 const ESCAPE: &str = "Any character of a string may be escaped.";
@@ -240,7 +240,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         Version::V0_2,
         row(
             "metadata-of-the-host",
-            "Objects that the host makes have a `_meta` with members of the host's own.",
+            "Objects that the host makes have a `_meta` with custom members.",
             "`_meta` is an optional object of any members.",
             UNKNOWN,
             || Box::new(HostAddedMetadata),

@@ -140,7 +140,7 @@ impl MessageRewriter for FewSubscriptions {
 
 const DATA: &str = "`data` is optional, and the server defines its value.";
 const TEXT: &str = "`message` is a short description; its text is not specified.";
-const REASON: &str = "`rejectionReason` is a text for people; its words are not specified.";
+const REASON: &str = "`rejectionReason` is a human-readable string; its wording is not specified.";
 const ERRORS: &str = "JSON-RPC 2.0, section 5.1";
 const REJECTIONS: &str =
     "docs/specification/session-channel.md › Server Validation of Client Actions";
@@ -167,11 +167,11 @@ pub(super) const ROWS: &[VariantRow] = &[
     row(
         "answers-to-what-is-no-request",
         "An object without `id` whose `jsonrpc` is not `2.0` is answered with -32600 and `id: null`.",
-        "What is no valid request may be answered with an error whose id is null.",
+        "A message that is not a valid request may be answered with an error whose id is null.",
         RPC,
         || Box::new(AnswersToNoRequest),
     ),
-    row("errors-with-data", "Each error has a `data` of the host's own.", DATA, ERRORS, || {
+    row("errors-with-data", "Each error has a custom `data`.", DATA, ERRORS, || {
         Box::new(ErrorWords(|error| {
             if error.get("data").is_none() {
                 error["data"] = json!({"x-vendor-trace": "none"});
@@ -206,7 +206,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     ),
     row(
         "long-rejections",
-        "The reason of each rejection is a text of several lines.",
+        "The reason of each rejection has several lines.",
         REASON,
         REJECTIONS,
         || {
@@ -228,7 +228,8 @@ pub(super) const ROWS: &[VariantRow] = &[
     row(
         "few-subscriptions",
         "A connection may be subscribed to 48 channels; the next subscription is an error.",
-        "How many subscriptions a host allows is not specified, nor the error of one too many.",
+        "The specification does not say how many subscriptions a host allows, or which error follows beyond that \
+            number.",
         "docs/specification/subscriptions.md",
         || Box::new(FewSubscriptions::default()),
     ),

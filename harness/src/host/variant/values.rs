@@ -157,7 +157,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     row(
         "other-descriptions",
         "Agents and models have names of several lines in another language.",
-        "`displayName` and `name` are texts for people.",
+        "`displayName` and `name` are human-readable strings.",
         OPTIONAL,
         || {
             Box::new(ChangedRecords(|name, members| {
@@ -175,7 +175,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     row(
         "other-texts-of-tools",
         "The display names and invocation messages of tool calls begin with a symbol.",
-        "`displayName` and `invocationMessage` are texts for people.",
+        "`displayName` and `invocationMessage` are human-readable strings.",
         OPTIONAL,
         || {
             Box::new(ChangedRecords(|name, members| {

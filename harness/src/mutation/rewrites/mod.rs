@@ -28,9 +28,9 @@ const EXTENSION: &str =
     "members that a version does not define are extensions, which clients ignore";
 const INSTANT: &str = "ISO 8601 has several spellings of the same instant";
 const FRACTION: &str = "in JSON, 1 and 1.0 are the same number";
-const JSON: &str = "both texts are the same JSON value";
-const PIECES: &str = "a host chooses how it splits a text";
-const WORDS: &str = "a host chooses the wording of texts for people";
+const JSON: &str = "both strings are the same JSON value";
+const PIECES: &str = "a host chooses how it splits text";
+const WORDS: &str = "a host chooses the wording of human-readable strings";
 const TIME: &str = "the protocol sets no times";
 const ORDER: &str = "the protocol only orders messages of the same connection";
 const PART: &str = "a capture may be incomplete";

@@ -41,7 +41,7 @@ pub struct ConvertedScenario {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ConvertError {
     /// The conversation has no message of a client.
-    #[error("no client sends anything here: there is nothing to play")]
+    #[error("no client sends a message here, so there is nothing to play")]
     Empty,
     /// The conversation is too long.
     #[error(
@@ -80,7 +80,7 @@ pub fn scenario(
     let made = ConvertedSteps::of(&entries);
     let mut head = vec![
         ("scenario", WrittenTree::text(id)),
-        ("title", WrittenTree::text("What was recorded happens again")),
+        ("title", WrittenTree::text("The host behaves as in the recording")),
     ];
     if let Some(version) = made.version {
         head.push(("spec", WrittenTree::text(&format!(">={version}"))));
@@ -94,7 +94,7 @@ pub fn scenario(
     let again = vec![
         ("id", WrittenTree::text(AGAIN)),
         ("weight", WrittenTree::text("must")),
-        ("text", WrittenTree::text("The host goes on as it did when this was recorded.")),
+        ("text", WrittenTree::text("The host behaves as it did in the recording.")),
     ];
     head.push(("requirements", WrittenTree::List(vec![WrittenTree::map(again)])));
     head.push(("clients", WrittenTree::texts(&made.clients())));

@@ -321,7 +321,7 @@ fn select(page: &mut HtmlPage, id: &str, any: &str, values: &[&str]) {
 fn scenarios(page: &mut HtmlPage, run: &FinishedRun) {
     page.element("h2", &[("id", "scenarios")], &format!("{} scenarios", run.cases.len()));
     page.open("details", &[]);
-    page.element("summary", &[], "All of them, with how each ended");
+    page.element("summary", &[], "All scenarios with their outcomes");
     page.open("table", &[]);
     for (reason, cases) in by_reason(run) {
         page.open("tbody", &[]);

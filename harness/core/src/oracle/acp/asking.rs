@@ -67,8 +67,8 @@ impl AgentFold {
         call.waits = Some(line);
         if let Some(decided) = session.always.get(&call.leaf) {
             out.seen(Rule::Remembered);
-            let message = "expected no second request for permission for an input that was allowed \
-                           or rejected for good, found one";
+            let message = "expected no second request for permission for an input that was permanently allowed or \
+                           rejected, found one";
             out.broken(Rule::Remembered, message.to_owned(), &[*decided, line]);
         }
     }

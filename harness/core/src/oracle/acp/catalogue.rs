@@ -15,20 +15,20 @@ use crate::verdict::Weight;
 
 catalogue! {
     OnlyMessages "acp.wire.only-messages" Must "TR-01" ["acp.tr-01"]
-        "The agent writes nothing to standard output but messages: one JSON object per line, in \
-         UTF-8. Source: transports.";
+        "The agent writes only messages to standard output: one JSON object per line, in UTF-8. Source: transports.";
     Batches "acp.wire.no-batches" Note "TR-02" ["acp.tr-02"]
         "The agent sends no JSON-RPC batches, which version 1 does not have. Source: overview.";
     Envelope "acp.wire.envelope" Must "TR-03" ["acp.tr-03"]
         "Every message is JSON-RPC 2.0: tagged, a response with either a result or an error, an error with an integer \
-         code and a text. Source: JSON-RPC 2.0, sections 4 and 5.";
+         code and a message string. Source: JSON-RPC 2.0, sections 4 and 5.";
     AnsweredOnce "acp.wire.answered-once" Must "TR-04" ["acp.tr-04"]
-        "Every request of the client is answered once, and nothing else is. Source: JSON-RPC 2.0, sections 4.1 and 5."
+        "Every request of the client is answered once, and nothing else is answered. Source: JSON-RPC 2.0, sections \
+            4.1 and 5."
         open "The specification states no deadline. A request counts as unanswered if the agent has answered \
               another one, and the conversation continued for a whole deadline, or three times as long as \
               the handshake took, without an answer. Prompts have no deadline.";
     RequestIds "acp.wire.request-ids" Must "TR-05" ["acp.tr-05"]
-        "The agent's open requests have different ids, texts or whole numbers. Source: RequestId."
+        "The agent's open requests have different ids, which are strings or whole numbers. Source: RequestId."
         open "The schema permits the id null, which JSON-RPC discourages, so it is a note.";
     MethodNames "acp.wire.method-names" Must "TR-06" ["acp.tr-06"]
         "The name of a method that the protocol does not define begins with `_`. Source: extensibility.";
@@ -39,8 +39,8 @@ catalogue! {
     Schema "acp.wire.schema" Must "SCH" ["acp.sch"]
         "Params and results match the schema. Source: the schema of version 1.";
     Harness "acp.wire.harness" Note "SCH" []
-        "The client's own messages are valid too. An invalid one is never the agent's fault: the client \
-         may send it on purpose.";
+        "The client's own messages are valid too. An invalid message of the client is never the agent's fault: the \
+         client may send it on purpose.";
     CallShape "acp.calls.shape" Must "TC-02" ["acp.tc-02"]
         "A `tool_call` has a `toolCallId` and a `title`; its other members are not null unless the \
          schema permits it. Source: ToolCall.";
@@ -48,14 +48,14 @@ catalogue! {
         "A `tool_call_update` has a `toolCallId`, and its other members match the schema. Source: \
          ToolCallUpdate.";
     Kinds "acp.calls.kinds" Must "TC-04" ["acp.tc-04"]
-        "The kind of a call is one of the ten of version 1. Source: ToolKind.";
+        "The kind of a call is one of the ten kinds of version 1. Source: ToolKind.";
     Statuses "acp.calls.statuses" Must "TC-05" ["acp.tc-05"]
         "The status of a call is pending, in_progress, completed or failed. Source: ToolCallStatus.";
     Contents "acp.calls.contents" Must "CT-03" ["acp.ct-03"]
         "The content of a call is a content block, a diff or a terminal, each with its members. Source: \
          ToolCallContent.";
     Diffs "acp.calls.diffs" Must "CT-04" ["acp.ct-04"]
-        "A diff has a path and a new text; its old text is a text, null or absent. Source: Diff.";
+        "A diff has a path and a new text; its old text is a string, null or absent. Source: Diff.";
     Reported "acp.calls.reported" Should "TC-01" ["acp.tc-01"]
         "Each tool that the model asks for is reported as a call. Source: tool calls, creating."
         open "The check needs the harness's own model or tool: the agent has to report at least as many calls \
@@ -91,7 +91,7 @@ catalogue! {
         "A terminal in the content of a call is there before its release, not only afterwards. \
          Source: ToolCallContent.";
     Released "acp.terminals.released" Must "CT-07" ["acp.ct-07"]
-        "The agent releases every terminal that it had the client create. Source: terminals."
+        "The agent releases every terminal that the client created at its request. Source: terminals."
         open "The check judges terminals when the conversation ends, if their turn ended at least a second ago. \
               Until a whole deadline has passed since the end of the turn, a breach is a note, because the \
               specification states no limit.";
@@ -173,8 +173,8 @@ catalogue! {
     CancelledOnlyThen "acp.turns.cancelled-by-client" Note "CN-05" ["acp.cn-05"]
         "A prompt that the client did not cancel does not end with `cancelled`. Source: StopReason, implied.";
     StopsWork "acp.turns.stops-work" Should "CN-06" ["acp.cn-06"]
-        "After a cancel the agent calls no model and no tool any more, and requests only cleanup of the \
-         client. Source: prompt turn, cancellation."
+        "After a cancel the agent no longer calls a model or a tool, and requests only cleanup from the client. \
+         Source: prompt turn, cancellation."
         open "The check judges calls of the harness's own model and tool, and requests for the client's files \
               and terminals. The agent may continue for half a second plus the time of its quickest answer, or \
               for a quarter of the time of the handshake.";

@@ -19,7 +19,7 @@ catalogue! {
     OfferedVersions "clients.offered-versions" Note "P1" ["client.initialize.semver-offers"]
         "A client offers at least one version, each once, as MAJOR.MINOR.PATCH, with the most preferred first. Source: \
          InitializeParams.protocolVersions."
-        open "Nothing but the order of the numbers shows a preference: a version that stands before a higher one of \
+        open "Only the version numbers show what a client should prefer, so a lower version before a higher version of \
               the same MAJOR is a note.";
     RootSubscribed "clients.root-subscribed" Should "P1" ["client.initialize.subscribe-root"]
         "A client SHOULD subscribe to the root channel with `initialize`. Source: root-channel.md, URI.";
@@ -31,17 +31,17 @@ catalogue! {
     UnofferedVersion "clients.unoffered-version" Note "P2" ["client.initialize.rejects-unoffered"]
         "If the host selects a version that the client has not offered, the client ends the connection. Source: \
          InitializeResult.protocolVersion."
-        open "Judged by what the client sends at least two seconds later.";
+        open "The check judges messages that the client sends at least two seconds later.";
     RefusedHandshake "clients.refused-handshake" Note "P2"
         ["client.initialize.retry-new-connection", "client.initialize.unsupported-version"]
         apart ["client.initialize.retry-new-connection", "client.initialize.unsupported-version"]
         "After the error -32005, a client tries again only on another connection, and only with versions that the \
          host has listed. Source: versioning.md."
-        open "A client that offers the same versions a third time, all of them refused, is in a loop. Judged if the \
-              host has listed its versions.";
+        open "A client that offers the same refused versions a third time is in a loop. The check applies if the host \
+              has listed its versions.";
     RequestIds "clients.request-ids" Note "P3" []
-        "The open requests of a client have different ids, texts or whole numbers: otherwise nobody knows which of them \
-         a response answers. Source: JSON-RPC 2.0, section 4.";
+        "The open requests of a client have different ids, which are strings or whole numbers: otherwise nobody knows \
+         which request a response answers. Source: JSON-RPC 2.0, section 4.";
     HostRequests "clients.host-requests" Note "P3"
         ["client.jsonrpc.server-request-answered", "client.version.unknown-request",
          "resource.symmetric.client-unsupported"]
@@ -56,7 +56,7 @@ catalogue! {
          snapshots: a lower one repeats actions, and a higher one loses them. Source: ReconnectParams."
         open "A number certainly has been processed if the client sent a frame at least two seconds after it arrived. \
               A number that was not sent to the client is too high if the next action has no higher number; it may \
-              have been sent over a connection that is not recorded. Rejections may count or not.";
+              have been sent over a connection that is not recorded. Rejections may be included or not.";
     ResumedChannels "clients.resumed-channels" Should "P4"
         ["reconcile.reconnect-drop-missing", "client.subscribe.error-surface"]
         apart ["reconcile.reconnect-drop-missing", "client.subscribe.error-surface"]
@@ -65,12 +65,12 @@ catalogue! {
     ListedAgain "clients.listed-again" Should "P4" ["reconcile.reconnect-relist"]
         "After a reconnect a client SHOULD request the list of sessions again, because notifications are not repeated. \
          Source: lifecycle.md, reconnection."
-        open "Judged for clients that have requested the list before, on connections that last ten seconds after the \
-              reconnect.";
+        open "The check judges clients that have requested the list before, on connections that last ten seconds after \
+              the reconnect.";
     ClientSeqGrows "clients.client-seq" Note "P5" ["client.dispatch.clientseq-increasing"]
-        "The `clientSeq` of a client's dispatches grows, over reconnects as well: it tells an echo from another. \
-         Source: guide, actions."
-        open "After a new `initialize` the numbers may begin again, because a new process may have the id.";
+        "The `clientSeq` of a client's dispatches grows, also after a reconnect: it distinguishes the echoes. Source: \
+         guide, actions."
+        open "After a new `initialize` the numbers may begin again, because a new process may use the same client id.";
     Dispatchable "clients.dispatchable" Note "P5" ["client.dispatch.only-dispatchable"]
         "A client dispatches only actions that clients may dispatch. Source: the table of actions.";
     DispatchChannel "clients.dispatch-channel" Note "P5" ["client.tool.complete-on-chat-channel"]
@@ -82,7 +82,7 @@ catalogue! {
         "A client starts a turn with the time in ISO 8601. Source: ChatTurnStartedAction.startedAt.";
     DraftCleared "clients.draft-cleared" Note "P6" ["client.dispatch.draft-clear"]
         "After a client has sent a message that it had drafted, it clears the draft. Source: chat-channel.md, drafts."
-        open "Judged ten seconds after the turn began, if the draft and the message have the same text.";
+        open "The check judges this ten seconds after the turn began, if the draft and the message have the same text.";
     DraftRate "clients.draft-rate" Should "P6" ["client.dispatch.draft-debounce"]
         "A client SHOULD collect the changes of a draft for a moment, and not send each of them. Source: \
          chat-channel.md, drafts."
@@ -102,7 +102,7 @@ catalogue! {
     ToolCancelled "clients.tool-cancelled" Essential "P7" ["client.tool.stop-on-cancel"]
         "A client does not complete a call after its turn was cancelled: the tool had to stop. Source: \
          ChatTurnCancelledAction."
-        open "Judged if the cancel arrived at least two seconds before.";
+        open "The check applies if the cancel arrived at least two seconds earlier.";
     InputAnswers "clients.input-answers" Note "P8" ["client.input.answer-kinds", "client.input.required"]
         apart ["client.input.answer-kinds", "client.input.required"]
         "The answer to a question has the kind that fits the question, and a request is accepted only with all required \
@@ -111,12 +111,13 @@ catalogue! {
         "A client uses a command only if the agent or the host has declared its capability. Source: AgentCapabilities.";
     Directories "clients.directories" Must "P9" ["client.workdir.no-capability", "client.workdir.primary"]
         apart ["client.workdir.no-capability", "client.workdir.primary"]
-        "Without the capability for several working directories a client names one at most and changes none; a primary \
-         directory that is protected is neither removed nor replaced. Source: MultipleWorkingDirectoriesCapability.";
+        "Without the capability for several working directories a client names at most one directory and changes no \
+         directory; a primary directory that is protected is neither removed nor replaced. Source: \
+         MultipleWorkingDirectoriesCapability.";
     MovableChats "clients.movable-chats" Must "P9" ["client.chats.move-only-movable"]
         "A client moves only chats that are `movable`. Source: MoveChatParams.";
     AutomationOperations "clients.automation-operations" Must "P9" ["client.automation.operations-authoritative"]
-        "A client does with an automation only what its `operations` permit. Source: AutomationOperation.";
+        "A client uses an automation only as the automation's `operations` permit. Source: AutomationOperation.";
     DefaultChat "clients.default-chat" Should "P10" ["chat.archived.default-chat"]
         "To archive the default chat a client SHOULD archive its session. Source: ChatIsArchivedChangedAction.";
     LastEntry "clients.last-entry" Note "P10" ["client.annotations.last-entry"]
@@ -125,12 +126,12 @@ catalogue! {
     McpMethods "clients.mcp-methods" Should "P10" ["client.mcp.no-speculation"]
         "A client SHOULD send a server over its side channel only methods that the server has advertised. Source: \
          mcp-channel.md."
-        open "Judged for methods of tools and of resources, on servers that advertise anything.";
+        open "The check judges methods of tools and of resources, on servers that advertise any capability.";
     VerbatimUris "clients.verbatim-uris" Must "P11" ["client.channel.opaque-uris"]
-        "A client sends a URI of the host back to the letter. Source: telemetry-channel.md, mcp-channel.md, \
+        "A client sends a URI of the host back unchanged. Source: telemetry-channel.md, mcp-channel.md, \
          resource-watch-channel.md."
         open "A URI that differs from one of the host only in escapes, in the case of letters or in a slash at its end \
-              was changed, unless the client has made it itself.";
+              counts as changed, unless the client has created it itself.";
     VerbatimCursors "clients.verbatim-cursors" Must "P11" ["client.list.cursor-opaque"]
         "A cursor of `listSessions` is one that the host has sent on the same connection. Source: root-channel.md, \
          pagination.";
@@ -142,12 +143,13 @@ catalogue! {
     AuthResource "clients.auth-resource" Must "P12" ["client.auth.resource-match"]
         "A client delivers a token only for a resource that the host has named: otherwise the token reaches a host that \
          did not ask for it. Source: authentication.md, token delivery."
-        open "Judged if the transcript has the root state, where the host names the resources of its agents.";
+        open "The check applies if the transcript has the root state, where the host names the resources of its \
+            agents.";
     TokenLifetime "clients.token-lifetime" Must "P12" ["client.auth.expiresIn"]
         "`expiresIn` is positive, and smaller by the elapsed time when the same token is delivered again. Source: \
          AuthenticateParams.expiresIn."
-        open "Judged if ten seconds have passed. How much smaller it has to be is not judged, because the times of a \
-              capture are not those of the client.";
+        open "The check applies if ten seconds have passed. The check does not judge the amount, because the times of \
+              a capture are not those of the client.";
     ExpiredToken "clients.expired-token" Must "P12" ["client.auth.no-replay-expired"]
         "A client does not deliver a token again that the host has reported as expired. Source: AuthRequiredParams.";
 }

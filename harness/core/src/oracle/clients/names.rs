@@ -136,7 +136,7 @@ impl NameChecks {
             } else if let Some((written, line)) = self.normal.get(&normalised(uri)) {
                 out.seen(Rule::VerbatimUris);
                 let message =
-                    format!("expected `{written}` to the letter, found `{uri}` in `{method}`");
+                    format!("expected `{written}` unchanged, found `{uri}` in `{method}`");
                 out.broken(Rule::VerbatimUris, message, &[*line, view.line()]);
             }
         }

@@ -328,16 +328,16 @@ fn keep(options: &mut Vec<Value>, end: &str) {
 }
 
 const ANY_OPTIONS: &str =
-    "`options` is a list of any length; that there is one of each kind is not specified.";
+    "`options` is a list of any length; the specification does not require one of each kind.";
 const MAY_ASK: &str =
-    "The agent may ask for permission before it runs a tool; nothing obliges it to.";
+    "The agent may ask for permission before it runs a tool, but does not have to.";
 
 /// Permission requests: whether, when and in which form the agent sends them.
 pub(super) const ROWS: &[AgentVariantRow] = &[
-    offering_less(row("never-asks", "Permission is never asked for.", MAY_ASK, PERMISSION, || {
+    offering_less(row("never-asks", "Permission is never requested.", MAY_ASK, PERMISSION, || {
         Box::new(NeverAsks)
     })),
-    row("always-asks", "Permission is asked for before every call.", MAY_ASK, PERMISSION, || {
+    row("always-asks", "Permission is requested before every call.", MAY_ASK, PERMISSION, || {
         Box::new(AlwaysAsks)
     }),
     offering_less(row(
@@ -365,7 +365,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "withdraws-its-questions",
         "When a turn is cancelled, its open permission requests are withdrawn by `$/cancel_request`.",
-        "Either side may cancel its requests; the client answers them all the same.",
+        "Either side may cancel its requests; the client still answers them.",
         CANCEL,
         || Box::new(WithdrawnQuestions::default()),
     ),
@@ -429,7 +429,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "options-without-words",
         "The names of all options are empty.",
-        "`name` is a string; its words are not specified.",
+        "`name` is a string; its wording is not specified.",
         OPTION,
         || Box::new(ChangedOptions(|all| all.iter_mut().for_each(|it| it["name"] = json!("")))),
     ),

@@ -151,23 +151,22 @@ fn change(call: &mut ToldCall<'_>, name: &str, by: fn(&mut Value)) {
 
 const OPTIONAL: &str = "Only `toolCallId` and, in the first report, `title` are required.";
 const ANY_JSON: &str = "`rawInput` and `rawOutput` are any JSON value.";
-const LATER: &str = "Every member of a call but its id may be told or changed by an update.";
-const REPLACED: &str =
-    "An update has the members that change; one that repeats a member changes nothing.";
+const LATER: &str = "An update may set or change every member of a call except its id.";
+const REPLACED: &str = "An update has the members that change; a repeated member changes nothing.";
 
 /// The variants of the members of calls.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     offering_less(row(
         "without-kinds",
         "Calls have no `kind`.",
-        "`kind` is optional; a call without is `other`.",
+        "`kind` is optional; a call without it is `other`.",
         CALL,
         || Box::new(ChangedCalls(|call| without(|name| name == "kind")(call))),
     )),
     row(
         "without-names",
         "Calls have no `name`.",
-        "`name` is optional: it is given where it is known.",
+        "`name` is optional: it is given if it is known.",
         CALL,
         || Box::new(ChangedCalls(|call| without(|name| name == "name")(call))),
     ),
@@ -198,7 +197,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "without-status-at-first",
         "The first report of a call has no `status`.",
-        "`status` is optional; a call without is `pending`.",
+        "`status` is optional; a call without it is `pending`.",
         STATUS,
         || {
             Box::new(ChangedCalls(|call| {
@@ -253,7 +252,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "long-titles",
         "Titles have many lines.",
-        "`title` is a text; what it says is not specified.",
+        "`title` is a string; its wording is not specified.",
         CALL,
         || {
             Box::new(ChangedCalls(|call| {
@@ -263,7 +262,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     offering_less(row(
         "raw-input-is-text",
-        "The raw input is a text that holds JSON.",
+        "The raw input is a string that contains JSON.",
         ANY_JSON,
         CALL,
         || Box::new(ChangedCalls(|call| change(call, "rawInput", as_text))),
@@ -271,9 +270,13 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     offering_less(row("raw-input-is-a-list", "The raw input is a list.", ANY_JSON, CALL, || {
         Box::new(ChangedCalls(|call| change(call, "rawInput", |it| *it = json!([it.take()]))))
     })),
-    row("raw-output-is-text", "The raw output is a text that holds JSON.", ANY_JSON, CALL, || {
-        Box::new(ChangedCalls(|call| change(call, "rawOutput", as_text)))
-    }),
+    row(
+        "raw-output-is-text",
+        "The raw output is a string that contains JSON.",
+        ANY_JSON,
+        CALL,
+        || Box::new(ChangedCalls(|call| change(call, "rawOutput", as_text))),
+    ),
     row("raw-output-is-a-number", "The raw output is the number 0.", ANY_JSON, CALL, || {
         Box::new(ChangedCalls(|call| change(call, "rawOutput", |it| *it = json!(0))))
     }),
@@ -308,7 +311,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "diffs-of-whole-files",
         "A diff of a change has the whole text of the file, before and after.",
-        "Whether a diff has the whole file or the part that changes is not specified.",
+        "The specification does not say whether a diff has the whole file or only the changed part.",
         "schema v1 › Diff",
         || {
             Box::new(ChangedCalls(|call| {
@@ -340,7 +343,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "calls-hold-links",
         "The content of a call ends with a link and an image.",
-        "A call holds content blocks of any kind.",
+        "A call contains content blocks of any kind.",
         "schema v1 › ToolCallContent, ContentBlock",
         || {
             Box::new(ChangedCalls(|call| {
@@ -356,7 +359,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "texts-in-fences",
-        "The texts in the content of a call are in a Markdown code block.",
+        "The text in the content of a call is in a Markdown code block.",
         "How the text of a tool is presented is not specified.",
         "schema v1 › ToolCallContent",
         || {

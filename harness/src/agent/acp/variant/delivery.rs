@@ -150,8 +150,8 @@ fn is(message: &Value, method: &str) -> bool {
     message["method"] == method
 }
 
-const TIME: &str = "No time is named; the messages keep their order.";
-const RELEASE: &str = "Every terminal has to be released; how soon is not specified.";
+const TIME: &str = "The specification names no time; the messages keep their order.";
+const RELEASE: &str = "Every terminal has to be released; the specification does not say how soon.";
 
 /// The variants of delays, and of requests about terminals.
 pub(super) const ROWS: &[AgentVariantRow] = &[
@@ -233,8 +233,8 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "killed-before-release",
-        "Each terminal is killed before it is released, also one whose command has ended.",
-        "`terminal/kill` may be sent before `terminal/release`, which is needed all the same.",
+        "Each terminal is killed before it is released, even if its command has exited.",
+        "`terminal/kill` may be sent before `terminal/release`, which is still needed.",
         TERMINALS,
         || AskedBefore::with("terminal/kill"),
     ),

@@ -413,13 +413,14 @@ fn last_call(session: &str) -> Vec<Value> {
 }
 
 const REASON: &str =
-    "Each of the five stop reasons may end a turn; `cancelled` only one that was cancelled.";
+    "Each of the five stop reasons may end a turn, but `cancelled` ends only a cancelled turn.";
 const OPEN_END: &str =
-    "What a rejected call is reported as, and how its turn ends, is not specified.";
+    "The specification does not say how a rejected call is reported or how its turn ends.";
 const CROSSING: &str = "Updates may follow `session/cancel` until the prompt is answered.";
 const REQUESTS: &str =
     "A request that `$/cancel_request` names is answered by its result or by -32800.";
-const CODES: &str = "Which code an error has is not specified, but for what JSON-RPC defines.";
+const CODES: &str =
+    "The specification does not define the codes of errors, except for the codes of JSON-RPC.";
 const ERRORS: &str = "JSON-RPC 2.0, section 5.1; schema v1 › Error";
 
 /// The variants of stop reasons, cancellations, rejections and errors.
@@ -447,7 +448,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     )),
     row(
         "last-words",
-        "A text and a thought are sent between a cancel and the answer to its prompt.",
+        "A message chunk and a thought are sent between a cancel and the answer to its prompt.",
         CROSSING,
         CANCEL,
         || {
@@ -469,7 +470,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "slow-to-stop",
         "A prompt that was cancelled is answered 2 seconds later.",
-        "The prompt is answered when all operations have stopped; no time is named.",
+        "The prompt is answered when all operations have stopped; the specification names no time.",
         CANCEL,
         || Box::new(SlowToStop),
     ),
@@ -483,7 +484,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "calls-completed-by-a-cancel",
         "The calls of a cancelled turn are reported as completed.",
-        "Version 1 has no status for calls of a cancelled turn; which one they have is not specified.",
+        "Version 1 has no status for calls of a cancelled turn, and does not say which status they have.",
         CANCEL,
         || Box::new(CompletedByCancel::default()),
     ),
@@ -492,7 +493,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     offering_less(row(
         "ends-after-the-turn",
         "The ends of calls are reported immediately after the answer to a prompt that was not cancelled.",
-        "Updates outside of a turn are not forbidden, but for those of calls after a cancel.",
+        "Updates outside of a turn are not forbidden, except for updates of calls after a cancel.",
         TURN,
         || Box::new(EndsAfterTheTurn::default()),
     )),
@@ -568,7 +569,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "acp-errors-with-data",
-        "Each error has a `data` of the agent's own.",
+        "Each error has a custom `data`.",
         "`data` is optional, and the agent defines its value.",
         ERRORS,
         || {
@@ -588,15 +589,15 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "acp-empty-errors",
-        "Error messages are empty texts.",
-        "`message` is a short description; its text is not specified.",
+        "Error messages are empty strings.",
+        "`message` is a short description; its wording is not specified.",
         ERRORS,
         || Box::new(ChangedErrors(|error| error["message"] = json!(""))),
     ),
     row(
         "acp-errors-in-another-language",
         "Error messages are long and not in English.",
-        "`message` is a short description; its text is not specified.",
+        "`message` is a short description; its wording is not specified.",
         ERRORS,
         || {
             Box::new(ChangedErrors(|error| {

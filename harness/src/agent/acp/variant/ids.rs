@@ -237,14 +237,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "request-ids-are-texts",
-        "The agent's requests have texts as ids.",
+        "The agent's requests have strings as ids.",
         REQUEST,
         REQUEST_ID,
         || OwnRequestIds::by(|number| json!(format!("9a7e-{number}"))),
     ),
     row(
         "request-ids-look-like-numbers",
-        "The agent's requests have texts as ids that are numbers of the client's requests.",
+        "The agent's requests have strings as ids that are numbers of the client's requests.",
         REQUEST,
         REQUEST_ID,
         || OwnRequestIds::by(|number| json!(number.to_string())),

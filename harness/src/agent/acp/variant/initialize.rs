@@ -190,7 +190,7 @@ fn declare_mcp(result: &mut Map, declared: Value) {
 }
 
 const CAPABILITY: &str =
-    "`agentCapabilities` and its members are optional; a missing one is not offered.";
+    "`agentCapabilities` and its members are optional; a missing capability is not offered.";
 const MODES: &str = "`modes` and `configOptions` are optional in the answer to `session/new`.";
 const NEW_SESSION: &str = "schema v1 › NewSessionResponse";
 
@@ -251,7 +251,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     offering_less(row(
         "no-mcp-over-http",
-        "MCP servers are connected to over standard input and output alone.",
+        "The agent connects to MCP servers only over standard input and output.",
         "MCP over HTTP and over SSE are capabilities that an agent may declare.",
         INITIALIZE,
         || ChangedResult::of_initialize(|result| declare_mcp(result, json!({}))),
@@ -259,14 +259,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     offering_less(row(
         "mcp-over-http-alone",
         "MCP over HTTP is declared and MCP over SSE is not.",
-        "MCP over HTTP and over SSE are capabilities of their own.",
+        "MCP over HTTP and over SSE are separate capabilities.",
         INITIALIZE,
         || ChangedResult::of_initialize(|result| declare_mcp(result, json!({"http": true}))),
     )),
     offering_less(row(
         "mcp-over-sse-alone",
         "MCP over SSE is declared and MCP over HTTP is not.",
-        "MCP over HTTP and over SSE are capabilities of their own.",
+        "MCP over HTTP and over SSE are separate capabilities.",
         INITIALIZE,
         || {
             ChangedResult::of_initialize(|result| {
@@ -288,7 +288,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "short-introductions",
         "The agent sends an empty version and no title.",
-        "`name` and `version` are texts; `title` is optional.",
+        "`name` and `version` are strings; `title` is optional.",
         "schema v1 › Implementation",
         || {
             ChangedResult::of_initialize(|result| {
@@ -310,7 +310,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "ways-to-authenticate",
         "Two authentication methods are offered; sessions need none.",
-        "`authMethods` lists what there is; a session is only refused where -32000 says so.",
+        "`authMethods` lists the available methods; a session is refused only by the error -32000.",
         INITIALIZE,
         || {
             Box::new(MoreMethods {
@@ -331,7 +331,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "speaks-the-next-version",
         "A version later than 1 is answered with 2.",
-        "The agent answers an unknown version with the latest that it supports.",
+        "The agent answers an unknown version with the latest version that it supports.",
         "agentclientprotocol.com, protocol v1 › initialization",
         || Box::new(SpeaksTwo::default()),
     ),
@@ -345,7 +345,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "options-in-groups",
         "The values of options are in groups.",
-        "`options` of an option is a list of values, or of groups of them.",
+        "`options` of an option is a list of values, or of groups of values.",
         "schema v1 › SessionConfigSelectOptions",
         || Box::new(GroupedOptions),
     ),

@@ -222,7 +222,8 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     offering_less(row(
         "reported-when-over",
         "Each call is reported once, at its end: as completed or failed.",
-        "The `status` of a `tool_call` is any of the four; when a call has to be reported is not specified.",
+        "The `status` of a `tool_call` is any of the four; the specification does not say when a call has to be \
+            reported.",
         CALLS,
         || Box::new(ReportedWhenOver::default()),
     )),
@@ -249,7 +250,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "growing-content",
         "The content of a running call is sent several times as it grows, each time as a whole.",
-        "The content of an update replaces what was there; further updates are allowed.",
+        "The content of an update replaces the previous content; further updates are allowed.",
         CALLS,
         || Box::new(MoreUpdatesOfCalls { wanted: runs, make: growing, loses: &[] }),
     ),

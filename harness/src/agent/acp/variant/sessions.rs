@@ -96,21 +96,21 @@ impl AgentVariant for SessionPages {
 
 const LOADING: &str = "agentclientprotocol.com, protocol v1 › session setup, loading sessions";
 const PAGINATION: &str = "agentclientprotocol.com, protocol v1 › session list, pagination";
-const PAGES: &str = "How many sessions are on a page is the agent's choice.";
+const PAGES: &str = "The agent chooses the number of sessions on a page.";
 
 /// The variants of stored sessions.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "history-at-its-end",
-        "A conversation that is told again has each call once, as it was at its end.",
-        "The conversation is replayed as updates; which updates it is made of is not said.",
+        "A replayed conversation has each call once, in its final state.",
+        "The conversation is replayed as updates; the specification does not say which updates.",
         LOADING,
         || Box::<CallsAtTheirEnd>::default(),
     ),
     row(
         "history-in-letters",
-        "Each letter of a conversation that is told again is a chunk of its own.",
-        "How a text is divided into chunks is not specified.",
+        "Each letter of a replayed conversation is a separate chunk.",
+        "How text is divided into chunks is not specified.",
         LOADING,
         || Box::<HistoryInLetters>::default(),
     ),

@@ -182,14 +182,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     }),
     row(
         "acp-every-letter-escaped",
-        "Every letter of a string is escaped, also in names.",
+        "Every letter of a string is escaped, also in the names of members.",
         ESCAPE,
         JSON,
         || Box::new(AgentWrittenText(written_in_escapes)),
     ),
     row(
         "acp-metadata",
-        "Every object of the protocol has a `_meta` with members of the agent's own.",
+        "Every object of the protocol has a `_meta` with custom members.",
         META,
         EXTENSIONS,
         || Box::new(AgentAddedMetadata(|| json!({"vendor.example/origin": ["variant", 1]}))),

@@ -284,7 +284,7 @@ fn contents() -> Vec<Value> {
 const KINDS: &str = "A turn may have updates of every kind of `SessionUpdate`, in any order.";
 const CHUNKS: &str = "How a text is divided into chunks is not specified.";
 const OFFERED: &str = "The client offers it.";
-const OWN: &str = "A name that begins with `_` is free for methods of one's own.";
+const OWN: &str = "Names that begin with `_` are reserved for custom methods.";
 
 /// The variants of updates, messages, requests and notifications.
 pub(super) const ROWS: &[AgentVariantRow] = &[
@@ -367,7 +367,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "contents-of-every-kind",
         "Each turn begins with a link, a resource, an image and a sound.",
-        "A chunk holds a content block of any kind.",
+        "A chunk contains a content block of any kind.",
         "schema v1 › ContentBlock",
         || MoreUpdates::at(UpdateMoment::Start, contents),
     ),
@@ -421,7 +421,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "single-letters",
-        "Each character of a text is sent in its own chunk.",
+        "Each character of the text is sent in its own chunk.",
         CHUNKS,
         TURN,
         || Box::new(SingleLetters),
@@ -431,14 +431,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     }),
     row(
         "message-ids",
-        "Each chunk of a text has a `messageId`.",
+        "Each text chunk has a `messageId`.",
         "`messageId` is optional.",
         "schema v1 › ContentChunk",
         || Box::new(ChangedChunks(|update| update["messageId"] = json!("m-1"))),
     ),
     row(
         "annotations",
-        "Each chunk of a text has annotations.",
+        "Each text chunk has annotations.",
         "`annotations` is optional.",
         "schema v1 › TextContent",
         || {
@@ -447,7 +447,11 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
             }))
         },
     ),
-    row("spoken-reports", "Before each call the agent says what it will do.", KINDS, TURN, || {
-        Box::new(SpokenReports)
-    }),
+    row(
+        "spoken-reports",
+        "Before each call the agent announces the call in a message.",
+        KINDS,
+        TURN,
+        || Box::new(SpokenReports),
+    ),
 ];

@@ -20,7 +20,7 @@ use crate::mutation::reading::FrameRole::ClientAnswer;
 
 operator_table! {
     DELIVERY
-    row(UpdateDelivery, "call-report-lost", "A call is updated that was never reported.",
+    row(UpdateDelivery, "call-report-lost", "A call that was never reported is updated.",
         update(&["tool_call"]), Drop(One), &[FaultEvidence::Agent(AcpEvidence::CallGoesOn)])
         .advised_by("acp.tc-07"),
     row(UpdateDelivery, "call-never-reported", "No update reports a call whose tool runs.",
@@ -34,7 +34,7 @@ operator_table! {
     row(UpdateDelivery, "call-reported-again-later", "A call is reported again after its first update.",
         update(&["tool_call"]).when(&[Agent(AcpCondition::NextIsSameCall)]), DuplicateLater(1), &[Itself])
         .advised_by("acp.tc-03"),
-    row(UpdateDelivery, "progress-lost", "A call is completed that was never in progress.",
+    row(UpdateDelivery, "progress-lost", "A call that was never in progress is completed.",
         update(&["tool_call_update"]).when(&[Is("/params/update/status", "\"in_progress\""), Agent(AcpCondition::OnlyStatus), Agent(AcpCondition::CompletedLater)]), Drop(One), &[Itself]),
     row(UpdateDelivery, "progress-behind-the-end", "A call is in progress after it was completed.",
         update(&["tool_call_update"]).when(&[Is("/params/update/status", "\"in_progress\""), Agent(AcpCondition::OnlyStatus), Agent(AcpCondition::NextEndsCall)]), Delay(1), &[Itself]),
@@ -62,10 +62,10 @@ operator_table! {
     row(UpdateDelivery, "call-of-another-session", "A call is reported in a session that does not exist.",
         update(&["tool_call", "tool_call_update"]), Set(One, "/params/sessionId", "\"nobody-made-this-id\""), &[Itself])
         .advised_by("acp.ss-02"),
-    row(UpdateDelivery, "text-of-another-session", "A chunk of a text comes in a session that does not exist.",
+    row(UpdateDelivery, "text-of-another-session", "A text chunk comes in a session that does not exist.",
         update(&["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"]), Set(One, "/params/sessionId", "\"nobody-made-this-id\""), &[Itself])
         .advised_by("acp.ss-02"),
-    row(UpdateDelivery, "update-in-a-batch", "An update is a batch of one.",
+    row(UpdateDelivery, "update-in-a-batch", "An update is sent as a batch with one message.",
         update(&["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"]), Change::Agent(AcpChange::Batch), &[Itself])
         .advised_by("acp.tr-02"),
 }
@@ -96,15 +96,15 @@ operator_table! {
         update(&["tool_call"]), Set(One, "/params/update/status", "1"), &[Itself]),
     row(CallMembers, "first-content-object", "The content of a new call is an object.",
         update(&["tool_call"]), Set(One, "/params/update/content", "{}"), &[Itself]),
-    row(CallMembers, "first-content-text", "The content of a new call is a text.",
+    row(CallMembers, "first-content-text", "The content of a new call is a string.",
         update(&["tool_call"]), Set(One, "/params/update/content", "\"done\""), &[Itself]),
     row(CallMembers, "first-locations-null", "The locations of a new call are null.",
         update(&["tool_call"]), Set(One, "/params/update/locations", "null"), &[Itself]),
-    row(CallMembers, "first-locations-text", "The locations of a new call are a text.",
+    row(CallMembers, "first-locations-text", "The locations of a new call are a string.",
         update(&["tool_call"]), Set(One, "/params/update/locations", "\"/w/a\""), &[Itself]),
     row(CallMembers, "first-name-number", "The name of a new call is a number.",
         update(&["tool_call"]), Set(One, "/params/update/name", "4"), &[Itself]),
-    row(CallMembers, "first-meta-text", "The `_meta` of a new call is a text.",
+    row(CallMembers, "first-meta-text", "The `_meta` of a new call is a string.",
         update(&["tool_call"]), Set(One, "/params/update/_meta", "\"x\""), &[Itself]),
     row(CallMembers, "first-meta-list", "The `_meta` of a new call is a list.",
         update(&["tool_call"]), Set(One, "/params/update/_meta", "[]"), &[Itself]),
@@ -114,7 +114,7 @@ operator_table! {
         update(&["tool_call"]), Remove(One, "/params/update/toolCallId"), &[Itself]),
     row(CallMembers, "first-content-null", "The content of a new call is null.",
         update(&["tool_call"]), Change::Agent(AcpChange::Follow("{\"jsonrpc\": \"2.0\", \"method\": \"session/update\", \"params\": {\"sessionId\": \"$params.sessionId\", \"update\": {\"sessionUpdate\": \"tool_call\", \"toolCallId\": \"mutant-call\", \"title\": \"New\", \"content\": null}}}")), &[Itself]),
-    row(CallMembers, "first-own-member", "A new call has a member of the agent's own.",
+    row(CallMembers, "first-own-member", "A new call has a custom member.",
         update(&["tool_call"]), Set(One, "/params/update/mood", "\"good\""), &[Itself]),
     row(CallMembers, "updated-call-id-null", "The id in an update of a call is null.",
         update(&["tool_call_update"]), Set(One, "/params/update/toolCallId", "null"), &[Itself]),
@@ -132,7 +132,7 @@ operator_table! {
         update(&["tool_call_update"]), Set(One, "/params/update/status", "1"), &[Itself]),
     row(CallMembers, "updated-content-object", "The content in an update of a call is an object.",
         update(&["tool_call_update"]), Set(One, "/params/update/content", "{}"), &[Itself]),
-    row(CallMembers, "updated-content-text", "The content in an update of a call is a text.",
+    row(CallMembers, "updated-content-text", "The content in an update of a call is a string.",
         update(&["tool_call_update"]), Set(One, "/params/update/content", "\"done\""), &[Itself]),
     row(CallMembers, "updated-locations-object", "The locations in an update of a call are an object.",
         update(&["tool_call_update"]), Set(One, "/params/update/locations", "{}"), &[Itself]),
@@ -140,7 +140,7 @@ operator_table! {
         update(&["tool_call_update"]), Set(One, "/params/update/name", "4"), &[Itself]),
     row(CallMembers, "updated-call-id-missing", "An update of a call does not name the call.",
         update(&["tool_call_update"]), Remove(One, "/params/update/toolCallId"), &[Itself]),
-    row(CallMembers, "updated-own-member", "An update of a call has a member of the agent's own.",
+    row(CallMembers, "updated-own-member", "An update of a call has a custom member.",
         update(&["tool_call_update"]), Set(One, "/params/update/mood", "\"good\""), &[Itself]),
 }
 
@@ -174,7 +174,7 @@ operator_table! {
     row(CallStates, "update-of-an-unknown-call", "An update is about a call that was not reported.",
         update(&["tool_call_update"]), Set(One, "/params/update/toolCallId", "\"nobody-made-this-id\""), &[Itself])
         .advised_by("acp.tc-07"),
-    row(CallStates, "call-id-of-another-call", "A new call has the id of another one.",
+    row(CallStates, "call-id-of-another-call", "A new call has the id of another call.",
         update(&["tool_call"]).when(&[Agent(AcpCondition::AfterAnotherCall)]), Other(One, "/params/update/toolCallId"), &[Itself])
         .advised_by("acp.tc-03"),
     row(CallStates, "progress-while-asked", "A call is in progress while permission for it is open.",
@@ -189,7 +189,7 @@ operator_table! {
     row(CallStates, "first-report-is-an-update", "The first report of a call is an update.",
         update(&["tool_call"]), Set(One, "/params/update/sessionUpdate", "\"tool_call_update\""), &[FaultEvidence::Agent(AcpEvidence::CallGoesOn)])
         .advised_by("acp.tc-07"),
-    row(CallStates, "denied-tool-runs", "A tool runs though the client rejected its call.",
+    row(CallStates, "denied-tool-runs", "A tool runs although the client rejected its call.",
         target(Frame(ClientAnswer), &["session/request_permission"]).when(&[Is("/result/outcome/optionId", "\"allow\""), Agent(AcpCondition::ToolRunsLater)]), Set(One, "/result/outcome/optionId", "\"reject\""), &[Itself])
         .advised_by("acp.pm-08"),
     row(CallStates, "tool-runs-while-asked", "A tool runs before the client has answered.",
