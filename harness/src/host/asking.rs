@@ -3,7 +3,7 @@
 //!
 //! A plugin that lists its `children` needs no request. If a plugin at `virtual://NAME/..` has no `children`,
 //! the host asks the publishing client for `plugin.json` and takes the `children` from this file. A request of another
-//! client for a file of a published plugin is forwarded to the publishing client, and so is the response to the
+//! client for a file of a published plugin is forwarded to the publishing client, and the response is forwarded to the
 //! requesting client. The host numbers its requests independently of the request ids of the client.
 //!
 //! Knows: connections, published plugins. Never knows: the content of plugins.

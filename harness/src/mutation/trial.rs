@@ -88,7 +88,7 @@ impl OperatorResult {
         self.mutants.iter().filter(|mutant| mutant.fate == fate).count()
     }
 
-    /// Returns the number of mutants that count: those that are neither legal nor undecidable.
+    /// Returns the number of mutants that are neither legal nor undecidable. Only these mutants count.
     pub fn counted(&self) -> usize {
         self.of(MutantFate::Killed) + self.of(MutantFate::Noted) + self.of(MutantFate::Survived)
     }

@@ -26,7 +26,7 @@ pub struct AgentIntroduction {
     pub turn: Option<Result<Value, Value>>,
     /// The text of the agent's updates.
     pub said: String,
-    /// Why the conversation ended early, as the agent describes it if the agent gave a reason.
+    /// The reason why the conversation ended early, in the words of the agent if it gave a reason.
     pub ended: Option<String>,
 }
 

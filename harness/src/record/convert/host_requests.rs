@@ -1,7 +1,7 @@
 //! The steps by which a client answers a request of the host, such as a request for a file that the client serves.
 //!
-//! A client of a scenario answers each request with `MethodNotFound` by itself. Every other answer needs two steps: one
-//! that waits for the request, and one that sends the answer.
+//! A client of a scenario automatically answers each request with `MethodNotFound`. Every other answer needs two steps:
+//! one that waits for the request, and one that sends the answer.
 //!
 //! Knows: requests of the host and their answers. Never knows: the meaning of requests.
 //!
