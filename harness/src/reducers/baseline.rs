@@ -141,7 +141,10 @@ mod tests {
     #[test]
     fn every_reason_is_a_defect_that_the_readme_lists() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../reports/reducers");
-        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+        let read = |name: &str| {
+            let text = std::fs::read_to_string(folder.join(name));
+            text.unwrap_or_else(|error| panic!("reports/reducers/{name}: {error}"))
+        };
         let defects = SubjectDefects::parse("defects.yaml", &read("defects.yaml")).unwrap();
         let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for version in PUBLISHED.iter().filter(|version| **version != Version::V0_1) {

@@ -231,7 +231,7 @@ mod tests {
     /// The number of methods and of actions of each table, and the hash of its text. A file has what differs from
     /// an older version, so a change in one file changes the tables of all newer versions, too: this list shows
     /// which.
-    const PINS: [(Version, usize, usize, u64); TABLES.len()] = [
+    const PINS: &[(Version, usize, usize, u64)] = &[
         (Version::V1_0, 42, 106, 0x8728_72dd_a99f_c7c1),
         (Version::V0_9, 41, 96, 0xab2f_ea5b_7fed_adc1),
         (Version::V0_8, 38, 86, 0x8206_d8e6_4519_a805),
@@ -257,8 +257,11 @@ mod tests {
         let row = |(version, methods, actions, hash): &(Version, usize, usize, u64)| {
             format!("{version}: {methods} methods, {actions} actions, {hash:#018x}")
         };
-        // A change that is meant comes with these rows.
-        assert_eq!(found.each_ref().map(row), PINS.each_ref().map(row));
+        // A change that is meant comes with new rows.
+        let other: Vec<String> =
+            found.iter().filter(|table| !PINS.contains(table)).map(row).collect();
+        assert!(other.is_empty(), "tables that are not pinned: {other:#?}");
+        assert_eq!(found.len(), PINS.len());
     }
 
     #[test]

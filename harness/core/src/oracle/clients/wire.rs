@@ -264,7 +264,7 @@ fn method_of_version(
         None => {
             let elsewhere =
                 |other: &&Protocol| other.method(method).is_some_and(|it| it.from_client);
-            if let Some(other) = Protocol::all().find(elsewhere) {
+            if let Some(other) = Protocol::all().rev().find(elsewhere) {
                 let message = format!(
                     "expected a method of version {version}, found `{method}`, which version {} has",
                     other.version()
@@ -276,7 +276,7 @@ fn method_of_version(
     let action = message.params().get("action").filter(|_| method == "dispatchAction");
     let Some(action) = action.and_then(|action| text(action, "type")) else { return };
     if protocol.action(action).is_none()
-        && let Some(other) = Protocol::all().find(|other| other.action(action).is_some())
+        && let Some(other) = Protocol::all().rev().find(|other| other.action(action).is_some())
     {
         let message = format!(
             "expected an action of version {version}, found `{action}`, which version {} has",
