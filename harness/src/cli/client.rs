@@ -120,6 +120,11 @@ impl ClientChoice {
 }
 
 impl RunArguments {
+    /// Returns whether the user has named a version.
+    pub(super) fn has_spec(&self) -> bool {
+        self.spec.is_some()
+    }
+
     /// Returns whether the run starts a command as its target.
     pub(super) fn has_command(&self) -> bool {
         self.aim.command.is_some()

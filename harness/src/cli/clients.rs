@@ -67,7 +67,7 @@ impl ClientOutside {
         played: &[Version],
     ) -> Result<DetectionResult, ProbeError> {
         let unreachable =
-            |reason: String| ProbeError::Unreachable { url: self.command.clone(), reason };
+            |reason: String| ProbeError::Untestable { command: self.command.clone(), reason };
         let port = ClientPort::open().await.map_err(|error| unreachable(error.to_string()))?;
         let look = ClientLook::new(&port.url, self.driven);
         let behind = self.process(&port.url);
@@ -78,10 +78,12 @@ impl ClientOutside {
         let facts = look.facts();
         self.reached(&facts).map_err(unreachable)?;
         let Some(version) = facts.version(played) else {
-            let answer = format!("it offered {}", facts.offers.unwrap_or_default().join(", "));
-            let offered: Vec<String> = played.iter().map(Version::to_string).collect();
-            let (url, offered) = (self.command.clone(), offered.join(", "));
-            return Err(ProbeError::NoCommonVersion { url, offered, answer });
+            let offered = facts.offers.unwrap_or_default().join(", ");
+            let played: Vec<String> = played.iter().map(Version::to_string).collect();
+            let played = played.join(", ");
+            return Err(unreachable(format!(
+                "it offered the versions {offered}; the harness plays {played}"
+            )));
         };
         Ok(DetectionResult {
             version: Some(version),
@@ -99,7 +101,8 @@ impl ClientOutside {
             (_, Some(_)) => Ok(()),
             _ if !facts.trouble.is_empty() => Err(facts.trouble.clone()),
             (None, None) if self.driven => Err(
-                "the driver did not answer `hello` (hint: CLIENT_DRIVER.md describes the lines;                  `--passive` is for a client without a driver)"
+                "the driver did not answer `hello` (hint: CLIENT_DRIVER.md describes the lines; \
+                 `--passive` is for a client without a driver)"
                     .to_owned(),
             ),
             _ => Err("the client did not send `initialize`".to_owned()),

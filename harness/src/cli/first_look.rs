@@ -135,7 +135,11 @@ impl RunArguments {
                 probe(&remote.endpoint, &remote.shown(), options, limit).await
             }
             PlayTarget::Agents(agents) => agents.look(self.limit(target)).await,
-            PlayTarget::Clients(client) => client.look(self.limit(target), offers).await,
+            PlayTarget::Clients(client) => {
+                // Without `--spec`, the newest version that the client offers is played.
+                let played = if self.has_spec() { offers } else { Version::played() };
+                client.look(self.limit(target), played).await
+            }
             _ if self.acp.is_some() || self.client.is_some() => {
                 Ok(DetectionResult { version: Some(newest), ..DetectionResult::default() })
             }

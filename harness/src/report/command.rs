@@ -23,7 +23,8 @@ pub fn again(
     let arguments = if arguments.is_empty() { arguments } else { format!(" {arguments}") };
     let provider = provider.map(|it| format!(" --provider {}", quoted(it))).unwrap_or_default();
     let scenario = quoted(scenario);
-    format!("ahp-harness run{arguments}{provider} --profile all --seed {seed} --id {scenario}")
+    let command = command_of(header);
+    format!("{command}{arguments}{provider} --profile all --seed {seed} --id {scenario}")
 }
 
 /// Returns the command that reproduces a breach in one place.
@@ -37,7 +38,12 @@ pub fn whole(header: &RunHeader) -> String {
         [] => target_of(header),
         given => given.join(" "),
     };
-    format!("ahp-harness run {arguments} --profile all --seed {}", header.seed)
+    format!("{} {arguments} --profile all --seed {}", command_of(header), header.seed)
+}
+
+/// Returns the command that plays scenarios with a target of this kind.
+fn command_of(header: &RunHeader) -> &'static str {
+    if header.client { "ahp-harness client run" } else { "ahp-harness run" }
 }
 
 /// Returns the options for the target. A header from an older version may not contain all of them.

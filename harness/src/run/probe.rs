@@ -32,6 +32,14 @@ pub enum ProbeError {
         /// The reason.
         reason: String,
     },
+    /// The client cannot be tested.
+    #[error("`{command}` cannot be tested: {reason}")]
+    Untestable {
+        /// The command that starts the client or its driver.
+        command: String,
+        /// The reason.
+        reason: String,
+    },
     /// The target closed the connection before it answered.
     #[error("`{url}` closed the connection during the handshake{reason}")]
     Closed {

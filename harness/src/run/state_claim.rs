@@ -2,6 +2,7 @@
 //!
 //! Knows: states, patterns, and the decisions that are pending. Never knows: the source of a state.
 
+use crate::model;
 use crate::reducers::compare;
 use crate::scenario::bind::NameBindings;
 use crate::scenario::pattern::{PatternMismatch, ValuePattern, brief};
@@ -69,6 +70,9 @@ pub(super) fn disagreement(
     };
     let (expected, found) = (known(expected), known(found));
     let mut differences = compare::differences(&expected, &found);
+    if protocol.is_some_and(|protocol| model::reads_clock(protocol.version())) {
+        differences.retain(|it| !compare::STAMPED.contains(&it.path.as_str()));
+    }
     differences.retain(|it| {
         let is_false = |value: &Option<Value>| matches!(value, None | Some(Value::Bool(false)));
         !(is_false(&it.ours)

@@ -46,7 +46,7 @@ use crate::wire::json::Value;
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
 
-use dialect::{ChannelDialect, ReducerContext};
+use dialect::{ChannelDialect, ReducerContext, TurnTimes};
 
 /// The outcome of an action.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -175,6 +175,12 @@ pub fn apply(
     action: &Value,
 ) -> ActionOutcome {
     apply_at(version, channel, 0, state, action)
+}
+
+/// Returns whether the reducers of a version write the wall-clock time into states, so that two copies of a state may
+/// have different times.
+pub fn reads_clock(version: Version) -> bool {
+    ChannelDialect::of(version, ChannelKind::Chat).times == TurnTimes::Told
 }
 
 /// Does the same as [`apply`] with a clock: `now_ms` is the wall-clock time in milliseconds since 1970, which only

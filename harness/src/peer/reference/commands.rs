@@ -151,9 +151,11 @@ impl ReferenceClient {
             }
         }
         let pending = mirror.pending();
-        let operates = self.open.values().any(|it| it.method == "invokeChangesetOperation");
-        if operates && self.has(Fault::OperationsPredicted) && state["files"].is_array() {
-            state["files"] = json!([]);
+        if shown && self.has(Fault::ShownStale) {
+            match pending {
+                0 => drop(self.stale.remove(channel)),
+                _ => state = self.stale.entry(channel.to_owned()).or_insert(state).clone(),
+            }
         }
         self.answer(id, json!({"state": state, "pending": pending}));
     }

@@ -68,7 +68,10 @@ faults! {
     GatesOpen = "gates-open", "The client serves every file.";
     MalformedCloses = "malformed-closes", "A frame that is no message ends the connection.";
     UnknownNotificationCloses = "unknown-notification-closes", "An unknown notification ends the connection.";
-    NeverReconnects = "never-reconnects", "The client does not connect again.";
+    EchoKeepsPending = "echo-keeps-pending", "The echo of an own action is applied, and the action stays pending.";
+    ShownStale = "shown-stale", "While actions are pending, the shown state does not follow the confirmed state.";
+    LateSnapshotsEmpty = "late-snapshots-empty", "A channel of the handshake without a snapshot stays empty.";
+    OffersWords = "offers-words", "The word `latest` is offered as a version.";
     OpenRequestsHang = "open-requests-hang", "Requests that were open when the connection ended never end.";
     ToolTwice = "tool-twice", "Every call of an own tool runs twice.";
     ToolOfOthers = "tool-of-others", "The client runs the calls of other clients' tools.";
@@ -108,7 +111,6 @@ faults! {
     TokensOptional = "tokens-optional", "A resource without `required` counts as optional.";
     TokensNotRechecked = "tokens-not-rechecked", "Tokens are not delivered again after a reconnect.";
     TokensReplayed = "tokens-replayed", "An expired token is delivered again.";
-    OperationsPredicted = "operations-predicted", "The client shows the outcome of an operation on a changeset before the answer.";
     SoftwareVersionBreaks = "software-version-breaks", "A host whose software has an early version breaks the client.";
     UnknownMetaBreaks = "unknown-meta-breaks", "An unknown key in `_meta` of the handshake breaks the client.";
     UnknownSessionBreaks = "unknown-session-breaks", "A change of an unknown session breaks the client.";
@@ -176,6 +178,12 @@ impl FrameFaults {
                 {
                     let twice = offers.first().cloned().into_iter().chain(offers.clone());
                     params["protocolVersions"] = twice.collect();
+                }
+                if self.has(Fault::OffersWords)
+                    && let Some(offers) = params["protocolVersions"].as_array().cloned()
+                {
+                    let words = std::iter::once(json!("latest"));
+                    params["protocolVersions"] = offers.into_iter().chain(words).collect();
                 }
                 if self.has(Fault::RootNotSubscribed) {
                     params["initialSubscriptions"] = json!([]);
@@ -282,6 +290,12 @@ impl FrameFaults {
         }
         if self.has(Fault::ReplayIgnored) && result["type"] == "replay" {
             result["actions"] = json!([]);
+        }
+        if self.has(Fault::LateSnapshotsEmpty)
+            && result.get("snapshot").is_some()
+            && self.initial.contains(&result["snapshot"]["resource"])
+        {
+            result["snapshot"]["state"] = json!({});
         }
         if let Some(snapshot) = result.get("snapshot").cloned() {
             result["snapshot"] = self.snapshot(snapshot);
@@ -395,6 +409,9 @@ impl FrameFaults {
             && self.has(Fault::OldApplied)
         {
             envelope["serverSeq"] = json!(mirror.seq() + 1);
+        }
+        if own && self.has(Fault::EchoKeepsPending) && !rejected {
+            remove(&mut envelope, "origin");
         }
         if own && self.has(Fault::EchoIgnored) && !rejected {
             // Only the wait for the decision ends.

@@ -113,13 +113,6 @@ impl Default for ReferenceClientConfig {
     }
 }
 
-impl ReferenceClientConfig {
-    /// Returns the configuration of a client that offers one version.
-    pub fn offering(version: Version) -> ReferenceClientConfig {
-        ReferenceClientConfig { versions: vec![version], ..ReferenceClientConfig::default() }
-    }
-}
-
 /// The phase of the connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ConnectionPhase {
@@ -187,6 +180,8 @@ pub struct ReferenceClient {
     resumes: bool,
     attempts: u32,
     again_at: Option<Duration>,
+    /// The shown states that a fault keeps.
+    stale: LiteMap<String, Value>,
     outputs: VecDeque<ClientOutput>,
 }
 
@@ -218,6 +213,7 @@ impl ReferenceClient {
             resumes: false,
             attempts: 0,
             again_at: None,
+            stale: LiteMap::new(),
             outputs: VecDeque::new(),
         }
     }
@@ -291,7 +287,7 @@ impl ReferenceClient {
         self.conn = None;
         self.phase = ConnectionPhase::Closed;
         self.attempts += 1;
-        if self.attempts > MAX_ATTEMPTS || self.has(fault::Fault::NeverReconnects) {
+        if self.attempts > MAX_ATTEMPTS {
             self.give_up("the connection could not be opened");
             return;
         }
@@ -404,6 +400,9 @@ impl ReferenceClient {
             (RequestReason::Subscribe(command), Ok(result)) => {
                 let channel = asked.params["channel"].as_str().unwrap_or_default();
                 self.want(channel);
+                for kept in self.frame_faults.kept() {
+                    self.states.sent(&kept);
+                }
                 let has_snapshot = result.get("snapshot").is_some();
                 self.answer(command, json!({"snapshot": has_snapshot}));
                 if !has_snapshot && self.has(fault::Fault::NoSnapshotAgain) {

@@ -199,14 +199,6 @@ pub const VARIANTS: &[ClientVariantRow] = &[
         VariantChange::Before("subscribe", |_| request("ping", json!({"channel": ROOT}))),
     ),
     row(
-        "subscribes-twice",
-        "Each channel is subscribed to twice.",
-        "a second subscription is legal",
-        VariantChange::Before("subscribe", |message| {
-            request("subscribe", message.params().clone())
-        }),
-    ),
-    row(
         "lists-at-the-start",
         "The client lists sessions after each handshake.",
         "`listSessions` at any time",
@@ -239,6 +231,12 @@ pub const VARIANTS: &[ClientVariantRow] = &[
         "The client connects again after three seconds.",
         "the client chooses its backoff",
         VariantChange::SlowReconnect(Duration::from_secs(3)),
+    ),
+    row(
+        "never-reconnects",
+        "The client does not connect again.",
+        "lifecycle.md: a client may reconnect",
+        VariantChange::SlowReconnect(Duration::from_secs(3_600)),
     ),
     row(
         "slow-frames",
@@ -341,6 +339,8 @@ pub struct VariantClient {
     /// The methods of the open requests, by the id on the wire.
     open: Vec<(Value, String)>,
     opened: u32,
+    /// Whether a command of the driver opens the next connection.
+    is_commanded: bool,
     ready: VecDeque<ClientOutput>,
     later: VecDeque<(Duration, ClientOutput)>,
 }
@@ -355,6 +355,7 @@ impl VariantClient {
             next_id: OWN_IDS,
             open: Vec::new(),
             opened: 0,
+            is_commanded: false,
             ready: VecDeque::new(),
             later: VecDeque::new(),
         }
@@ -369,8 +370,11 @@ impl VariantClient {
                 ClientOutput::Line(line) => self.line(&line),
                 ClientOutput::Open { conn, url } => {
                     self.opened += 1;
+                    let commanded = std::mem::take(&mut self.is_commanded);
                     let delay = match self.change {
-                        VariantChange::SlowReconnect(delay) if self.opened > 1 => delay,
+                        VariantChange::SlowReconnect(delay) if self.opened > 1 && !commanded => {
+                            delay
+                        }
                         _ => Duration::ZERO,
                     };
                     self.put(delay, ClientOutput::Open { conn, url });
@@ -500,6 +504,8 @@ impl VariantClient {
 
 impl SansIoClient for VariantClient {
     fn handle_line(&mut self, now: Duration, line: &str) {
+        let command: Value = serde_json::from_str(line).unwrap_or_default();
+        self.is_commanded |= command["do"] == "connect";
         self.inner.handle_line(now, line);
         self.pump(now);
     }

@@ -1,0 +1,100 @@
+//! Tests that the suite for clients can fail: every scenario detects some injected fault, and clients that do nothing
+//! pass nothing.
+
+use ahp_harness::ledger::RequirementLedger;
+use ahp_harness::peer::null_client::{NullClient, NullClientBehaviour};
+use ahp_harness::peer::reference::fault::{FAULTS, Fault};
+use ahp_harness::peer::reference::variant::{VARIANTS, VariantClient};
+use ahp_harness::run::client_mutants::{earns_nothing, faulty, play_all, play_with, playable};
+use ahp_harness::run::kills::KillDepth;
+use ahp_harness::run::suite::ScenarioSuite;
+use ahp_harness::verdict::Status;
+use ahp_harness::wire::version::Version;
+
+fn on_all_cores(work: &(dyn Fn() + Sync)) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
+}
+
+#[test]
+fn every_fault_of_a_client_is_detected_and_every_scenario_can_fail() {
+    let suite = ScenarioSuite::of_clients();
+    let faults: Vec<Fault> = FAULTS.iter().map(|row| row.fault).collect();
+    // `client mutants` plays everything, and also judges what else fails; that takes a minute.
+    let matrix = play_all(&suite, Version::V1_0, &faults, KillDepth::Caught, on_all_cores);
+    let broken = matrix.broken(&suite);
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+/// No rule may report a finding for a choice that the protocol leaves to a client.
+#[test]
+fn no_rule_accuses_a_legal_variant() {
+    let version = Version::V1_0;
+    let entries = playable(&ScenarioSuite::of_clients(), version);
+    let mut accused = Vec::new();
+    for variant in VARIANTS {
+        let mut passed = 0;
+        for entry in &entries {
+            let mut client = VariantClient::new(faulty(&[]), variant);
+            let verdict = play_with(entry, version, &mut client);
+            passed += usize::from(verdict.status == Status::Pass);
+            let findings = verdict.checks.iter().flat_map(|check| &check.findings);
+            accused.extend(
+                findings.map(|it| format!("{}: {}: {}", variant.name, it.check, it.message)),
+            );
+            if matches!(verdict.status, Status::Fail | Status::Warn | Status::Note) {
+                accused
+                    .push(format!("{}: {}: {}", variant.name, entry.scenario.id, verdict.reason));
+            }
+        }
+        assert!(2 * passed > entries.len(), "{}: only {passed} scenarios passed", variant.name);
+    }
+    assert!(accused.is_empty(), "\n{}", accused.join("\n"));
+}
+
+/// A scenario whose rules a silent client would pass has tested nothing.
+#[test]
+fn null_clients_pass_no_scenario() {
+    let version = Version::V1_0;
+    let entries = playable(&ScenarioSuite::of_clients(), version);
+    assert!(!entries.is_empty());
+    for behaviour in NullClientBehaviour::ALL {
+        for entry in &entries {
+            let mut client = NullClient::new(*behaviour, &version.to_string());
+            let verdict = play_with(entry, version, &mut client);
+            let (id, reason) = (&entry.scenario.id, &verdict.reason);
+            // What a client sends is observed, if it sends anything. A client that performs handshakes passes the
+            // scenarios about handshakes.
+            let earned = if behaviour.sends() {
+                verdict.status == Status::Pass && !id.starts_with("client/handshake/")
+            } else {
+                !earns_nothing(&verdict)
+            };
+            assert!(!earned, "{behaviour:?} {id}: {:?} {reason}", verdict.status);
+        }
+    }
+}
+
+/// The scenarios hold at the older version that has the same vocabulary.
+#[test]
+fn the_reference_client_passes_at_both_newest_versions() {
+    for version in [Version::V1_0, Version::V0_9] {
+        for entry in playable(&ScenarioSuite::of_clients(), version) {
+            let verdict = play_with(&entry, version, &mut faulty(&[]));
+            let id = &entry.scenario.id;
+            let fine = matches!(verdict.status, Status::Pass | Status::Skip);
+            assert!(fine, "{version} {id}: {:?} {}", verdict.status, verdict.reason);
+        }
+    }
+}
+
+#[test]
+fn requirements_of_client_scenarios_bind_clients() {
+    for entry in ScenarioSuite::of_clients().entries {
+        for id in &entry.scenario.proves {
+            let rule = RequirementLedger::look_up(id);
+            let party = rule.map(|rule| rule.party.to_string());
+            assert_eq!(party.as_deref(), Some("client"), "{}: {id}", entry.scenario.id);
+        }
+    }
+}
