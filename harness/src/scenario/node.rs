@@ -5,7 +5,7 @@
 //! well.
 
 use crate::wire::json::Value;
-use granit_parser::{Event, Parser, ScalarStyle};
+use crate::wire::yaml::{self, Event, ScalarStyle, Span};
 
 use super::source::{ScenarioError, ScenarioErrorKind, SourceFile, SourceSpan};
 
@@ -125,18 +125,23 @@ impl SourceNode {
 /// Reads one document. Returns the readable part of the tree, and all mistakes.
 pub fn read(source: &SourceFile, file: u32) -> (Option<SourceNode>, Vec<ScenarioError>) {
     let mut reader = NodeReader { file, errors: Vec::new(), open: Vec::new(), root: None };
-    for next in Parser::new_from_str(&source.text) {
-        match next {
-            Ok((event, span)) => reader.event(event, span),
+    let mut whole = true;
+    yaml::events(&source.text, &mut |next| {
+        whole = match next {
+            Ok((event, span)) => {
+                reader.event(event, span);
+                reader.open.len() <= MAX_DEPTH
+            }
             Err(error) => {
                 let span = character(source, file, error.marker().byte_offset().unwrap_or(0));
                 reader.fail(span, ScenarioErrorKind::Yaml(error.info()));
-                return (None, reader.errors);
+                false
             }
-        }
-        if reader.open.len() > MAX_DEPTH {
-            return (None, reader.errors);
-        }
+        };
+        whole
+    });
+    if !whole {
+        return (None, reader.errors);
     }
     // YAML reads an empty document as null, and the caller reports null as a mistake.
     let nothing =
@@ -175,7 +180,7 @@ impl NodeReader {
         self.fail(span, ScenarioErrorKind::Forbidden { what, hint });
     }
 
-    fn event(&mut self, event: Event<'_>, span: granit_parser::Span) {
+    fn event(&mut self, event: Event<'_>, span: Span) {
         let range = span.byte_range().unwrap_or(0..0);
         let span = SourceSpan { file: self.file, start: range.start as u32, end: range.end as u32 };
         match event {

@@ -31,3 +31,4 @@ pub mod trim;
 pub mod validate;
 pub mod version;
 mod walk;
+pub mod yaml;
