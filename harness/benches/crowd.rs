@@ -5,7 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
-#[path = "../tests/common/crowd.rs"]
+#[path = "../tests/all/common/crowd.rs"]
 mod crowd;
 #[expect(dead_code, reason = "each bench uses its part")]
 mod measure;

@@ -1,6 +1,6 @@
 //! The reference host with a weakness: the host exits, hangs or restarts when a message contains the word `deadly`.
 //!
-//! Usage: `dying_host WAY PORT`, where WAY is one of [`WAYS`]. `tests/dying_hosts.rs` plays against it.
+//! Usage: `dying_host WAY PORT`, where WAY is one of [`WAYS`]. `tests/all/dying_hosts.rs` plays against it.
 #![expect(clippy::print_stderr, reason = "a program says what is wrong with its arguments")]
 
 use std::time::Duration;

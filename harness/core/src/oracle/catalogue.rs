@@ -1,7 +1,7 @@
 //! The catalogue of checks: one row each, with its weight, its sources and the chosen interpretation.
 //!
 //! Each check has an injected fault that breaks it (`run::mutant_rows`) and a capture that breaks it
-//! (`corpus/captures`, tested by `tests/captures.rs`).
+//! (`corpus/captures`, tested by `tests/all/captures.rs`).
 //!
 //! Knows: weights. Never knows: the implementation of checks.
 //!

@@ -1,4 +1,4 @@
-//! The rows of faults that can be observed only under load. `tests/stress.rs` plays a load on each of them.
+//! The rows of faults that can be observed only under load. `tests/all/stress.rs` plays a load on each of them.
 
 use crate::host::fault::HostFault;
 

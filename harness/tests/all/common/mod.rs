@@ -1,0 +1,17 @@
+//! Code that several modules share. For property tests, this is several clients and a reference host in virtual
+//! time.
+//!
+//! Start at [`step`] for the steps of a play, then [`pair`] for how it is played.
+
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
+
+pub mod cases;
+pub mod crowd;
+pub mod pair;
+pub mod priority;
+pub mod seat;
+pub mod sheet;
+pub mod step;
+pub mod story;
+pub mod suite;
+pub mod wire_trial;

@@ -1,0 +1,24 @@
+//! The priority of tests that only compute.
+
+use std::cell::Cell;
+
+thread_local! {
+    static LOWERED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The steps by which the priority of a thread is lowered: it gets half of the time of a thread beside it.
+#[cfg(target_os = "linux")]
+const STEPS: i32 = 3;
+
+/// Lowers the priority of this thread, once, and of the threads that it starts from now on.
+///
+/// Tests of the program have time limits, for example for an answer of a host, and run beside tests that keep
+/// every core busy for a minute. Those can wait.
+pub fn lower() {
+    if LOWERED.replace(true) {
+        return;
+    }
+    // On other systems, a priority belongs to the whole process.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(STEPS);
+}
