@@ -56,14 +56,17 @@ impl FileSource for DiskFiles {
     }
 }
 
+/// Returns whether a path is something else than a file, such as `/dev/null`. A rename would put a file in its place.
+pub fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|about| !about.is_file())
+}
+
 /// Replaces a file atomically: a reader sees the old or the new content.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.
 pub fn replace(path: &Path, text: &str) -> Result<(), CommandStop> {
-    // A device, such as `/dev/stdout`, cannot be replaced.
-    let special = std::fs::metadata(path).is_ok_and(|about| !about.is_file());
-    let written = if special {
+    let written = if is_special(path) {
         std::fs::write(path, text)
     } else {
         let mut fresh = path.as_os_str().to_owned();
@@ -214,4 +217,18 @@ pub fn count(broken: &[LoadedFile]) -> usize {
 /// Returns the error message for a file or folder that cannot be written.
 pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> CommandStop {
     CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// A file that is renamed over a device replaces it, for every process of the machine.
+    #[test]
+    fn devices_are_written_and_not_replaced() {
+        assert!(is_special(Path::new("/dev/null")));
+        assert!(!is_special(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml").as_path()));
+        replace(Path::new("/dev/null"), "text").unwrap();
+        assert!(is_special(Path::new("/dev/null")));
+    }
 }

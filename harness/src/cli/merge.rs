@@ -36,10 +36,16 @@ impl MergeArguments {
             files.push((name, BufReader::new(files::open(path)?)));
         }
         // The output gets its final name when it is complete, because it may replace one of the inputs.
+        let special = files::is_special(&self.out);
         let mut partial = self.out.clone().into_os_string();
-        partial.push(".part");
+        if !special {
+            partial.push(".part");
+        }
         let partial = PathBuf::from(partial);
         let merged = write(files, &partial).and_then(|merged| {
+            if special {
+                return Ok(merged);
+            }
             fs::rename(&partial, &self.out)
                 .map_err(|error| files::unwritable(&self.out, &error))?;
             Ok(merged)
@@ -47,7 +53,9 @@ impl MergeArguments {
         let merged = match merged {
             Ok(merged) => merged,
             Err(stop) => {
-                let _ = fs::remove_file(&partial);
+                if !special {
+                    let _ = fs::remove_file(&partial);
+                }
                 return Err(stop);
             }
         };

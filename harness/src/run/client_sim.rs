@@ -119,35 +119,3 @@ pub fn trial(setup: CaseSetup, recorder: Box<dyn TranscriptRecorder>) -> ClientT
 pub fn played(setup: CaseSetup, client: &mut dyn SansIoClient) -> ScenarioVerdict {
     play(trial(setup, Box::new(CountingRecorder::default())), client)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::peer::reference::{ReferenceClient, ReferenceClientConfig};
-    use crate::run::suite::ScenarioSuite;
-    use crate::verdict::Status;
-
-    #[test]
-    fn the_reference_client_passes_every_scenario() {
-        let suite = ScenarioSuite::of_clients();
-        assert!(!suite.entries.is_empty());
-        let mut failed = Vec::new();
-        for entry in &suite.entries {
-            let scenario = &entry.scenario;
-            let limit = Duration::from_secs(2);
-            let setup =
-                setup(scenario, Version::NEWEST, 1, Duration::from_secs(1_800_000_000), limit);
-            let mut client = ReferenceClient::new(ReferenceClientConfig::default());
-            let verdict = played(setup, &mut client);
-            let findings = verdict.checks.iter().flat_map(|check| &check.findings);
-            let findings: Vec<String> =
-                findings.map(|it| format!("{}: {}", it.check, it.message)).collect();
-            // A choice of the client makes claims inapplicable.
-            let holds = matches!(verdict.status, Status::Pass | Status::Skip);
-            if !holds || !findings.is_empty() {
-                failed.push(format!("{}: {} {findings:?}", scenario.id, verdict.reason));
-            }
-        }
-        assert!(failed.is_empty(), "{}", failed.join("\n"));
-    }
-}

@@ -73,6 +73,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow {
         fault: Fault::ReconnectSnapshotsIgnored,
         trips: &[
+            "client/reconnect/snapshots-of-the-root-count",
             "client/reconnect/snapshots-replace-the-state",
             "client/reconnect/snapshots-replace-what-is-pending",
         ],
@@ -131,41 +132,81 @@ pub const ROWS: &[KillRow<Fault>] = &[
     },
     KillRow {
         fault: Fault::UnknownActionsUncounted,
-        trips: &["client/reconnect/an-unknown-action-counts-for-the-reconnect"],
+        trips: &[
+            "client/reconnect/an-unknown-action-counts-for-the-reconnect",
+            "client/reconnect/an-unknown-action-of-the-root-counts",
+        ],
     },
     KillRow {
         fault: Fault::SnapshotsUncounted,
         trips: &[
             "clients.last-seen",
+            "client/reconnect/replayed-actions-of-the-root-count",
+            "client/reconnect/snapshots-of-the-root-count",
             "client/reconnect/the-connection-ends-again-after-a-replay",
             "client/reconnect/the-connection-ends-again-after-snapshots",
             "client/reconnect/the-number-of-a-snapshot-counts",
+            "client/reconnect/the-number-of-the-handshake-counts",
         ],
     },
     KillRow {
         fault: Fault::LastSeenStale,
         trips: &[
             "clients.last-seen",
+            "client/growth/unknown-members-lose-no-number",
+            "client/growth/unknown-notifications-lose-no-number",
+            "client/lists/changes-of-unknown-sessions-lose-no-number",
+            "client/malice/actions-of-foreign-channels-lose-no-number",
+            "client/malice/an-action-without-a-number",
+            "client/malice/binary-frames-lose-no-number",
+            "client/malice/frames-that-are-no-messages",
+            "client/malice/members-of-the-wrong-type",
+            "client/malice/responses-to-nothing-lose-no-number",
             "client/reconnect/a-missing-channel-spoils-no-other",
+            "client/reconnect/a-reconnect-without-an-answer-is-repeated",
+            "client/reconnect/actions-of-the-root-count",
+            "client/reconnect/actions-right-behind-the-handshake-count",
+            "client/reconnect/an-unknown-action-of-the-root-counts",
             "client/reconnect/nothing-was-missed",
             "client/reconnect/one-missed-action-is-replayed",
+            "client/reconnect/refused-connections-change-no-number",
+            "client/reconnect/replayed-actions-of-the-root-count",
+            "client/reconnect/snapshots-of-the-root-count",
             "client/reconnect/the-connection-ends-again-after-a-replay",
             "client/reconnect/the-connection-ends-again-after-snapshots",
             "client/reconnect/the-host-refuses-connections-for-a-while",
             "client/reconnect/the-number-of-a-snapshot-counts",
+            "client/reconnect/the-number-of-the-handshake-counts",
         ],
     },
     KillRow {
         fault: Fault::LastSeenAhead,
         trips: &[
             "clients.last-seen",
+            "client/growth/unknown-members-lose-no-number",
+            "client/growth/unknown-notifications-lose-no-number",
+            "client/lists/changes-of-unknown-sessions-lose-no-number",
+            "client/malice/actions-of-foreign-channels-lose-no-number",
+            "client/malice/an-action-without-a-number",
+            "client/malice/binary-frames-lose-no-number",
+            "client/malice/frames-that-are-no-messages",
+            "client/malice/members-of-the-wrong-type",
+            "client/malice/responses-to-nothing-lose-no-number",
             "client/reconnect/a-missing-channel-spoils-no-other",
+            "client/reconnect/a-reconnect-without-an-answer-is-repeated",
+            "client/reconnect/actions-of-the-root-count",
+            "client/reconnect/actions-right-behind-the-handshake-count",
+            "client/reconnect/an-unknown-action-of-the-root-counts",
             "client/reconnect/nothing-was-missed",
             "client/reconnect/one-missed-action-is-replayed",
+            "client/reconnect/refused-connections-change-no-number",
+            "client/reconnect/replayed-actions-of-the-root-count",
+            "client/reconnect/snapshots-of-the-root-count",
             "client/reconnect/the-connection-ends-again-after-a-replay",
             "client/reconnect/the-connection-ends-again-after-snapshots",
             "client/reconnect/the-host-refuses-connections-for-a-while",
             "client/reconnect/the-number-of-a-snapshot-counts",
+            "client/reconnect/the-number-of-the-handshake-counts",
         ],
     },
     KillRow {
@@ -253,6 +294,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
             "clients.first-message",
             "client/handshake/begins-with-initialize",
             "client/handshake/refused-connection-is-no-session",
+            "client/handshake/the-first-connection-is-refused",
             "client/handshake/unauthorised-connection-is-no-session",
         ],
     },
@@ -260,7 +302,12 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow { fault: Fault::OffersReversed, trips: &["clients.offered-versions"] },
     KillRow {
         fault: Fault::RootNotSubscribed,
-        trips: &["clients.root-subscribed", "client/handshake/root-is-subscribed"],
+        trips: &[
+            "clients.root-subscribed",
+            "client/handshake/root-is-subscribed",
+            "client/reconnect/a-reconnect-without-an-answer-is-repeated",
+            "client/reconnect/actions-of-the-root-count",
+        ],
     },
     KillRow {
         fault: Fault::MissingKept,
@@ -299,8 +346,10 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow {
         fault: Fault::HostRequestsIgnored,
         trips: &[
+            "client/requests/equal-looking-ids-stay-apart",
             "client/requests/many-at-once",
             "client/requests/numbers-as-ids",
+            "client/requests/odd-params-are-answered",
             "client/requests/texts-as-ids",
             "client/requests/unknown-method-is-refused",
             "client/resources/nothing-served-is-refused",
@@ -310,12 +359,17 @@ pub const ROWS: &[KillRow<Fault>] = &[
         fault: Fault::HostRequestsTwice,
         trips: &["clients.host-requests", "client/requests/answered-once"],
     },
-    KillRow { fault: Fault::TextIdsIgnored, trips: &["client/requests/texts-as-ids"] },
+    KillRow {
+        fault: Fault::TextIdsIgnored,
+        trips: &["client/requests/equal-looking-ids-stay-apart", "client/requests/texts-as-ids"],
+    },
     KillRow {
         fault: Fault::UnknownAnswered,
         trips: &[
             "clients.host-requests",
+            "client/requests/odd-params-are-answered",
             "client/requests/unknown-method-is-refused",
+            "client/resources/files-of-the-machine-are-refused",
             "client/resources/nothing-served-is-refused",
         ],
     },
@@ -326,7 +380,9 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow {
         fault: Fault::GatesOpen,
         trips: &[
+            "client/requests/odd-params-are-answered",
             "client/resources/files-of-its-own-only",
+            "client/resources/files-of-the-machine-are-refused",
             "client/resources/no-neighbours",
             "client/resources/no-way-up",
             "client/resources/nothing-served-is-refused",
@@ -337,9 +393,11 @@ pub const ROWS: &[KillRow<Fault>] = &[
         fault: Fault::MalformedCloses,
         trips: &[
             "client/malice/binary-frame",
+            "client/malice/binary-frames-lose-no-number",
             "client/malice/cut-json",
             "client/malice/deep-nesting",
             "client/malice/empty-batch",
+            "client/malice/frames-that-are-no-messages",
         ],
     },
     KillRow {
@@ -347,6 +405,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
         trips: &[
             "client/growth/a-notification-of-an-unknown-area-is-ignored",
             "client/growth/an-unknown-notification-is-ignored",
+            "client/growth/unknown-notifications-lose-no-number",
         ],
     },
     KillRow {
@@ -419,6 +478,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
             "client/reconnect/many-missed-actions-are-replayed",
             "client/reconnect/of-three-pending-actions-the-host-knows-one",
             "client/reconnect/one-missed-action-is-replayed",
+            "client/reconnect/replayed-actions-of-the-root-count",
             "client/reconnect/the-connection-ends-again-after-snapshots",
             "client/reconnect/the-connection-ends-again-before-the-answer",
             "client/reconnect/the-host-refuses-connections-for-a-while",
@@ -427,7 +487,11 @@ pub const ROWS: &[KillRow<Fault>] = &[
     },
     KillRow {
         fault: Fault::UnknownActionCloses,
-        trips: &["client/growth/an-unknown-action-changes-nothing"],
+        trips: &[
+            "client/growth/an-unknown-action-changes-nothing",
+            "client/malice/actions-of-foreign-channels-lose-no-number",
+            "client/malice/members-of-the-wrong-type",
+        ],
     },
     KillRow {
         fault: Fault::LateActionCloses,
@@ -486,6 +550,8 @@ pub const ROWS: &[KillRow<Fault>] = &[
         trips: &[
             "client/handshake/lost-handshake-is-begun-again",
             "client/handshake/refused-connection-is-no-session",
+            "client/handshake/the-first-answer-is-lost",
+            "client/handshake/the-first-connection-is-refused",
             "client/handshake/unauthorised-connection-is-no-session",
         ],
     },
@@ -557,12 +623,26 @@ pub const ROWS: &[KillRow<Fault>] = &[
     },
     KillRow {
         fault: Fault::StrayAnswerBreaks,
-        trips: &["client/malice/answer-to-nothing", "client/malice/answered-twice"],
+        trips: &[
+            "client/malice/answer-to-nothing",
+            "client/malice/answered-twice",
+            "client/malice/responses-to-nothing-lose-no-number",
+        ],
     },
     KillRow {
         fault: Fault::ForeignActionBreaks,
-        trips: &["client/malice/action-of-a-foreign-channel"],
+        trips: &[
+            "client/malice/action-of-a-foreign-channel",
+            "client/malice/actions-of-foreign-channels-lose-no-number",
+            "client/malice/members-of-the-wrong-type",
+        ],
     },
-    KillRow { fault: Fault::VersionlessBreaks, trips: &["client/malice/message-without-jsonrpc"] },
+    KillRow {
+        fault: Fault::VersionlessBreaks,
+        trips: &[
+            "client/malice/frames-that-are-no-messages",
+            "client/malice/message-without-jsonrpc",
+        ],
+    },
     KillRow { fault: Fault::HugeFrameBreaks, trips: &["client/malice/huge-frame"] },
 ];
