@@ -282,7 +282,7 @@ fn judges_the_clients_of_a_capture() {
     let agent = agent.display().to_string();
     check(&["judge", &agent, "--of", "clients"], 2, &["found one with an agent"]);
     let observed = ["observed if the host plays a part: ", "not testable: "];
-    check(&["explain", "client.list.paginates"], 0, &observed);
+    check(&["explain", "client.mcp.reread-channel"], 0, &observed);
     check(&["explain", "client.initialize.first"], 0, &["observed in a capture: "]);
 }
 

@@ -279,5 +279,8 @@ fn the_budget_ends_a_run() {
         .unwrap();
     assert!(began.elapsed() < ENDLESS, "{:?}", began.elapsed());
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(!output.status.success() && said.contains("the run's 5s were over"), "{said}");
+    assert!(
+        !output.status.success() && said.contains("the budget of 5s for the run was over"),
+        "{said}"
+    );
 }

@@ -54,6 +54,10 @@ fn excluded_requirements_are_not_tested() {
 #[test]
 fn every_requirement_of_clients_is_observed_or_excluded() {
     let (suite, vectors) = (ScenarioSuite::of_clients(), vector::carried());
+    // A scenario may start at a later version than its requirement.
+    let newest = LedgerCoverage::of(Version::NEWEST, &suite, &vectors).rows;
+    let played: BTreeSet<&str> =
+        newest.iter().filter(|row| !row.scenarios.is_empty()).map(|row| row.rule.id).collect();
     for ledger in RequirementLedger::all().filter(|it| it.version != Version::ACP_1) {
         for row in LedgerCoverage::of(ledger.version, &suite, &vectors).rows {
             let (place, rule) = (format!("{} {}", ledger.version, row.rule.id), row.rule);
@@ -66,7 +70,7 @@ fn every_requirement_of_clients_is_observed_or_excluded() {
             };
             assert_eq!(rule.party, BoundParty::Client, "{place}");
             let checked = !row.checks.is_empty();
-            let judged = checked || !row.scenarios.is_empty();
+            let judged = checked || played.contains(rule.id) || !row.scenarios.is_empty();
             assert_eq!(judged, rule.excluded.is_none(), "{place}: a test of it is missing or new");
             assert_eq!(checked, observation.needs == ObservationNeed::Capture, "{place}");
         }

@@ -9,7 +9,7 @@
 //! itself, so only `subscribe` gives a state. Of the root's state it shows three members; the mirror has the whole
 //! state once the root was subscribed to by command.
 //!
-//! The features choose the version of the crates. Start at [`Driver::command`].
+//! The features choose the version of the crates. Start at [`OfficialClientDriver::command`].
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, Write as _};
@@ -88,14 +88,14 @@ const TURNS: u32 = 100;
 const AUTOMATIONS: &str = "ahp-automations://";
 
 /// The outcome of a call of the client, for the command with this id.
-struct Done {
+struct FinishedCommand {
     id: u64,
     outcome: Result<Value, Value>,
     /// The channel and the snapshot of a subscription.
     subscribed: Option<(String, Option<Snapshot>)>,
 }
 
-struct Driver {
+struct OfficialClientDriver {
     client: MultiHostClient,
     host: HostId,
     mirror: MultiHostStateMirror,
@@ -106,7 +106,7 @@ struct Driver {
     waiting: HashMap<String, Vec<HostSubscriptionEvent>>,
     /// The `connect` that is not answered yet.
     connecting: Option<u64>,
-    done: mpsc::UnboundedSender<Done>,
+    done: mpsc::UnboundedSender<FinishedCommand>,
     lines: std::sync::mpsc::Sender<String>,
 }
 
@@ -126,7 +126,7 @@ fn host_error(error: &HostError) -> Value {
     }
 }
 
-impl Driver {
+impl OfficialClientDriver {
     fn say(&self, line: &Value) {
         // The harness has gone if this fails, and the input ends as well.
         let _ = self.lines.send(line.to_string());
@@ -217,7 +217,7 @@ impl Driver {
         let done = self.done.clone();
         tokio::spawn(async move {
             let outcome = call.await.map_err(|error| host_error(&error));
-            let _ = done.send(Done { id, outcome, subscribed: None });
+            let _ = done.send(FinishedCommand { id, outcome, subscribed: None });
         });
     }
 
@@ -277,11 +277,11 @@ impl Driver {
                 Ok(result) => (Ok(json!({"snapshot": result.snapshot.is_some()})), result.snapshot),
                 Err(error) => (Err(host_error(&error)), None),
             };
-            let _ = done.send(Done { id, outcome, subscribed: Some((channel, snapshot)) });
+            let _ = done.send(FinishedCommand { id, outcome, subscribed: Some((channel, snapshot)) });
         });
     }
 
-    fn done(&mut self, done: Done) {
+    fn done(&mut self, done: FinishedCommand) {
         if let Some((channel, snapshot)) = done.subscribed {
             if let Some(snapshot) = snapshot {
                 self.root_subscribed |= channel == ROOT_RESOURCE_URI;
@@ -394,7 +394,7 @@ async fn main() {
     let client = MultiHostClient::new();
     let (mut events, mut host_events) = (client.events(), client.host_events());
     let (done, mut calls) = mpsc::unbounded_channel();
-    let mut driver = Driver {
+    let mut driver = OfficialClientDriver {
         client,
         host: HostId::new("harness"),
         mirror: MultiHostStateMirror::new(),

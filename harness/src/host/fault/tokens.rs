@@ -22,14 +22,11 @@ fault_table![
     ),
     TokenLeaked(
         "token-leaked",
-        "The error for an invalid token contains the token.",
+        "The error for a refused token contains the token.",
         Host(&ChangesReplies(&["authenticate"], |_, request, reply| {
-            reply.map_err(|failure| match failure.message.starts_with("nothing here asks") {
-                true => {
-                    let token = request.call.text("token");
-                    ErrorResponse { message: format!("nothing here asks for `{token}`"), ..failure }
-                }
-                false => failure,
+            reply.map_err(|failure| {
+                let token = request.call.text("token");
+                ErrorResponse { message: format!("{}: `{token}`", failure.message), ..failure }
             })
         })),
     ),
