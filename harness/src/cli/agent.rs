@@ -180,7 +180,7 @@ struct AgentMcpArguments {
     /// Write each call to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Report each call to the run that listens at this address
+    /// Report each call to the `ahp-harness run` process that listens at this address
     #[arg(long, value_name = "ADDRESS", requires = "case")]
     run: Option<SocketAddr>,
     /// The id of the scenario to name in these reports

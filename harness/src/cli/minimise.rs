@@ -232,8 +232,9 @@ impl OnTarget<'_> {
     }
 
     /// Returns which order of its clients' frames a case needs, as a sentence. The string is empty if the finding
-    /// occurs in every order, or if it needs other conversations, because these decide the order. The host decides the
-    /// order of frames that are on their way at the same time, so each order is tried with a pause between the frames.
+    /// occurs in every order, or if it needs other conversations, because these decide the order. If two frames
+    /// are in flight at the same time, the host decides which one comes first. To force an order, each replay pauses
+    /// between the frames.
     async fn order_of(&mut self, case: &ScenarioDraft) -> String {
         if self.company != ReplayCompany::Nothing {
             return String::new();

@@ -191,7 +191,7 @@ impl RemoteHost {
         make_settings(&self.endpoint, &self.setting_offers, &self.settings, SETTING).await
     }
 
-    /// Returns whether the host may share the disk of this machine.
+    /// Returns whether the host possibly runs on this machine, and so uses the same disk.
     pub(super) fn is_local(&self) -> bool {
         is_local(&self.url)
     }

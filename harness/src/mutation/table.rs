@@ -143,7 +143,8 @@ fn shortened(text: &str) -> String {
 
 /// Returns the table of legal rewrites.
 pub fn of_rewrites(results: &[RewriteResult]) -> String {
-    let mut out = "| rewrite | rewritten | findings above a note |\n|---|--:|--:|\n".to_owned();
+    let mut out =
+        "| rewrite | rewritten | findings heavier than a note |\n|---|--:|--:|\n".to_owned();
     for RewriteResult { rewrite, rewritten, accused } in results {
         let _ = writeln!(out, "| {} | {rewritten} | {} |", rewrite.name, accused.len());
     }

@@ -5,7 +5,8 @@
 //!
 //! [`client_folder`] answers a host that requests the files that a client publishes.
 //!
-//! [`reference`] is a whole client for tests of client scenarios. [`received`] computes from the frames of any client the states that it has to have.
+//! [`mod@reference`] is a whole client for tests of client scenarios. [`received`] computes from the frames of any
+//! client the states that it has to have.
 //!
 //! [`serving`] answers the requests of an agent to a client of ACP; the caller performs the necessary
 //! [`errand`]s. [`reports`] collects an agent's reports of tool calls, and [`texts`] collects the chunks of messages.

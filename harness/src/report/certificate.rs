@@ -464,7 +464,7 @@ impl UnmetCause {
 const UNOBSERVED: &str = "nothing was observed";
 
 impl RequirementResult {
-    /// Makes the row of a requirement that the author defines.
+    /// Returns the certificate row of a requirement from the `requirements.yaml` of a scenario author.
     fn own(rule: &OwnRequirement, cases: &[&CaseReport], run: &RunView<'_>) -> RequirementResult {
         let mut row = RequirementResult {
             id: rule.id.clone(),

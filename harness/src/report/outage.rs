@@ -32,7 +32,7 @@ impl HostOutage {
     /// Describes the outage in one line.
     pub fn message(&self) -> String {
         let when = match &self.beside[..] {
-            [] => "alone on a fresh host, twice, and before that together with others".to_owned(),
+            [] => "in three attempts: first together with other scenarios, then twice alone on a fresh host".to_owned(),
             others => format!("together with `{}`, twice, but not alone", others.join("`, `")),
         };
         format!(

@@ -88,7 +88,9 @@ impl SystemFolder {
         let about = file.metadata()?;
         match about.is_file() && about.nlink() == 1 {
             true => Ok(file),
-            false => Err(io::Error::other("not a regular file with one name")),
+            false => {
+                Err(io::Error::other("not a regular file, or a file with more than one hard link"))
+            }
         }
     }
 }

@@ -35,9 +35,10 @@ const BEYOND: Duration = Duration::from_secs(8);
 const STREAM_KIB: u64 = 64 << 10;
 /// The maximum time of a command after SIGINT.
 const LEAVING: Duration = Duration::from_secs(4);
-/// The numbers of rows per core that a test plays in parallel: of a command that mostly waits, and of a command that
-/// writes a report about every scenario or plays many conversations.
+/// The number of rows per core that a test plays in parallel, if its command mostly waits.
 const WAITING: usize = 6;
+/// The number of rows per core that a test plays in parallel, if its command writes a report about every scenario or
+/// plays many conversations.
 const WORKING: usize = 3;
 /// The environment variable with a part of the names of the rows to play.
 const ROW_VARIABLE: &str = "AHP_HARNESS_ROW";

@@ -196,7 +196,8 @@ impl HandshakeChecks {
             let refusal = VersionRefusal { tick, at, line, closes };
             self.refused.entry(cx.now.conn).or_insert(refusal);
         }
-        // Before 0.9.0 the list is optional, so an offer that includes older versions proves nothing.
+        // Before 0.9.0 `supportedVersions` is optional in the error data, so a refusal without it breaks no rule if the
+        // client also offered an older version.
         let offers = list(request.params(), "protocolVersions").iter().filter_map(Value::as_str);
         let mut offers = offers.filter_map(|offer| offer.parse::<Version>().ok());
         if !closes || !offers.all(|offer| offer >= DATA_SINCE) {

@@ -457,7 +457,7 @@ fn complete(command: &Value) -> bool {
     command.get("isComplete").and_then(Value::as_bool) == Some(true)
 }
 
-/// Returns the text after each OSC start, both with and without the start.
+/// Returns, for each OSC introducer, the rest of the text twice: from the introducer on, and after the introducer.
 fn sequences(data: &str) -> impl Iterator<Item = (&str, &str)> {
     BEGINNINGS.into_iter().flat_map(move |beginning| {
         data.match_indices(beginning).filter_map(move |(at, _)| {

@@ -31,7 +31,7 @@ pub enum PlaceKind {
     Refused,
     /// A member of an object.
     Member,
-    /// A word of an enumeration.
+    /// A value of an enumeration.
     Word,
     /// A variant of a tagged union.
     Variant,

@@ -59,7 +59,7 @@ pub(super) fn order<'a>(data: &'a [u8], pool: &'static ActionPool) -> Option<Act
     })
 }
 
-/// Runs generated states and actions, sometimes with values outside of the tables, with every law.
+/// Checks every law against generated states and actions. Some of these contain values that are not in the tables.
 pub fn laws(data: &[u8]) {
     let mut choices = ByteChoices::new(data);
     let Some(version) = choices.pick(&PUBLISHED).copied() else { return };

@@ -179,7 +179,7 @@ operator_table! {
         action(&["chat/delta", "chat/reasoning"]).when(HOST), Reword(All, "/action/content", TextChange::Half), &[State]),
     row(Content, "text-twice", "A delta has its text twice, but the chat has it once.",
         action(&["chat/delta", "chat/reasoning"]).when(HOST), Reword(All, "/action/content", TextChange::Twice), &[State]),
-    row(Content, "text-empty", "A delta is empty, but the chat has its text.",
+    row(Content, "text-empty", "The text of a delta was removed, but the chat still contains this text.",
         action(&["chat/delta", "chat/reasoning"]).when(HOST), Reword(All, "/action/content", TextChange::Empty), &[State]),
     row(Content, "part-text-differs", "A new part has another text than the chat keeps.",
         action(&["chat/responsePart"]).when(&[HostMade, Long("/action/part/content", 1)]), Reword(All, "/action/part/content", TextChange::More), &[State]),

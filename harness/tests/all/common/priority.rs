@@ -6,7 +6,8 @@ thread_local! {
     static LOWERED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The steps by which the priority of a thread is lowered: it gets half of the time of a thread beside it.
+/// The amount by which the nice value of a thread is raised. Beside a thread of normal priority, the thread then gets
+/// about half of the CPU time.
 #[cfg(target_os = "linux")]
 const STEPS: i32 = 3;
 

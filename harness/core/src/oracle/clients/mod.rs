@@ -184,7 +184,8 @@ fn tell(
     told.step(cx, step);
 }
 
-/// Returns a message that a client sends in this step, as a request or a notification of this method.
+/// Returns the request or notification that a client sends in this step, and its method. Returns `None` for any other
+/// step.
 fn sent<'a>(step: &OracleStep<'a>) -> Option<(&'a Message, &'a str)> {
     let OracleStep::Frame { seen, sender: crate::wire::validate::MessageOrigin::Client, .. } = step
     else {
