@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::host::{HostOutput, SansIoHost};
+use crate::peer::reference::{DRIVER_COMMANDS, STATE_COMMAND};
 use crate::scenario::parse::{ParsedScenario, ScenarioStep};
-use crate::scenario::verbs::{COMMANDS, STATE, StepVerb};
+use crate::scenario::verbs::StepVerb;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
@@ -47,7 +48,7 @@ impl ClientFacts {
 
     /// Returns the rows for the commands of the driver. A client without a driver only connects.
     pub fn rows(&self, driven: bool) -> Vec<DetectedFeature> {
-        let every = COMMANDS.iter().copied().chain([STATE]);
+        let every = DRIVER_COMMANDS.iter().copied().chain([STATE_COMMAND]);
         let row = |command: &str| {
             let (known, how) = match (&self.does, driven) {
                 (_, false) => (command == "connect", "the client has no driver"),
@@ -67,7 +68,7 @@ pub fn unknown_command(scenario: &ParsedScenario, rows: &[DetectedFeature]) -> O
     let tested = scenario.tested.as_ref()?;
     let commands = scenario.steps.iter().filter_map(|step: &ScenarioStep| match step.verb {
         StepVerb::Drive => step.text("do"),
-        StepVerb::Mirror if step.clients("at").contains(tested) => Some(STATE),
+        StepVerb::Mirror if step.clients("at").contains(tested) => Some(STATE_COMMAND),
         _ => None,
     });
     let is_unknown = |command: &&str| {

@@ -9,9 +9,9 @@
 
 use std::time::Duration;
 
+use crate::peer::reference::STATE_COMMAND;
 use crate::scenario::bind::ValueTemplate;
 use crate::scenario::pattern::{ValuePattern, brief};
-use crate::scenario::verbs::STATE;
 use crate::transcript::SeenFrame;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
@@ -192,7 +192,7 @@ impl ScenarioCase {
     pub(super) fn ask_state(&mut self, claim: TestedStateClaim, until: Duration) -> WaitProgress {
         let of = if claim.shown { "shown" } else { "confirmed" };
         let members = json!({"channel": claim.channel.as_str(), "of": of});
-        let id = self.command(STATE, members);
+        let id = self.command(STATE_COMMAND, members);
         WaitProgress::Wait(TaskWait::TestedState { id, claim, until })
     }
 
@@ -237,7 +237,7 @@ impl ScenarioCase {
         }
         let name = self.tested_name();
         let message = format!(
-            "client `{name}`: expected the state of `{}`, the driver did not answer `{STATE}`",
+            "client `{name}`: expected the state of `{}`, the driver did not answer `{STATE_COMMAND}`",
             claim.channel
         );
         WaitProgress::Failed(self.failure_of(step, FailureKind::Silence, message))

@@ -1,33 +1,16 @@
 //! Defines the verbs of scenarios about clients: what the tested client is told to do, and what the host does to it.
 //!
-//! Knows: the forms of members. Never knows: what a step does.
+//! Knows: the forms of members, the commands of drivers. Never knows: what a step does.
 //!
 //! Start at [`DRIVE`].
 
 use super::common::{AS, DEVIATES, ERROR, INDEPENDENT, PROVES, RESULT, SPEC, WITHIN};
 use super::forms::{FormField, MemberForm, field, needed};
 use super::verb::{StepVerb, VerbRow};
+use crate::peer::reference::DRIVER_COMMANDS;
 
 /// The name by which steps refer to the host in a scenario that tests a client.
 pub const HOST: &str = "host";
-
-/// The commands that a driver may understand. `CLIENT_DRIVER.md` describes them.
-pub const COMMANDS: &[&str] = &[
-    "connect",
-    "close",
-    "request",
-    "subscribe",
-    "unsubscribe",
-    "dispatch",
-    "sync",
-    "tool",
-    "serve",
-    "token",
-    "lists",
-];
-
-/// The command by which a driver returns the state of a channel.
-pub const STATE: &str = "state";
 
 /// The row of [`StepVerb::Drive`].
 pub(super) const DRIVE: VerbRow = VerbRow {
@@ -37,7 +20,7 @@ pub(super) const DRIVE: VerbRow = VerbRow {
     asserts: false,
     answered: true,
     fields: &[
-        needed("do", MemberForm::OneOf(COMMANDS), "the command for the driver"),
+        needed("do", MemberForm::OneOf(DRIVER_COMMANDS), "the command for the driver"),
         field("with", MemberForm::Template, "the members of the command"),
         field(
             "unawaited",

@@ -4,7 +4,7 @@
 
 use super::agent_verbs;
 use super::client_verbs;
-pub use super::client_verbs::{COMMANDS, HOST, STATE};
+pub use super::client_verbs::HOST;
 use super::common::{
     AFTER, AS, AT, BEFORE, BY, CHANNEL, CHOICE, CLOSED, DEVIATES, ERROR, EXACT, INDEPENDENT,
     METHOD, OFFERS, ON, PROVES, RESULT, SPEC, TOKENS, TYPE, WHERE, WITHIN,

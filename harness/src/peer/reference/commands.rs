@@ -4,8 +4,6 @@
 //!
 //! Start at [`ReferenceClient::command`].
 
-use std::time::Duration;
-
 use crate::model;
 use crate::peer::client_folder::ClientFolder;
 use crate::wire::json::{Value, json};
@@ -14,15 +12,15 @@ use crate::wire::message::Message;
 use super::fault::Fault;
 use super::{ConnectionPhase, ReferenceClient, RequestReason};
 
-/// What the client can do.
-const ABILITIES: &[&str] = &[
+/// The commands that a driver may understand, without [`STATE_COMMAND`]. `CLIENT_DRIVER.md` describes them. The
+/// reference client carries out all of them.
+pub const DRIVER_COMMANDS: &[&str] = &[
     "connect",
     "close",
     "request",
     "subscribe",
     "unsubscribe",
     "dispatch",
-    "state",
     "sync",
     "tool",
     "serve",
@@ -30,13 +28,13 @@ const ABILITIES: &[&str] = &[
     "lists",
 ];
 
+/// The command by which a driver returns the state of a channel.
+pub const STATE_COMMAND: &str = "state";
+
 impl ReferenceClient {
     /// Carries out a command.
-    pub(super) fn command(&mut self, _now: Duration, line: &str) {
-        let command: Value = match serde_json::from_str(line) {
-            Ok(command) => command,
-            Err(_) => Value::Null,
-        };
+    pub(super) fn command(&mut self, line: &str) {
+        let command: Value = serde_json::from_str(line).unwrap_or(Value::Null);
         let Some(id) = command["id"].as_u64() else {
             self.say(&json!({"event": "error", "message": "expected a command with a number as its `id`"}));
             return;
@@ -52,7 +50,7 @@ impl ReferenceClient {
                 json!({
                     "name": "ahp-harness reference client",
                     "version": env!("CARGO_PKG_VERSION"),
-                    "does": ABILITIES,
+                    "does": [DRIVER_COMMANDS, &[STATE_COMMAND]].concat(),
                 }),
             ),
             "connect" => self.begin_connecting(id, &command),

@@ -36,6 +36,7 @@ mod tools;
 pub mod variant;
 
 use catalogue::SessionCatalogue;
+pub use commands::{DRIVER_COMMANDS, STATE_COMMAND};
 use fault::{ClientFaults, FrameFaults};
 use tokens::ClientTokens;
 use tools::DriverTools;
@@ -610,7 +611,7 @@ impl ReferenceClient {
 
 impl SansIoClient for ReferenceClient {
     fn handle_line(&mut self, now: Duration, line: &str) {
-        self.command(now, line);
+        self.command(line);
         self.work(now);
     }
 
