@@ -391,10 +391,10 @@ impl ScenarioPlay {
         }
         let event = ConnectionEvent::Below { way, seen: Arc::clone(&seen) };
         let line = self.recorder.record(at, peer, &event);
-        if matches!(way, BelowEvent::ToDriver | BelowEvent::FromDriver) {
-            return self.case.handle_beside(at, line, way, &seen);
-        }
         self.case.handle_beside(at, line, way, &seen);
+        if matches!(way, BelowEvent::ToDriver | BelowEvent::FromDriver) {
+            return;
+        }
         let next = ConnId(BELOW - u32::try_from(self.below.len()).unwrap_or(BELOW));
         if self.below.len() >= MAX_BELOW {
             return;
