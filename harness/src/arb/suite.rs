@@ -31,7 +31,7 @@ const CUT: usize = 30;
 const LONGEST: usize = 8;
 /// A client that scenarios do not need to be connected.
 const FURTHER: &str = "Z";
-/// The first number for names and identifiers of random moves, so that they differ from those of the scenario.
+/// The number at which the names and identifiers of random moves begin. Those of a scenario have lower numbers.
 const NUMBERS: usize = 100;
 
 /// How a conversation differs from its scenario.

@@ -70,8 +70,8 @@ pub fn differences(ours: &Value, theirs: &Value) -> Vec<StateDifference> {
     found
 }
 
-/// Returns the differences, except those that only come from the subject's own clock. `before` is the
-/// common initial state.
+/// Returns the differences between two states, without those that the subject's own clock causes. `before` is the
+/// state before the actions, which both sides share.
 pub fn differences_with(
     clock: SubjectClock,
     before: &Value,

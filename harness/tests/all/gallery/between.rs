@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
 use super::host::accepted;
 
-/// The reference host behind a hostile host. The host is stopped when this value is dropped.
+/// A reference host to which a hostile host forwards its connections. Dropping this value stops it.
 pub struct HonestHost(Child, String);
 
 impl HonestHost {
