@@ -6,7 +6,8 @@ import { createInterface } from "node:readline";
 const NAME = "my client";
 const VERSION = "0.0.0";
 // The commands that are filled in, such as ["connect", "close", "subscribe", "state"]. Name only what your client does
-// by its own code: what the application has to do itself stays out, and its scenarios are skipped.
+// by its own code: what the application has to do itself stays out, and its scenarios are skipped. Add "reconnect" if
+// your client connects again by itself.
 const DOES = [];
 
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -94,6 +95,8 @@ const commands = {
     // client.serveFolder(root, files, { writable }); return {};
     return missing("serve");
   },
+
+  // Further commands, for clients that have them: token, type, run, mcp, logs, records (CLIENT_DRIVER.md).
 
   // Returns the summaries of the sessions that the client knows.
   async lists() {

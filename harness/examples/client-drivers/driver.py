@@ -9,7 +9,8 @@ import sys
 NAME = "my client"
 VERSION = "0.0.0"
 # The commands that are filled in, such as ["connect", "close", "subscribe", "state"]. Name only what your client does by
-# its own code: what the application has to do itself stays out, and its scenarios are skipped.
+# its own code: what the application has to do itself stays out, and its scenarios are skipped. Add "reconnect" if your
+# client connects again by itself.
 DOES = []
 
 
@@ -111,6 +112,7 @@ async def lists(_):
     missing("lists")
 
 
+# Further commands, for clients that have them: token, type, run, mcp, logs, records (CLIENT_DRIVER.md).
 COMMANDS = {f.__name__: f for f in (hello, connect, close, request, subscribe, unsubscribe, dispatch, state, sync, tool,
                                     serve, lists)}
 

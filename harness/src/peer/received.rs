@@ -29,6 +29,12 @@ struct SentRequest {
     channel: String,
 }
 
+impl SentRequest {
+    fn greets(&self) -> bool {
+        matches!(self.method.as_str(), "initialize" | "reconnect")
+    }
+}
+
 /// The states that a conforming client has.
 #[derive(Clone, Debug, Default)]
 pub struct ReceivedStates {
@@ -41,12 +47,19 @@ pub struct ReceivedStates {
     /// The envelopes that arrived before the snapshot of their channel.
     early: Vec<Value>,
     last_seen: u64,
+    /// Whether a handshake of the client was answered, with a result or an error.
+    is_greeted: bool,
 }
 
 impl ReceivedStates {
     /// Returns the id of the client; empty before its handshake.
     pub fn client_id(&self) -> &str {
         &self.client_id
+    }
+
+    /// Returns whether a handshake of the client was answered, with a result or an error.
+    pub fn is_greeted(&self) -> bool {
+        self.is_greeted
     }
 
     /// Returns the negotiated version; `None` before the handshake.
@@ -114,7 +127,8 @@ impl ReceivedStates {
             }
             MessageKind::Failure => {
                 let id = message.id().map(Value::to_string).unwrap_or_default();
-                self.open.remove(&id);
+                let asked = self.open.remove(&id);
+                self.is_greeted |= asked.is_some_and(|asked| asked.greets());
             }
             _ => {}
         }
@@ -140,6 +154,7 @@ impl ReceivedStates {
     }
 
     fn answered(&mut self, asked: &SentRequest, result: &Value) {
+        self.is_greeted |= asked.greets();
         match asked.method.as_str() {
             "initialize" => {
                 self.version = result["protocolVersion"].as_str().and_then(|it| it.parse().ok());

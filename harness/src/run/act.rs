@@ -179,7 +179,12 @@ impl ScenarioCase {
             }
             TaskAct::Watch { peer, mut filter, channel } => {
                 filter.channel = channel.map(|template| self.fill(&template));
-                self.watches.push(AbsenceWatch { step: task.step, peer, filter });
+                self.watches.push(AbsenceWatch {
+                    step: task.step,
+                    peer,
+                    filter,
+                    tolerated: Vec::new(),
+                });
                 let mailbox = self.peers.get(peer).map(|peer| &peer.mailbox);
                 let behind = mailbox.into_iter().flat_map(ClientMailbox::behind);
                 let come: Vec<MailboxItem> = behind.cloned().collect();

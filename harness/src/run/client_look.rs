@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::host::{HostOutput, SansIoHost};
-use crate::peer::reference::{DRIVER_COMMANDS, STATE_COMMAND};
+use crate::peer::reference::{DRIVER_COMMANDS, RECONNECTS, STATE_COMMAND};
 use crate::scenario::parse::{ParsedScenario, ScenarioStep};
-use crate::scenario::verbs::StepVerb;
+use crate::scenario::verbs::{HOST, StepVerb};
 use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
@@ -46,12 +46,15 @@ impl ClientFacts {
         offered.filter(|version| played.contains(version)).max()
     }
 
-    /// Returns the rows for the commands of the driver. A client without a driver only connects.
+    /// Returns the rows for the commands of the driver, and for what its client does by itself. A client without a
+    /// driver connects, and connects again.
     pub fn rows(&self, driven: bool) -> Vec<DetectedFeature> {
-        let every = DRIVER_COMMANDS.iter().copied().chain([STATE_COMMAND]);
+        let every = DRIVER_COMMANDS.iter().copied().chain([STATE_COMMAND, RECONNECTS]);
         let row = |command: &str| {
             let (known, how) = match (&self.does, driven) {
-                (_, false) => (command == "connect", "the client has no driver"),
+                (_, false) => {
+                    (["connect", RECONNECTS].contains(&command), "the client has no driver")
+                }
                 (Some(does), true) if does.iter().any(|it| it == command) => {
                     (true, "the driver names it in its answer to `hello`")
                 }
@@ -63,14 +66,35 @@ impl ClientFacts {
     }
 }
 
-/// Returns the first command of a scenario that the driver does not know.
-pub fn unknown_command(scenario: &ParsedScenario, rows: &[DetectedFeature]) -> Option<String> {
+/// Returns whether the client has to connect again by itself: a step ends its connection, and a later step waits for a
+/// message of the client before any command connects it.
+fn needs_reconnect(steps: &[ScenarioStep]) -> bool {
+    let is_of_host = |step: &ScenarioStep| {
+        ["at", "by"].iter().any(|it| step.clients(it).iter().any(|name| name == HOST))
+    };
+    let mut is_cut = false;
+    for step in steps {
+        match step.verb {
+            StepVerb::Drop if is_of_host(step) => is_cut = true,
+            StepVerb::Drive if step.text("do") == Some("connect") => is_cut = false,
+            StepVerb::Expect | StepVerb::Next | StepVerb::Await if is_cut && is_of_host(step) => {
+                return true;
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Returns the first thing that a scenario needs and that the driver's answer to `hello` does not name.
+pub fn unknown_ability(scenario: &ParsedScenario, rows: &[DetectedFeature]) -> Option<String> {
     let tested = scenario.tested.as_ref()?;
     let commands = scenario.steps.iter().filter_map(|step: &ScenarioStep| match step.verb {
         StepVerb::Drive => step.text("do"),
         StepVerb::Mirror if step.clients("at").contains(tested) => Some(STATE_COMMAND),
         _ => None,
     });
+    let commands = commands.chain(needs_reconnect(&scenario.steps).then_some(RECONNECTS));
     let is_unknown = |command: &&str| {
         let name = format!("{ROW}{command}");
         rows.iter().any(|row| row.capability == name && !row.offered)

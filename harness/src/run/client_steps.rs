@@ -58,6 +58,7 @@ pub(super) fn state(step: &ScenarioStep) -> TaskAct {
         claim: TestedStateClaim {
             channel: String::new(),
             state: step.pattern("state").cloned(),
+            compares: step.clients("compares").to_vec(),
             exact: step.flag("exact"),
             shown: step.flag("shown"),
             pending: step.count("pending"),

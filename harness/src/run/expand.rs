@@ -278,6 +278,7 @@ fn filter(step: &ScenarioStep) -> MessageFilter {
         channel: None,
         params: step.pattern("where").cloned(),
         exact: step.flag("exact"),
+        beyond: step.count("beyond").unwrap_or_default(),
         beside: [(ResponseSide::Before, "before"), (ResponseSide::After, "after")]
             .into_iter()
             .find_map(|(side, member)| Some((side, step.text(member)?.to_owned()))),

@@ -69,6 +69,9 @@ impl NearMiss {
     }
 }
 
+/// The time limit of a `connect` of the tested client. The driver's process may have to start first.
+const STARTING: Duration = Duration::from_secs(20);
+
 /// The steps that only wait and send nothing.
 const ONLY_WAITS: &[StepVerb] = &[
     StepVerb::Expect,
@@ -196,7 +199,9 @@ impl ScenarioCase {
     pub(super) fn limit(&self, step: Option<usize>) -> Duration {
         let step = step.and_then(|step| self.setup.scenario.steps.get(step));
         let own = step.and_then(|step| step.duration("within")).or(self.setup.scenario.within);
-        longest(own, self.setup.limit)
+        let connects = step
+            .is_some_and(|step| step.verb == StepVerb::Drive && step.text("do") == Some("connect"));
+        longest(own.or(connects.then_some(STARTING)), self.setup.limit)
     }
 
     /// Counts each watch that ends with a barrier as held.

@@ -16,7 +16,7 @@ use crate::scenario::source::closest;
 use crate::scenario::verbs::StepVerb;
 use crate::wire::version::{ProtocolStandard, Version};
 
-use super::client_look::unknown_command;
+use super::client_look::unknown_ability;
 use super::detect::DetectedFeature;
 use super::suite::{ScenarioSuite, SuiteEntry};
 use super::words;
@@ -329,9 +329,10 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
         let text = why_missing(capability, subject);
         return Some(SkipReason { text, cause });
     }
-    if let Some(command) = unknown_command(scenario, &abilities.detected) {
-        let why =
-            format!("needs a driver that knows `{command}` (hint: CLIENT_DRIVER.md describes it)");
+    if let Some(ability) = unknown_ability(scenario, &abilities.detected) {
+        let why = format!(
+            "needs a driver that names `{ability}` in its answer to `hello` (hint: CLIENT_DRIVER.md describes it)"
+        );
         return SkipReason::out_of_reach(why);
     }
     if scenario.aggressive && !abilities.aggressive {

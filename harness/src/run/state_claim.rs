@@ -53,14 +53,23 @@ pub(super) fn match_state(
 /// Members that are false if they are absent. Source: ChangesetFile.reviewed.
 const FALSE_IF_ABSENT: &[&str] = &["/reviewed"];
 
-/// Returns how a state differs from the expected one, as text for a message; `None` if they agree. Absent members and
-/// null are the same, and members that the version does not define are ignored.
+/// A difference between a client's own state and the state that the reducers compute.
+#[derive(Clone, Debug)]
+pub(super) struct StateDisagreement {
+    /// The difference, as text for a message.
+    pub(super) message: String,
+    /// Whether it is at a member that the step is about.
+    pub(super) is_named: bool,
+}
+
+/// Returns how a state differs from the expected one; `None` if they agree. Absent members and null are the same, and
+/// members that the version does not define are ignored. Differences at the members `named` come first.
 pub(super) fn disagreement(
     protocol: Option<&'static Protocol>,
     channel: &str,
-    expected: &Value,
-    found: &Value,
-) -> Option<String> {
+    (expected, found): (&Value, &Value),
+    named: &[String],
+) -> Option<StateDisagreement> {
     let known = |state: &Value| {
         let mut state = state.clone();
         if let Some((protocol, kind)) = protocol.zip(ChannelKind::of_uri(channel)) {
@@ -79,18 +88,25 @@ pub(super) fn disagreement(
             && is_false(&it.theirs)
             && FALSE_IF_ABSENT.iter().any(|name| it.path.ends_with(name)))
     });
-    let first = differences.first()?;
+    let is_named = |path: &str| {
+        let member = path.split('/').nth(1).unwrap_or_default();
+        path.is_empty() || named.iter().any(|it| it == member)
+    };
+    let first = differences.iter().find(|it| is_named(&it.path)).or(differences.first())?;
     let shown = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), brief);
     let place = if first.path.is_empty() { "the whole state" } else { &first.path };
     let more = match differences.len() {
         1 => String::new(),
         more => format!(" (and {} more differences)", more - 1),
     };
-    Some(format!(
-        "`{place}` does not agree with the reducers: expected {}, found {}{more}",
-        shown(&first.ours),
-        shown(&first.theirs)
-    ))
+    Some(StateDisagreement {
+        message: format!(
+            "`{place}` does not agree with the reducers: expected {}, found {}{more}",
+            shown(&first.ours),
+            shown(&first.theirs)
+        ),
+        is_named: is_named(&first.path),
+    })
 }
 
 /// A claim about a client's own copy of a channel's state.

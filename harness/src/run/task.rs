@@ -83,6 +83,8 @@ pub struct MessageFilter {
     pub params: Option<ValuePattern>,
     /// Whether objects may not have members beyond the pattern's.
     pub exact: bool,
+    /// The number of messages that may match although none should.
+    pub beyond: u64,
     /// The name of a response, and whether the message has to come before or after that response.
     pub beside: Option<(ResponseSide, String)>,
     /// The position from `beside` with the line of the response; `None` until the wait begins.
@@ -283,6 +285,8 @@ pub struct TestedStateClaim {
     pub channel: String,
     /// The pattern of the state.
     pub state: Option<ValuePattern>,
+    /// The members of the state that the step is about beside those of the pattern.
+    pub compares: Vec<String>,
     /// Whether objects may have no members beyond the pattern's.
     pub exact: bool,
     /// Whether the pending actions count, too.

@@ -23,6 +23,7 @@ use crate::wire::message::{Message, MessageKind};
 use crate::wire::protocol::Protocol;
 
 use super::case::{DriverOutput, ScenarioCase};
+use super::mailbox::ClientMailbox;
 use super::task::{PeerId, ResponseChange, ResponseRule};
 
 /// The first number of the connections of the harness's own clients in a scenario about a client. The tested
@@ -63,6 +64,8 @@ pub(super) struct TestedClient {
     asked: LiteMap<String, ()>,
     /// The frames that are held back, each with the time at which it is sent.
     held_back: Vec<(Duration, ConnId, Arc<SeenFrame>)>,
+    /// The end of the connection that the client has closed last; `None` after it has opened the next one.
+    left: Option<(u64, String)>,
     /// The number of connections to refuse, and the HTTP status.
     refusals: (u64, u16),
 }
@@ -112,6 +115,7 @@ impl ScenarioCase {
             changed: LiteMap::new(),
             asked: LiteMap::new(),
             held_back: Vec::new(),
+            left: None,
             refusals: (0, 0),
         });
     }
@@ -126,12 +130,10 @@ impl ScenarioCase {
         self.tested.is_some() && conn.0 < FIRST_CONN
     }
 
-    /// Returns the end of the tested client's last connection, if the client has closed it and no other is open.
+    /// Returns the end of the connection that the tested client has closed last; `None` if it has opened another one
+    /// after that. A client may open the next connection before it closes the last one.
     pub(super) fn left_host(&self, peer: PeerId) -> Option<(u64, String)> {
-        if !self.is_host(peer) {
-            return None;
-        }
-        self.peers.get(peer).filter(|peer| !peer.connected)?.ended.clone()
+        self.tested.as_ref().filter(|tested| tested.host == peer)?.left.clone()
     }
 
     // The connections of the tested client.
@@ -155,9 +157,17 @@ impl ScenarioCase {
     pub fn handle_tested_opened(&mut self, now: Duration, conn: ConnId) {
         self.expire(now);
         let Some(tested) = &mut self.tested else { return };
+        let is_only = tested.conns.is_empty();
+        if is_only {
+            tested.left = None;
+        }
         tested.conns.push(conn);
         let host = tested.host;
         if let Some(peer) = self.peers.get_mut(host) {
+            if is_only {
+                // A step never finds a message of an earlier connection.
+                peer.mailbox = ClientMailbox::default();
+            }
             peer.conn = Some(conn);
             peer.connected = true;
             peer.ended = None;
@@ -189,6 +199,9 @@ impl ScenarioCase {
             return;
         }
         tested.held_back.retain(|(_, it, _)| *it != conn);
+        if end.is_some() {
+            tested.left.clone_from(&end);
+        }
         let (host, newest) = (tested.host, tested.conns.last().copied());
         if newest.is_none() {
             tested.received.lost();
@@ -300,8 +313,13 @@ impl ScenarioCase {
 
     /// Translates a message of the tested client to the words of the steps; `None` if it needs no translation.
     fn lifted(&self, message: &Message) -> Option<Message> {
-        let (edge, method) = (self.tested_edge()?, message.method()?);
         let mut value = message.value().clone();
+        // A message to an MCP server may have its channel beside the params. Source: mcp-channel.md, wire format.
+        if value["channel"].is_string() && message.params()["channel"].is_null() {
+            value["params"]["channel"] = value["channel"].clone();
+            return Some(Message::new(value));
+        }
+        let (edge, method) = (self.tested_edge()?, message.method()?);
         value["params"] = match method {
             "dispatchAction" => edge.lift_envelope(message.params()),
             _ => edge.lift_params(method, message.params().clone()),

@@ -12,6 +12,7 @@ use std::time::Duration;
 use crate::peer::reference::STATE_COMMAND;
 use crate::scenario::bind::ValueTemplate;
 use crate::scenario::pattern::{ValuePattern, brief};
+use crate::scenario::source::SourceSpan;
 use crate::transcript::SeenFrame;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
@@ -20,7 +21,6 @@ use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
 use super::failure::{FailureKind, StepFailure};
 use super::state_claim;
 use super::task::{DriverGoal, TestedStateClaim};
-use super::tested::TestedClient;
 
 /// The interval at which the state of the tested client is requested again.
 const STATE_EVERY: Duration = Duration::from_millis(40);
@@ -121,8 +121,10 @@ impl ScenarioCase {
         want: DriverGoal,
         bind: Option<String>,
     ) -> WaitProgress {
-        // A client without a driver is connected once its handshake is complete.
-        if !self.setup.tested.driven && self.tested.as_ref().is_some_and(TestedClient::introduced) {
+        // A client without a driver is connected once its handshake is answered.
+        if !self.setup.tested.driven
+            && self.tested.as_ref().is_some_and(|tested| tested.received.is_greeted())
+        {
             return WaitProgress::Done;
         }
         let Some((line, answer)) = self.driver_answer(id) else {
@@ -273,11 +275,9 @@ impl ScenarioCase {
             return Err(failed(self, FailureKind::Outcome, wrong));
         }
         let found = &answer["ok"]["state"];
-        if let Some(wrong) =
-            state_claim::disagreement(self.wire_protocol(), channel, &expected, found)
-        {
-            return Err(failed(self, FailureKind::Content, wrong));
-        }
+        let both = (&expected, found);
+        let disagreement =
+            state_claim::disagreement(self.wire_protocol(), channel, both, &claim.compares);
         if let Some(wanted) = claim.pending {
             let wrong = match answer["ok"]["pending"].as_u64() {
                 Some(found) if found == wanted => None,
@@ -294,16 +294,42 @@ impl ScenarioCase {
                 return Err(failed(self, FailureKind::Trouble, wrong));
             }
         }
-        let Some(pattern) = &claim.state else { return Ok(()) };
-        let lifted = self.tested_edge().zip(ChannelKind::of_uri(channel));
-        let lifted = lifted.map(|(edge, kind)| edge.lift_state(kind, found));
-        let found = lifted.as_ref().unwrap_or(found);
-        match state_claim::match_state(pattern, channel, found, &self.bindings, claim.exact) {
-            Ok(bound) => {
+        let about_all = claim.state.is_none() && claim.compares.is_empty();
+        let disagreement = match disagreement {
+            Some(it) if about_all || it.is_named => {
+                return Err(failed(self, FailureKind::Content, it.message));
+            }
+            other => other,
+        };
+        let anything = ValuePattern::anything(SourceSpan::default());
+        let pattern = claim.state.as_ref().unwrap_or(&anything);
+        let edge = self.tested_edge().zip(ChannelKind::of_uri(channel));
+        let matched = |state: &Value| {
+            let lifted = edge.as_ref().map(|(edge, kind)| edge.lift_state(*kind, state));
+            let state = lifted.as_ref().unwrap_or(state);
+            state_claim::match_state(pattern, channel, state, &self.bindings, claim.exact)
+        };
+        match (matched(found), disagreement) {
+            (Ok(bound), None) => {
                 self.bind(pattern, bound);
                 Ok(())
             }
-            Err(miss) => Err(self.mismatch(step, &name, "state", line, &miss)),
+            // A difference at another member is no evidence about what the step is about.
+            (Ok(_), Some(other)) => {
+                let wrong = format!("{}; the step is not about this member", other.message);
+                Err(failed(self, FailureKind::Trouble, wrong))
+            }
+            (Err(miss), _) => {
+                let mut failure = self.mismatch(step, &name, "state", line, &miss);
+                if matched(&expected).is_err() {
+                    failure.kind = FailureKind::Trouble;
+                    failure.message = format!(
+                        "{}; the frames leave a state that does not match either",
+                        failure.message
+                    );
+                }
+                Err(failure)
+            }
         }
     }
 }

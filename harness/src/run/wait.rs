@@ -376,6 +376,7 @@ impl ScenarioCase {
             channel: None,
             params: None,
             exact: false,
+            beyond: 0,
             beside: None,
             order: None,
         };

@@ -17,6 +17,21 @@ pub(super) struct AbsenceWatch {
     pub(super) step: Option<usize>,
     pub(super) peer: PeerId,
     pub(super) filter: MessageFilter,
+    /// The lines of the matching messages that were tolerated.
+    pub(super) tolerated: Vec<u64>,
+}
+
+impl AbsenceWatch {
+    /// Returns whether a matching message is still within the number that the step tolerates.
+    fn tolerates(&mut self, line: u64) -> bool {
+        if !self.tolerated.contains(&line) && self.tolerated.len() as u64 == self.filter.beyond {
+            return false;
+        }
+        if !self.tolerated.contains(&line) {
+            self.tolerated.push(line);
+        }
+        true
+    }
 }
 
 impl ScenarioCase {
@@ -37,19 +52,24 @@ impl ScenarioCase {
         line: u64,
         message: &Message,
     ) -> Option<Box<StepFailure>> {
-        let broken = self.watches.iter().position(|watch| {
+        let bindings = &self.bindings;
+        let broken = self.watches.iter_mut().position(|watch| {
             watch.peer == peer
                 && watch.filter.is_about(message)
                 && watch.filter.params.as_ref().is_none_or(|pattern| {
-                    pattern
-                        .matches(Some(message.params()), &self.bindings, watch.filter.exact)
-                        .is_ok()
+                    pattern.matches(Some(message.params()), bindings, watch.filter.exact).is_ok()
                 })
+                && !watch.tolerates(line)
         })?;
         let watch = self.watches.remove(broken);
         let (what, span, step) = (watch.filter.what_not(), watch.filter.span, watch.step);
         let name = self.name(peer);
-        let message_text = format!("client `{name}`: expected no {what}, one came");
+        let message_text = match watch.tolerated.len() {
+            0 => format!("client `{name}`: expected no {what}, one came"),
+            count => {
+                format!("client `{name}`: expected no more than {count} {what}, one more came")
+            }
+        };
         let mut failure = self.failure_of(step, FailureKind::Content, message_text);
         failure.span = span;
         failure.label = format!("{} came", brief(message.params()));

@@ -281,7 +281,8 @@ fn judges_the_clients_of_a_capture() {
     let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/acp/clean.jsonl");
     let agent = agent.display().to_string();
     check(&["judge", &agent, "--of", "clients"], 2, &["found one with an agent"]);
-    let observed = ["observed if the host plays a part: ", "not testable: "];
+    check(&["explain", "client.terminal.escape-safety"], 0, &["not testable: "]);
+    let observed = ["observed if the host plays a part: "];
     check(&["explain", "client.mcp.reread-channel"], 0, &observed);
     check(&["explain", "client.initialize.first"], 0, &["observed in a capture: "]);
 }

@@ -79,6 +79,8 @@ const DOES: &[&str] = &[
     #[cfg(not(any(feature = "v0-5", feature = "v0-4")))]
     "sync",
     "lists",
+    // The client of several hosts connects again by its policy.
+    "reconnect",
 ];
 /// How often the other tasks get their turn after a `ping`. Each passes on up to 128 events in a turn.
 #[cfg(not(any(feature = "v0-5", feature = "v0-4")))]

@@ -136,18 +136,18 @@ impl ReferenceClient {
         for channel in opened {
             let is_known = ChannelKind::of_uri(&channel).is_some();
             if !is_known || self.has(Fault::TemplatesExpanded) {
-                self.request(RequestReason::Astray, "subscribe", json!({"channel": channel}));
+                self.request(RequestReason::Own, "subscribe", json!({"channel": channel}));
             }
         }
         if self.has(Fault::AppsOpened) && action["_meta"]["ui"].is_object() {
             let params =
                 json!({"channel": "mcp://app", "uri": action["_meta"]["ui"]["resourceUri"]});
-            self.request(RequestReason::Astray, "resources/read", params);
+            self.request(RequestReason::Own, "resources/read", params);
         }
         if self.has(Fault::AutomationsRunHere) && action["automation"]["nextRunAt"].is_string() {
             let session = "ahp-session:/a-copy-of-the-automation";
             let params = json!({"channel": session});
-            self.request(RequestReason::Astray, "createSession", params);
+            self.request(RequestReason::Own, "createSession", params);
         }
     }
 }

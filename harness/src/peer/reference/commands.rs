@@ -4,6 +4,8 @@
 //!
 //! Start at [`ReferenceClient::command`].
 
+use std::time::Duration;
+
 use crate::model;
 use crate::peer::client_folder::ClientFolder;
 use crate::wire::json::{Value, json};
@@ -26,14 +28,22 @@ pub const DRIVER_COMMANDS: &[&str] = &[
     "serve",
     "token",
     "lists",
+    "type",
+    "run",
+    "mcp",
+    "logs",
+    "records",
 ];
 
 /// The command by which a driver returns the state of a channel.
 pub const STATE_COMMAND: &str = "state";
 
+/// The word by which a driver says that its client connects again by itself after its connection was lost.
+pub const RECONNECTS: &str = "reconnect";
+
 impl ReferenceClient {
     /// Carries out a command.
-    pub(super) fn command(&mut self, line: &str) {
+    pub(super) fn command(&mut self, now: Duration, line: &str) {
         let command: Value = serde_json::from_str(line).unwrap_or(Value::Null);
         let Some(id) = command["id"].as_u64() else {
             self.say(&json!({"event": "error", "message": "expected a command with a number as its `id`"}));
@@ -50,7 +60,7 @@ impl ReferenceClient {
                 json!({
                     "name": "ahp-harness reference client",
                     "version": env!("CARGO_PKG_VERSION"),
-                    "does": [DRIVER_COMMANDS, &[STATE_COMMAND]].concat(),
+                    "does": [DRIVER_COMMANDS, &[STATE_COMMAND, RECONNECTS]].concat(),
                 }),
             ),
             "connect" => self.begin_connecting(id, &command),
@@ -106,6 +116,24 @@ impl ReferenceClient {
                 self.answer(id, json!({}));
             }
             "lists" => self.list(id),
+            "type" => {
+                let text = command["text"].as_str().unwrap_or_default().to_owned();
+                self.type_text(now, &channel, &text);
+                self.answer(id, json!({}));
+            }
+            "run" => {
+                let automation = command["automation"].as_str().unwrap_or_default().to_owned();
+                self.run_automation(id, &automation);
+            }
+            "mcp" => self.ask_server(id, &channel, &command),
+            "logs" => {
+                let level = command["level"].as_str().unwrap_or_default().to_owned();
+                self.follow_logs(id, &level);
+            }
+            "records" => {
+                let records: Value = self.logs.records().iter().cloned().collect();
+                self.answer(id, json!({"records": records}));
+            }
             other => {
                 let message = format!("unknown command `{other}`");
                 self.fail(id, &message);

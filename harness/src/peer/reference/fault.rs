@@ -121,6 +121,13 @@ faults! {
     StrayAnswerBreaks = "stray-answer-breaks", "A response to nothing breaks the client.";
     ForeignActionBreaks = "foreign-action-breaks", "An action of a channel that the client is not subscribed to breaks the client.";
     VersionlessBreaks = "versionless-breaks", "A message without `jsonrpc` breaks the client.";
+    DefinitionStripped = "definition-stripped", "Automations are edited without unknown `_meta` and without the `config` of triggers.";
+    RunIdRenewed = "run-id-renewed", "A run that is requested again has a new request id.";
+    CompletionsUnasked = "completions-unasked", "A trigger character causes no request for completions.";
+    CompletionsAtOnce = "completions-at-once", "Each character of a burst causes a request for completions.";
+    SilenceUnnoticed = "silence-unnoticed", "A host that does not answer `ping` stays connected.";
+    ServerChannelKept = "server-channel-kept", "Requests to an MCP server go to its first channel.";
+    LogsUnfiltered = "logs-unfiltered", "Log records below the wanted level reach the application.";
     HugeFrameBreaks = "huge-frame-breaks", "A frame above the client's limit breaks the client.";
 }
 
@@ -223,6 +230,13 @@ impl FrameFaults {
                         params["action"]["message"]["attachments"].as_array_mut()
                 {
                     attached.iter_mut().for_each(|it| remove(it, "_meta"));
+                }
+                if self.has(Fault::DefinitionStripped)
+                    && let Some(changes) = params["action"].get_mut("changes")
+                {
+                    remove(changes, "_meta");
+                    let triggers = changes["triggers"].as_array_mut().into_iter().flatten();
+                    triggers.for_each(|it| remove(it, "config"));
                 }
                 let channel = params["channel"].as_str().unwrap_or_default().to_owned();
                 let seq = params["clientSeq"].as_u64().unwrap_or_default();

@@ -3,7 +3,8 @@
 //! [`ReferenceClient`] is the client under test in the harness's own tests, and the carrier of injected faults. It
 //! keeps its connection alive: it reconnects, resumes its subscriptions and lists sessions again. [`commands`]
 //! carries out the commands of `CLIENT_DRIVER.md`, [`tools`] runs the tools that it offers, [`tokens`] delivers its
-//! tokens, [`catalogue`] keeps the list of sessions, [`fault`] has the injected faults, and [`variant`] the legal
+//! tokens, [`handshake`] opens sessions with the host, [`catalogue`] keeps the list of sessions, [`typing`] completes what is typed, [`runs`] runs automations,
+//! [`servers`] reaches MCP servers, [`logs`] keeps log records, [`pulse`] notices a silent host, [`fault`] has the injected faults, and [`variant`] the legal
 //! variants. [`breaking`] has the faults that break a client.
 //!
 //! Knows: `wire`, `model`, `files`. Never knows: sockets, clocks, scenarios, rules.
@@ -18,7 +19,6 @@ use litemap::LiteMap;
 use crate::edge::VersionEdge;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::channel::ROOT;
-use crate::wire::error_code::ErrorName;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::message::{Message, MessageKind};
@@ -31,15 +31,25 @@ mod breaking;
 mod catalogue;
 mod commands;
 pub mod fault;
+mod handshake;
+mod logs;
+mod pulse;
+mod runs;
+mod servers;
 mod tokens;
 mod tools;
+mod typing;
 pub mod variant;
 
 use catalogue::SessionCatalogue;
-pub use commands::{DRIVER_COMMANDS, STATE_COMMAND};
+pub use commands::{DRIVER_COMMANDS, RECONNECTS, STATE_COMMAND};
 use fault::{ClientFaults, FrameFaults};
+use logs::HostLogs;
+use pulse::{HostPulse, SilenceReaction};
+use runs::RequestedRun;
 use tokens::ClientTokens;
 use tools::DriverTools;
+use typing::TypedInputs;
 
 /// The id of the client, unless a command has another.
 const CLIENT_ID: &str = "ahp-harness-reference-client";
@@ -138,8 +148,10 @@ enum RequestReason {
     Restored,
     /// The delivery of a token.
     Token,
-    /// A fault.
-    Astray,
+    /// A run of an automation, for a command of the driver.
+    Run(u64),
+    /// A request of the client's own, whose response changes nothing.
+    Own,
 }
 
 /// An open request.
@@ -173,6 +185,12 @@ pub struct ReferenceClient {
     tools: DriverTools,
     tokens: ClientTokens,
     folder: ClientFolder,
+    typing: TypedInputs,
+    logs: HostLogs,
+    runs: Vec<RequestedRun>,
+    /// The first channel of each MCP server, which a fault keeps.
+    servers: LiteMap<String, String>,
+    pulse: HostPulse,
     /// Whether a fault has broken the client: it does nothing more.
     broken: bool,
     /// The command that waits for the handshake.
@@ -210,6 +228,11 @@ impl ReferenceClient {
             tokens: ClientTokens::default(),
             broken: false,
             folder: ClientFolder::default(),
+            typing: TypedInputs::default(),
+            logs: HostLogs::default(),
+            runs: Vec::new(),
+            servers: LiteMap::new(),
+            pulse: HostPulse::default(),
             connecting: None,
             resumes: false,
             attempts: 0,
@@ -278,7 +301,8 @@ impl ReferenceClient {
                 | RequestReason::Listing(None)
                 | RequestReason::Restored
                 | RequestReason::Token
-                | RequestReason::Astray => {}
+                | RequestReason::Run(_)
+                | RequestReason::Own => {}
             }
         }
     }
@@ -295,34 +319,35 @@ impl ReferenceClient {
         self.again_at = Some(now + AGAIN * (1 << (self.attempts - 1)));
     }
 
+    /// Handles the loss of the connection.
+    fn lose(&mut self, now: Duration) {
+        self.dropped();
+        self.say(&json!({"event": "connection", "state": "reconnecting"}));
+        self.try_again(now);
+    }
+
+    /// Sends `ping` if the host has been silent, and gives up the connection if it stays silent.
+    fn look_for_host(&mut self, now: Duration) {
+        if self.phase != ConnectionPhase::Ready {
+            return;
+        }
+        match self.pulse.react(now) {
+            Some(SilenceReaction::GiveUp) if !self.has(fault::Fault::SilenceUnnoticed) => {
+                if let Some(conn) = self.conn.take() {
+                    self.outputs.push_back(ClientOutput::Close { conn });
+                }
+                self.lose(now);
+            }
+            Some(_) => self.request(RequestReason::Own, "ping", json!({"channel": ROOT})),
+            None => {}
+        }
+    }
+
     fn give_up(&mut self, why: &str) {
         self.again_at = None;
         self.say(&json!({"event": "connection", "state": "failed", "message": why}));
         if let Some(command) = self.connecting.take() {
             self.fail(command, why);
-        }
-    }
-
-    fn greet(&mut self) {
-        self.phase = ConnectionPhase::Greeting;
-        let was_lost = self.next_conn > 1 && self.next_id <= 2 && self.states.version().is_none();
-        if self.resumes || was_lost && self.has(fault::Fault::ResumesUnopened) {
-            let params = json!({
-                "channel": ROOT,
-                "clientId": self.client_id,
-                "lastSeenServerSeq": self.states.last_seen(),
-                "subscriptions": self.wanted,
-            });
-            self.request(RequestReason::Handshake, "reconnect", params);
-        } else {
-            let params = json!({
-                "channel": ROOT,
-                "protocolVersions": self.offers,
-                "clientId": self.client_id,
-                "clientInfo": {"name": "ahp-harness", "version": env!("CARGO_PKG_VERSION")},
-                "initialSubscriptions": self.initial,
-            });
-            self.request(RequestReason::Handshake, "initialize", params);
         }
     }
 
@@ -417,6 +442,13 @@ impl ReferenceClient {
                 }
                 self.answer_error(command, error);
             }
+            (RequestReason::Run(command), outcome) => {
+                self.run_answered(command);
+                match outcome {
+                    Ok(result) => self.answer(command, json!({"run": result["resource"]})),
+                    Err(error) => self.answer_error(command, error),
+                }
+            }
             (RequestReason::Listing(command), Ok(result)) => self.listed(command, &result),
             (RequestReason::Listing(Some(command)), Err(error)) => {
                 self.answer_error(command, error);
@@ -425,7 +457,7 @@ impl ReferenceClient {
                 RequestReason::Listing(None)
                 | RequestReason::Restored
                 | RequestReason::Token
-                | RequestReason::Astray,
+                | RequestReason::Own,
                 _,
             ) => {}
         }
@@ -434,120 +466,6 @@ impl ReferenceClient {
     fn want(&mut self, channel: &str) {
         if !self.wanted.iter().any(|it| it == channel) {
             self.wanted.push(channel.to_owned());
-        }
-    }
-
-    fn shook_hands(&mut self, method: &str, outcome: Result<Value, Value>) {
-        match (method, outcome) {
-            ("initialize", Ok(result)) => self.initialized(&result),
-            ("initialize", Err(error)) => self.refused_handshake(&error),
-            (_, Ok(result)) => self.reconnected(&result),
-            // The host does not know the client any more: it begins anew.
-            (_, Err(_)) => {
-                self.resumes = false;
-                self.greet();
-            }
-        }
-    }
-
-    fn initialized(&mut self, result: &Value) {
-        let version = result["protocolVersion"].as_str().unwrap_or_default();
-        let strange = self.has(fault::Fault::NewMembersClose) && fault::is_new(result)
-            || self.has(fault::Fault::NewMetaCloses) && fault::is_new(&result["_meta"]);
-        if strange {
-            self.close();
-            self.give_up("the result has an unknown member");
-            return;
-        }
-        let offered = self.offers.iter().any(|it| it == version);
-        if !offered && !self.has(fault::Fault::UnofferedTaken) {
-            self.close();
-            self.give_up("the host chose a version that was not offered");
-            return;
-        }
-        if let Ok(version) = version.parse() {
-            self.edge = self.edge.of(version);
-        }
-        let again = self.resumes || !self.wanted.is_empty();
-        for snapshot in result["snapshots"].as_array().into_iter().flatten() {
-            if let Some(channel) = snapshot["resource"].as_str() {
-                let channel = channel.to_owned();
-                self.want(&channel);
-            }
-        }
-        self.ready(version);
-        if again {
-            let missing: Vec<String> = self.wanted.clone();
-            for channel in missing {
-                if self.states.channel(&channel).is_none() {
-                    let params = json!({"channel": channel});
-                    self.request(RequestReason::Restored, "subscribe", params);
-                }
-            }
-            self.list_again();
-        }
-    }
-
-    fn refused_handshake(&mut self, error: &Value) {
-        let supported: Vec<String> = error["data"]["supportedVersions"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|it| it.as_str().map(str::to_owned))
-            .collect();
-        let common: Vec<String> =
-            self.offers.iter().filter(|it| supported.contains(it)).cloned().collect();
-        let unsupported = Some(ErrorName::UnsupportedProtocolVersion.code());
-        let loops = self.has(fault::Fault::RetriesSameOffer) && self.attempts < MAX_ATTEMPTS;
-        if loops
-            || (error["code"].as_i64() == unsupported && !common.is_empty() && self.attempts == 0)
-        {
-            self.attempts += 1;
-            let conn = self.conn.take();
-            if let Some(conn) = conn {
-                self.outputs.push_back(ClientOutput::Close { conn });
-            }
-            if !loops {
-                self.offers = common;
-            }
-            self.connect();
-            return;
-        }
-        let command = self.connecting.take();
-        self.close();
-        self.say(&json!({"event": "connection", "state": "failed", "message": "the host refused the handshake"}));
-        if let Some(command) = command {
-            self.answer_error(command, error.clone());
-        }
-    }
-
-    fn reconnected(&mut self, result: &Value) {
-        let missing = result["missing"].as_array().into_iter().flatten();
-        let missing: Vec<String> =
-            missing.filter_map(|it| it.as_str().map(str::to_owned)).collect();
-        if !self.has(fault::Fault::MissingKept) {
-            self.wanted.retain(|channel| !missing.contains(channel));
-        }
-        if let Some(snapshots) = result["snapshots"].as_array() {
-            let given = |uri: &String| snapshots.iter().any(|it| it["resource"] == uri.as_str());
-            self.wanted.retain(given);
-        }
-        for kept in self.frame_faults.kept() {
-            self.states.sent(&kept);
-        }
-        let version = self.states.version().map(|it| it.to_string()).unwrap_or_default();
-        self.ready(&version);
-        self.list_again();
-        self.join_again();
-    }
-
-    fn ready(&mut self, version: &str) {
-        self.phase = ConnectionPhase::Ready;
-        self.resumes = true;
-        self.attempts = 0;
-        self.say(&json!({"event": "connection", "state": "connected", "version": version}));
-        if let Some(command) = self.connecting.take() {
-            self.answer(command, json!({"version": version}));
         }
     }
 
@@ -595,6 +513,9 @@ impl ReferenceClient {
             }));
             self.go_astray(message.params());
         } else {
+            if method == "otlp/exportLogs" {
+                self.records_arrived(&message.params()["payload"]);
+            }
             if method == "auth/required" {
                 self.token_required(message.params());
             }
@@ -611,12 +532,13 @@ impl ReferenceClient {
 
 impl SansIoClient for ReferenceClient {
     fn handle_line(&mut self, now: Duration, line: &str) {
-        self.command(line);
+        self.command(now, line);
         self.work(now);
     }
 
-    fn handle_opened(&mut self, _now: Duration, conn: ConnId) {
+    fn handle_opened(&mut self, now: Duration, conn: ConnId) {
         if self.conn == Some(conn) {
+            self.pulse.heard(now);
             self.greet();
         }
     }
@@ -637,6 +559,7 @@ impl SansIoClient for ReferenceClient {
         if self.conn != Some(conn) || frame.len() > MAX_FRAME {
             return;
         }
+        self.pulse.heard(now);
         let seen = SeenFrame::new(frame.clone());
         match seen.message() {
             Some(message) => self.take(now, message),
@@ -649,9 +572,7 @@ impl SansIoClient for ReferenceClient {
         if self.conn != Some(conn) {
             return;
         }
-        self.dropped();
-        self.say(&json!({"event": "connection", "state": "reconnecting"}));
-        self.try_again(now);
+        self.lose(now);
     }
 
     fn handle_timeout(&mut self, now: Duration) {
@@ -659,11 +580,16 @@ impl SansIoClient for ReferenceClient {
             self.again_at = None;
             self.connect();
         }
+        self.complete_inputs(now);
+        self.look_for_host(now);
         self.work(now);
     }
 
     fn next_timeout(&self) -> Option<Duration> {
-        [self.again_at, self.tools.next_due()].into_iter().flatten().min()
+        let ready = self.phase == ConnectionPhase::Ready;
+        let silent = ready.then(|| self.pulse.next_due());
+        let due = [self.again_at, self.tools.next_due(), self.typing.next_due(), silent];
+        due.into_iter().flatten().min()
     }
 
     fn poll_output(&mut self) -> Option<ClientOutput> {

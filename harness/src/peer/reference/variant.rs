@@ -193,6 +193,20 @@ pub const VARIANTS: &[ClientVariantRow] = &[
         VariantChange::Text(escaped),
     ),
     row(
+        "channel-beside-params",
+        "Requests to MCP servers have their channel beside the params.",
+        "mcp-channel.md, wire format: the channel at the top level",
+        VariantChange::Text(|value| {
+            let mut value = value.clone();
+            let is_mcp = |channel: &str| channel.starts_with("mcp:");
+            if value["params"]["channel"].as_str().is_some_and(is_mcp) {
+                value["channel"] = value["params"]["channel"].clone();
+                remove(&mut value["params"], "channel");
+            }
+            value.to_string()
+        }),
+    ),
+    row(
         "pings",
         "The client sends `ping` before it subscribes.",
         "`ping` at any time",

@@ -548,7 +548,6 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow {
         fault: Fault::ResumesUnopened,
         trips: &[
-            "client/handshake/lost-handshake-is-begun-again",
             "client/handshake/refused-connection-is-no-session",
             "client/handshake/the-first-answer-is-lost",
             "client/handshake/the-first-connection-is-refused",
@@ -645,4 +644,26 @@ pub const ROWS: &[KillRow<Fault>] = &[
         ],
     },
     KillRow { fault: Fault::HugeFrameBreaks, trips: &["client/malice/huge-frame"] },
+    KillRow {
+        fault: Fault::DefinitionStripped,
+        trips: &["client/automations/unknown-members-survive-an-edit"],
+    },
+    KillRow {
+        fault: Fault::RunIdRenewed,
+        trips: &["client/automations/a-run-keeps-its-request-id"],
+    },
+    KillRow {
+        fault: Fault::CompletionsUnasked,
+        trips: &["client/completions/a-trigger-requests-completions"],
+    },
+    KillRow {
+        fault: Fault::CompletionsAtOnce,
+        trips: &["client/completions/a-burst-is-debounced"],
+    },
+    KillRow { fault: Fault::SilenceUnnoticed, trips: &["client/connection/a-silent-host-is-left"] },
+    KillRow { fault: Fault::ServerChannelKept, trips: &["client/mcp/the-channel-is-read-again"] },
+    KillRow {
+        fault: Fault::LogsUnfiltered,
+        trips: &["client/telemetry/records-below-the-level-are-dropped"],
+    },
 ];

@@ -1,0 +1,67 @@
+//! The log records of the host: the client subscribes to them from a level on, and filters what it receives.
+//!
+//! Knows: telemetry capabilities, OTLP log records. Never knows: who reads the records.
+//!
+//! Start at [`ReferenceClient::follow_logs`].
+
+use crate::wire::json::{Value, json};
+
+use super::fault::Fault;
+use super::{ReferenceClient, RequestReason};
+
+/// The variable of a template that stands for the lowest level.
+const LEVEL: &str = "{level}";
+/// The names of the levels, each with its lowest OTLP severity number.
+const LEVELS: &[(&str, u64)] =
+    &[("trace", 1), ("debug", 5), ("info", 9), ("warn", 13), ("error", 17), ("fatal", 21)];
+
+/// The log records of a host.
+#[derive(Debug, Default)]
+pub(super) struct HostLogs {
+    /// The channel of the logs, or its template; empty if the host has none.
+    template: String,
+    /// The lowest severity number that the application wants.
+    lowest: u64,
+    /// The texts of the records that were handed to the application.
+    records: Vec<Value>,
+}
+
+impl HostLogs {
+    /// Learns the channel from the result of `initialize`.
+    pub(super) fn greeted(&mut self, result: &Value) {
+        result["telemetry"]["logs"].as_str().unwrap_or_default().clone_into(&mut self.template);
+    }
+
+    /// Returns the texts of the records that were handed to the application.
+    pub(super) fn records(&self) -> &[Value] {
+        &self.records
+    }
+}
+
+impl ReferenceClient {
+    /// Subscribes to the host's log records from a level on.
+    pub(super) fn follow_logs(&mut self, command: u64, level: &str) {
+        let known = LEVELS.iter().find(|(name, _)| *name == level);
+        let (Some((_, lowest)), false) = (known, self.logs.template.is_empty()) else {
+            return self.fail(command, "the host has no logs, or the level is unknown");
+        };
+        self.logs.lowest = *lowest;
+        let channel = self.logs.template.replace(LEVEL, level);
+        self.request(RequestReason::Subscribe(command), "subscribe", json!({"channel": channel}));
+    }
+
+    /// Hands the records of an `otlp/exportLogs` to the application, unless their level is too low.
+    pub(super) fn records_arrived(&mut self, payload: &Value) {
+        let items = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
+        for resource in items(payload, "resourceLogs") {
+            for scope in items(&resource, "scopeLogs") {
+                for record in items(&scope, "logRecords") {
+                    let severity = record["severityNumber"].as_u64().unwrap_or(self.logs.lowest);
+                    if severity >= self.logs.lowest || self.has(Fault::LogsUnfiltered) {
+                        self.logs.records.push(record["body"]["stringValue"].clone());
+                    }
+                }
+            }
+        }
+    }
+}

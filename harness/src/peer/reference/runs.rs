@@ -1,0 +1,57 @@
+//! Manual runs of automations: each has a request id that the client keeps until the host has answered, so that a run
+//! whose response was lost is requested again with the same id.
+//!
+//! Knows: `runAutomation`. Never knows: what a run does.
+//!
+//! Start at [`ReferenceClient::run_automation`].
+
+use crate::wire::json::json;
+
+use super::fault::Fault;
+use super::{ReferenceClient, RequestReason};
+
+/// The channel of the automations.
+const AUTOMATIONS: &str = "ahp-automations://";
+
+/// A run that the host has not answered.
+#[derive(Clone, Debug)]
+pub(super) struct RequestedRun {
+    command: u64,
+    automation: String,
+    request_id: String,
+}
+
+impl ReferenceClient {
+    /// Requests a run for a command of the driver.
+    pub(super) fn run_automation(&mut self, command: u64, automation: &str) {
+        let request_id = format!("{}-run-{command}", self.client_id);
+        let run = RequestedRun { command, automation: automation.to_owned(), request_id };
+        self.runs.push(run.clone());
+        self.request_run(&run);
+    }
+
+    fn request_run(&mut self, run: &RequestedRun) {
+        let params = json!({
+            "channel": AUTOMATIONS,
+            "automation": run.automation,
+            "requestId": run.request_id,
+        });
+        self.request(RequestReason::Run(run.command), "runAutomation", params);
+    }
+
+    /// Requests the runs again whose response was lost with the connection.
+    pub(super) fn request_runs_again(&mut self) {
+        let renewed = self.has(Fault::RunIdRenewed);
+        for mut run in self.runs.clone() {
+            if renewed {
+                run.request_id.push_str("-again");
+            }
+            self.request_run(&run);
+        }
+    }
+
+    /// Forgets a run that the host has answered.
+    pub(super) fn run_answered(&mut self, command: u64) {
+        self.runs.retain(|run| run.command != command);
+    }
+}
