@@ -96,7 +96,8 @@ impl MutantsArguments {
             let version = if self.acp { Version::ACP_1 } else { version };
             return self.on_wire.main(context, version, &self.paths, self.out.as_deref());
         }
-        let suite = files::suite(&self.paths)?;
+        let mut suite = files::suite(&self.paths)?;
+        suite.entries.retain(|entry| entry.scenario.tested.is_some() == self.client);
         if !suite.broken.is_empty() {
             context.error(&files::mistakes(context, &suite.broken));
             return Err(CommandStop::usage("scenario files have mistakes; no scenario was played"));

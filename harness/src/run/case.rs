@@ -550,8 +550,7 @@ impl ScenarioCase {
                 }
             } else if let Some(task) = self.tasks.pop_front() {
                 self.near = None;
-                let usual = self.setup.limit * task.act.patience(self.setup.version.standard);
-                let limit = task.within.or(self.setup.scenario.within).unwrap_or(usual);
+                let limit = self.limit_of(&task);
                 let step = task.step;
                 self.prepares = task.prepares;
                 match self.start(task) {

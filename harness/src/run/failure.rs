@@ -8,7 +8,7 @@ use crate::scenario::source::SourceSpan;
 use crate::scenario::verbs::StepVerb;
 
 use super::case::{ScenarioCase, TaskWait, WaitProgress};
-use super::task::{DispatchGoal, OpeningGoal, PeerId, RequestGoal};
+use super::task::{DispatchGoal, OpeningGoal, PeerId, RequestGoal, StepTask, TaskAct};
 
 /// An unmet expectation, or a step that could not be played.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -196,6 +196,17 @@ impl ScenarioCase {
         WaitProgress::Failed(failure)
     }
 
+    /// Returns the time limit of a task.
+    pub(super) fn limit_of(&self, task: &StepTask) -> Duration {
+        let usual = self.setup.limit * task.act.patience(self.setup.version.standard);
+        match (task.step, task.within, &task.act) {
+            // A rest takes as long as it says, and so does a task that belongs to no step.
+            (_, Some(own), TaskAct::Rest) | (None, Some(own), _) => own,
+            (step, ..) => self.limit(step).max(usual),
+        }
+    }
+
+    /// Returns the time limit of a wait of a step.
     pub(super) fn limit(&self, step: Option<usize>) -> Duration {
         let step = step.and_then(|step| self.setup.scenario.steps.get(step));
         let own = step.and_then(|step| step.duration("within")).or(self.setup.scenario.within);

@@ -38,9 +38,13 @@ fn entry(steps: &str) -> SuiteEntry {
 }
 
 fn play(steps: &str) -> CaseReport {
+    play_within(steps, Duration::from_millis(100))
+}
+
+/// Plays a scenario with this time limit for each wait.
+fn play_within(steps: &str, limit: Duration) -> CaseReport {
     let entry = entry(steps);
     let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
-    let limit = Duration::from_millis(100);
     let setup = CaseSetup::of(&entry.scenario, Version::V1_0, 1, epoch, limit);
     let config = sim::settings(&entry.scenario, 0, epoch);
     let play = ScenarioPlay::new(setup, false, Box::new(CountingRecorder::default()));
@@ -305,5 +309,17 @@ fn certificate(report: &CaseReport) -> impl Fn(&str) -> (RequirementOutcome, Str
         let mut rows = certificate.requirements.iter();
         let row = rows.find(|row| row.id == rule).unwrap();
         (row.outcome, row.reason.raw().to_owned())
+    }
+}
+
+/// A user raises the limit for a slow host, so a shorter limit in a scenario must not cut the wait short.
+#[test]
+fn a_limit_of_a_step_never_shortens_the_limit_of_the_run() {
+    let steps = "  - expect: { at: A, method: root/sessionRemoved, within: 1s, proves: root.sessionAdded.emitted }\n";
+    for (limit, expected) in [(Duration::from_secs(6), 6_000), (Duration::from_millis(200), 1_000)]
+    {
+        let report = play_within(steps, limit);
+        let took = u128::from(report.took_ms);
+        assert!((expected..expected + 500).contains(&took), "{limit:?}: {took} ms");
     }
 }

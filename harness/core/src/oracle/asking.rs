@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::wire::json::Value;
 
 use crate::transcript::SeenFrame;
+use crate::wire::channel::ChannelKind;
 use crate::wire::message::{DecodedFrame, Message, MessageKind};
 use crate::wire::protocol::{DispatchRight, MethodKind, Protocol};
 use crate::wire::validate::{MessageOrigin, ShapeError};
@@ -181,7 +182,10 @@ impl OracleContext {
         let protocol = self.here().and_then(|conn| conn.protocol);
         let row = protocol.and_then(|protocol| protocol.action(action_type));
         let sound = message.kind() == MessageKind::Notification
-            && row.is_some_and(|row| row.dispatch == DispatchRight::Client)
+            && row.is_some_and(|row| {
+                row.dispatch == DispatchRight::Client
+                    && ChannelKind::of_uri(uri).is_none_or(|kind| kind == row.channel)
+            })
             && errors.iter().all(|error| error.soft)
             && has_valid_scalars(action_type, action);
         let step = OracleStep::Dispatched { seen, channel, client_seq, sound };

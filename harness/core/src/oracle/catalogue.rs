@@ -426,8 +426,10 @@ with_rows_below_hosts! { catalogue {
          "chat.state.origin-immutable", "session.modifiedAt.iso", "chat.state.fields-inlined"]
         apart ["root.summaryChanged.identity-omitted", "session.catalog.chatUpdated-identity",
          "chat.state.origin-immutable", "session.modifiedAt.iso", "chat.state.fields-inlined"]
-        "Resource, provider, time of creation and origin never change, and partial updates leave them out; a \
-         state that names its resource names its own channel. Source: PartialSessionSummary, ChatState."
+        "Resource, provider, time of creation and origin never change, and partial updates leave them out (MUST). A \
+         state that names its resource names its own channel. Clients keep what updates leave out, so another \
+         resource or provider is essential; another time or origin is a note. Source: PartialSessionSummary, \
+         ChatState."
         open "A partial update of a chat may repeat the chat's origin unchanged.";
     Directories "directories.within-session" Must "I10" ["chat.workingDirectories.subset"]
         "A chat's working directories are among those of its session, without duplicates; otherwise an agent works \

@@ -198,10 +198,12 @@ fn kept(
     let Some(before) = before else {
         return;
     };
-    let requirement = match name {
-        "origin" => Some("chat.state.origin-immutable"),
-        "createdAt" => Some("session.modifiedAt.iso"),
-        _ => None,
+    // No document says MUST. Clients keep what partial updates leave out, so a client never learns of another provider
+    // or URI, and goes on with the wrong one. A time or an origin that changes misleads nobody.
+    let (requirement, weight) = match name {
+        "origin" => (Some("chat.state.origin-immutable"), Weight::Note),
+        "createdAt" => (Some("session.modifiedAt.iso"), Weight::Note),
+        _ => (None, Weight::Essential),
     };
     let rule = Rule::IdentityKept.about(requirement);
     out.seen(rule);
@@ -212,7 +214,7 @@ fn kept(
             "expected `{name}` of `{uri}` to stay {before}, found {}",
             after.map_or("nothing".to_owned(), Value::to_string)
         );
-        out.broken(rule, message, &lines);
+        out.weaker(rule, weight, message, &lines);
     }
 }
 

@@ -41,7 +41,8 @@ pub(super) enum OracleStep<'a> {
         seen: &'a Arc<SeenFrame>,
         channel: ChannelId,
         client_seq: i64,
-        /// Whether the action is valid, dispatchable by clients, and sent as a notification.
+        /// Whether the action is valid, dispatchable by clients, meant for this kind of channel, and sent as a
+        /// notification.
         sound: bool,
     },
     /// The host sent an action.

@@ -50,7 +50,7 @@ impl ReferenceClient {
     /// Types a text at the end of a chat's input, character by character and without a pause.
     pub(super) fn type_text(&mut self, now: Duration, chat: &str, text: &str) {
         for typed in text.chars() {
-            let input = self.typing.texts.entry(chat.to_owned()).or_insert_with(String::new);
+            let input = self.typing.texts.entry(chat.to_owned()).or_default();
             input.push(typed);
             let input = input.clone();
             if !self.typing.completes(&input) || self.has(Fault::CompletionsUnasked) {
