@@ -37,8 +37,21 @@ pub struct ScenarioDraft {
     /// The abilities that an agent needs for the draft, or the capabilities that a host needs for the draft's base.
     /// Further capabilities of a host follow from the steps.
     pub needs: Vec<&'static str>,
+    /// The client under test; `None` for a scenario about a host or an agent.
+    pub tested: Option<TestedDraft>,
     /// The steps.
     pub steps: Vec<Value>,
+}
+
+/// What the file of a scenario about a client has beside the usual members.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestedDraft {
+    /// The name of the client under test.
+    pub client: String,
+    /// The settings of the host that the harness plays.
+    pub host: Value,
+    /// The requirements that the scenario itself defines.
+    pub requirements: Value,
 }
 
 /// The requirement of drafts about hosts without any other claim: no message of a client may make a host
@@ -78,7 +91,14 @@ impl ScenarioDraft {
         if self.steps.iter().any(|step| step.pointer("/send/size").is_some()) {
             head.push(("aggressive", json!(true)));
         }
-        let needed = match self.is_about_agents() {
+        if let Some(tested) = &self.tested {
+            head.push(("tests", json!((tested.client.as_str()))));
+            head.push(("requirements", tested.requirements.clone()));
+            if tested.host.as_object().is_some_and(|settings| !settings.is_empty()) {
+                head.push(("host", tested.host.clone()));
+            }
+        }
+        let needed = match self.is_about_agents() || self.tested.is_some() {
             true => self.needs.clone(),
             false => needs(&self.needs, &self.steps),
         };
@@ -92,8 +112,8 @@ impl ScenarioDraft {
         head
     }
 
-    /// Returns the steps, of which at least one tests a requirement. If no step tests a requirement, adds a claim at
-    /// the end: the host has to serve a further client, or the agent has to answer another request.
+    /// Returns the steps. If no step tests a requirement of a host or an agent, adds a claim at the end: the host has to
+    /// serve a further client, or the agent has to answer another request.
     fn claiming(&self) -> Vec<Value> {
         let mut steps = self.steps.clone();
         if self.is_about_agents() {
@@ -103,7 +123,7 @@ impl ScenarioDraft {
                     "result": {}, "error": {}, "proves": ANSWERS_ALL,
                 }}));
             }
-        } else if !steps.iter().any(|step| rule_of(step).is_some()) {
+        } else if self.tested.is_none() && !steps.iter().any(|step| rule_of(step).is_some()) {
             steps.push(json!({"snapshot": {"of": ROOT, "state": {}, "proves": ANYTHING}}));
         }
         steps

@@ -513,6 +513,7 @@ impl ConversationDraw {
             clients: self.clients,
             approves: self.head.approves,
             needs: self.head.needs,
+            tested: None,
             steps: self.steps,
         }
     }

@@ -588,7 +588,7 @@ mod tests {
         let clients = vec!["A".to_owned()];
         let steps = steps.to_vec();
         let (approves, needs) = (None, Vec::new());
-        ScenarioDraft { id, title, since, clients, approves, needs, steps }
+        ScenarioDraft { id, title, since, clients, approves, needs, tested: None, steps }
     }
 
     fn fitted(steps: &[Value], unmet: &[StepExpectation]) -> Vec<Value> {
@@ -697,6 +697,7 @@ mod tests {
             clients: vec!["A".to_owned(), "B".to_owned()],
             approves: None,
             needs: Vec::new(),
+            tested: None,
             steps,
         };
         assert!(!is_settled(&draft(vec![cancel("A"), refused.clone()])));

@@ -21,6 +21,8 @@ pub mod agents;
 pub mod ask;
 pub mod bases;
 pub mod campaign;
+pub mod client_ground;
+pub mod client_talk;
 pub mod deviate;
 pub mod draft;
 pub mod draw;

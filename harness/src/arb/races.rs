@@ -280,6 +280,7 @@ mod tests {
             clients: vec!["A".to_owned(), "B".to_owned()],
             approves: None,
             needs: Vec::new(),
+            tested: None,
             steps,
         }
     }

@@ -327,6 +327,7 @@ mod tests {
             clients: vec!["A".to_owned()],
             approves: None,
             needs: Vec::new(),
+            tested: None,
             steps: vec![ping, request.clone()],
         };
         let small =

@@ -20,6 +20,7 @@ use crate::wire::version::Version;
 
 use super::aim::PlayTarget;
 use super::certify::CertifyArguments;
+use super::client_fuzz::ClientFuzzArguments;
 use super::clients::ClientOutside;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
@@ -43,6 +44,8 @@ enum ClientCommand {
     Certify(Box<CertifyArguments>),
     /// Play every scenario with the reference client with one injected fault at a time, to prove that it can fail
     Mutants(Box<MutantsArguments>),
+    /// Generate the host's part of conversations, and compare the client's state with the fold of what it received
+    Fuzz(ClientFuzzArguments),
     /// Be the reference client: read commands from standard input as a driver does (CLIENT_DRIVER.md)
     Reference(ReferenceArguments),
 }
@@ -144,6 +147,7 @@ impl ClientArguments {
         match &self.command {
             ClientCommand::Run(run) => run.has_command(),
             ClientCommand::Certify(certify) => certify.run.has_command(),
+            ClientCommand::Fuzz(fuzz) => fuzz.command.is_some(),
             ClientCommand::Mutants(_) | ClientCommand::Reference(_) => false,
         }
     }
@@ -159,6 +163,7 @@ impl ClientArguments {
                 mutants.client = true;
                 mutants.main(context)
             }
+            ClientCommand::Fuzz(fuzz) => fuzz.main(context),
             ClientCommand::Reference(reference) => reference.main(),
         }
     }
@@ -175,7 +180,7 @@ struct ReferenceArguments {
     offer: Vec<Version>,
 }
 
-fn fault(name: &str) -> Result<Fault, String> {
+pub(super) fn fault(name: &str) -> Result<Fault, String> {
     Fault::by_name(name).ok_or_else(|| {
         let names = Fault::ALL.iter().map(|row| row.name);
         let hint =

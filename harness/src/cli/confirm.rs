@@ -390,6 +390,7 @@ mod tests {
             clients: vec!["A".into()],
             approves: None,
             needs: Vec::new(),
+            tested: None,
             steps: steps.to_vec(),
         }
     }

@@ -23,6 +23,7 @@ mod case_place;
 mod certify;
 mod check;
 mod client;
+mod client_fuzz;
 mod clients;
 mod confirm;
 mod context;

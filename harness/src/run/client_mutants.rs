@@ -53,11 +53,10 @@ pub const EXEMPT: ExemptIds = &[
     ),
 ];
 
-/// The scenarios for clients that list sessions or send `ping` by themselves, which the reference client does not.
+/// The scenarios for clients that list sessions by themselves, which the reference client does not.
 pub const UNASKED: &[&str] = &[
     "client/lists/the-next-page-is-requested-unasked",
     "client/reconnect/sessions-are-listed-again-unasked",
-    "client/responses/a-null-result-of-a-ping-is-a-success",
     "client/responses/an-unknown-error-of-a-list-is-survived",
 ];
 

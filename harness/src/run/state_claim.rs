@@ -53,6 +53,9 @@ pub(super) fn match_state(
 /// Members that are false if they are absent. Source: ChangesetFile.reviewed.
 const FALSE_IF_ABSENT: &[&str] = &["/reviewed"];
 
+/// The word that stands for every member of a state.
+const EVERY_MEMBER: &str = "*";
+
 /// A difference between a client's own state and the state that the reducers compute.
 #[derive(Clone, Debug)]
 pub(super) struct StateDisagreement {
@@ -90,7 +93,7 @@ pub(super) fn disagreement(
     });
     let is_named = |path: &str| {
         let member = path.split('/').nth(1).unwrap_or_default();
-        path.is_empty() || named.iter().any(|it| it == member)
+        path.is_empty() || named.iter().any(|it| it == member || it == EVERY_MEMBER)
     };
     let first = differences.iter().find(|it| is_named(&it.path)).or(differences.first())?;
     let shown = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), brief);

@@ -391,7 +391,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "compares",
                 MemberForm::Texts,
-                "if a client is tested: members of the state that the step is about beside those of `state`; they must agree with the reducers",
+                "if a client is tested: members of the state that the step is about beside those of `state`, or `*` for all; they must agree with the reducers",
             ),
             EXACT,
             PROVES,

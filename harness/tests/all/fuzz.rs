@@ -634,6 +634,7 @@ fn a_prompt_may_stay_open_while_permission_is_requested() {
         clients: vec!["A".to_owned()],
         approves: None,
         needs: vec!["shell", "ask"],
+        tested: None,
         steps: steps.to_vec(),
     };
     let verdict = EmbeddedGround::of_agent(&[]).play(draft.scenario().unwrap());

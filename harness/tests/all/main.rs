@@ -15,6 +15,7 @@ mod certificate;
 mod ci;
 mod claims;
 mod cli;
+mod client_fuzz;
 mod client_suite;
 mod common;
 mod contract;

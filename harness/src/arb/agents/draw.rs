@@ -195,6 +195,7 @@ impl AgentConversationDraw {
             clients: vec![CLIENT.to_owned()],
             approves: allows.then(|| CLIENT.to_owned()),
             needs: self.needs,
+            tested: None,
             steps: self.steps,
         };
         draft.scenario().is_ok().then_some(DrawnSequence { seed, draft, told, whole: true })

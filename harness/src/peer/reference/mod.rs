@@ -150,6 +150,8 @@ enum RequestReason {
     Token,
     /// A run of an automation, for a command of the driver.
     Run(u64),
+    /// A `ping`.
+    Ping,
     /// A request of the client's own, whose response changes nothing.
     Own,
 }
@@ -302,6 +304,7 @@ impl ReferenceClient {
                 | RequestReason::Restored
                 | RequestReason::Token
                 | RequestReason::Run(_)
+                | RequestReason::Ping
                 | RequestReason::Own => {}
             }
         }
@@ -338,7 +341,7 @@ impl ReferenceClient {
                 }
                 self.lose(now);
             }
-            Some(_) => self.request(RequestReason::Own, "ping", json!({"channel": ROOT})),
+            Some(_) => self.request(RequestReason::Ping, "ping", json!({"channel": ROOT})),
             None => {}
         }
     }
@@ -453,10 +456,13 @@ impl ReferenceClient {
             (RequestReason::Listing(Some(command)), Err(error)) => {
                 self.answer_error(command, error);
             }
+            // A host without `ping` is not asked again.
+            (RequestReason::Ping, Err(_)) => self.pulse.stop(),
             (
                 RequestReason::Listing(None)
                 | RequestReason::Restored
                 | RequestReason::Token
+                | RequestReason::Ping
                 | RequestReason::Own,
                 _,
             ) => {}
@@ -587,7 +593,7 @@ impl SansIoClient for ReferenceClient {
 
     fn next_timeout(&self) -> Option<Duration> {
         let ready = self.phase == ConnectionPhase::Ready;
-        let silent = ready.then(|| self.pulse.next_due());
+        let silent = self.pulse.next_due().filter(|_| ready);
         let due = [self.again_at, self.tools.next_due(), self.typing.next_due(), silent];
         due.into_iter().flatten().min()
     }

@@ -17,6 +17,8 @@ const DEAD: Duration = Duration::from_secs(10);
 pub(super) struct HostPulse {
     heard: Duration,
     pinged: Option<Duration>,
+    /// Whether the host does not answer `ping` with a result.
+    stopped: bool,
 }
 
 /// What a silent host makes the client do.
@@ -31,19 +33,24 @@ pub(super) enum SilenceReaction {
 impl HostPulse {
     /// Handles a frame of the host, or a new connection.
     pub(super) fn heard(&mut self, now: Duration) {
-        *self = HostPulse { heard: now, pinged: None };
+        self.heard = now;
+        self.pinged = None;
     }
 
-    /// Returns the time at which the silence has lasted too long.
-    pub(super) fn next_due(&self) -> Duration {
-        self.pinged.map_or(self.heard + QUIET, |at| at + DEAD)
+    /// Sends no further `ping`.
+    pub(super) fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Returns the time at which the silence has lasted too long; `None` if it does not matter.
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        let due = self.pinged.map_or(self.heard + QUIET, |at| at + DEAD);
+        Some(due).filter(|_| !self.stopped)
     }
 
     /// Returns what the client does at a time; `None` if it waits.
     pub(super) fn react(&mut self, now: Duration) -> Option<SilenceReaction> {
-        if now < self.next_due() {
-            return None;
-        }
+        self.next_due().filter(|due| *due <= now)?;
         match self.pinged.replace(now) {
             None => Some(SilenceReaction::Ping),
             Some(_) => Some(SilenceReaction::GiveUp),

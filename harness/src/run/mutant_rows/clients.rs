@@ -258,6 +258,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow {
         fault: Fault::NullResultFails,
         trips: &[
+            "client/responses/a-null-result-of-a-ping-is-a-success",
             "client/responses/a-null-result-is-a-success",
             "client/responses/a-null-result-of-a-disposal-is-a-success",
         ],
