@@ -45,7 +45,7 @@ impl VersionEdge {
         };
         let params = message.params().clone();
         let params = match method.as_str() {
-            "dispatchAction" => self.lower_dispatch(params),
+            "dispatchAction" => self.lower_envelope(params),
             _ => self.lower_params(&method, params),
         };
         let mut value = message.into_value();
@@ -53,10 +53,11 @@ impl VersionEdge {
         Message::new(value)
     }
 
-    fn lower_dispatch(&self, mut params: Value) -> Value {
+    /// Translates an envelope, or the params of a dispatch, to the version on the wire.
+    pub fn lower_envelope(&self, mut params: Value) -> Value {
         let action = params.get("action").cloned().unwrap_or_default();
         let channel = params.get("channel").and_then(Value::as_str).unwrap_or("").to_owned();
-        // The client sends an action unchanged if the version does not have it.
+        // An action that the version does not have stays unchanged.
         let lowered = self.lower_action(&channel, &action, ChangeContext::NOTHING);
         let (channel, mut action) = lowered.unwrap_or((self.lower_uri(&channel), action));
         if !self.protocol.has(ProtocolFeature::Channels)
@@ -254,7 +255,7 @@ impl VersionEdge {
 }
 
 /// Returns the kind of channel whose state has these members; `None` if it is unknown.
-pub(super) fn kind_of(state: &Map) -> Option<ChannelKind> {
+pub fn kind_of(state: &Map) -> Option<ChannelKind> {
     let has = |name: &str| state.contains_key(name);
     let rows = [
         ("agents", ChannelKind::Root),

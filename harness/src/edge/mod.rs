@@ -30,6 +30,9 @@ mod reshape;
 mod spelling;
 mod uri;
 
+pub use message::kind_of;
+pub use uri::named_by;
+
 use changes::{CHANGES, ChangeKind, MessagePlace, VersionChange};
 
 /// Members whose values users define. Changes do not apply inside these values.

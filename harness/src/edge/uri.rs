@@ -32,7 +32,7 @@ pub(super) fn member_of(action_type: &str) -> Option<&'static str> {
 }
 
 /// Returns the channel of an action: `channel` or, before 0.2.0, a member of the action.
-pub(super) fn named_by<'a>(channel: Option<&'a str>, action: &'a Value) -> Option<&'a str> {
+pub fn named_by<'a>(channel: Option<&'a str>, action: &'a Value) -> Option<&'a str> {
     if channel.is_some() {
         return channel;
     }
@@ -66,6 +66,12 @@ impl VersionEdge {
         }
         let rest = uri.strip_prefix(self.provider.as_str()).and_then(|it| it.strip_prefix(":/"));
         rest.map_or_else(|| uri.to_owned(), |rest| format!("{SESSION}{rest}"))
+    }
+
+    /// Returns a value with the channel URIs of its members as the newest version spells them.
+    pub fn lift_uris(&self, mut value: Value) -> Value {
+        self.spell(&mut value, false);
+        value
     }
 
     /// Translates the spelling of all channel URIs in a value.

@@ -57,7 +57,6 @@ impl RefHost {
         for (name, value) in scripted.members.as_object().into_iter().flatten() {
             envelope[name.as_str()] = value.clone();
         }
-        let text = self.envelope_text(&envelope);
         let subscribed: Vec<ConnId> = self
             .connections
             .iter()
@@ -65,7 +64,13 @@ impl RefHost {
             .map(|(conn, _)| *conn)
             .collect();
         for conn in subscribed {
-            self.send_frame(conn, Frame::Text(text.clone()));
+            let view = self.view_of(conn).and_then(|view| self.views.get(view));
+            let told = match view {
+                Some(view) => view.edge.lower_envelope(envelope.clone()),
+                None => envelope.clone(),
+            };
+            let text = self.envelope_text(&told);
+            self.send_frame(conn, Frame::Text(text));
         }
     }
 }

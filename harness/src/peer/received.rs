@@ -10,6 +10,7 @@
 
 use litemap::LiteMap;
 
+use crate::edge;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};
@@ -85,7 +86,7 @@ impl ReceivedStates {
     /// Handles a message that the client sent.
     pub fn sent(&mut self, message: &Message) {
         let params = message.params();
-        let channel = params["channel"].as_str().unwrap_or_default();
+        let channel = channel_of(params);
         match (message.kind(), message.method()) {
             (MessageKind::Request, Some(method)) => {
                 if matches!(method, "initialize" | "reconnect")
@@ -144,7 +145,7 @@ impl ReceivedStates {
         if let Some(seq) = envelope["serverSeq"].as_u64() {
             self.last_seen = self.last_seen.max(seq);
         }
-        let channel = envelope["channel"].as_str().unwrap_or_default();
+        let channel = channel_of(envelope);
         match self.channels.get_mut(channel) {
             Some(Some(mirror)) => mirror.envelope(&self.client_id, envelope),
             Some(None) => {}
@@ -206,19 +207,28 @@ impl ReceivedStates {
         let Some(uri) = snapshot["resource"].as_str() else { return };
         let from_seq = snapshot["fromSeq"].as_u64().unwrap_or_default();
         self.last_seen = self.last_seen.max(from_seq);
-        let mirror = self.version.zip(ChannelKind::of_uri(uri)).map(|(version, kind)| {
+        let kind =
+            ChannelKind::of_uri(uri).or_else(|| edge::kind_of(snapshot["state"].as_object()?));
+        let mirror = self.version.zip(kind).map(|(version, kind)| {
             let before = self.channels.remove(uri).flatten();
             ChannelMirror::new(version, kind, snapshot["state"].clone(), from_seq).after(before)
         });
         self.channels.insert(uri.to_owned(), mirror);
         let waiting = std::mem::take(&mut self.early).into_iter();
         let (early, rest): (Vec<Value>, Vec<Value>) =
-            waiting.partition(|envelope| envelope["channel"] == uri);
+            waiting.partition(|envelope| channel_of(envelope) == uri);
         self.early = rest;
         if let Some(Some(mirror)) = self.channels.get_mut(uri) {
             early.iter().for_each(|envelope| mirror.envelope(&self.client_id, envelope));
         }
     }
+}
+
+/// Returns the channel of params or of an envelope. Before 0.2.0 a subscription names a `resource`, and an action names
+/// its channel itself.
+fn channel_of(params: &Value) -> &str {
+    let named = ["channel", "resource"].iter().find_map(|name| params[*name].as_str());
+    edge::named_by(named, &params["action"]).unwrap_or_default()
 }
 
 #[cfg(test)]

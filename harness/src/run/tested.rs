@@ -299,7 +299,7 @@ impl ScenarioCase {
                     peer.mailbox.push(line, Arc::clone(&lifted));
                 }
                 self.hold_against_watches(host, line, lifted.message().unwrap_or(message));
-                !self.intercept(now, conn, message)
+                !self.intercept(now, conn, lifted.message().unwrap_or(message))
             }
             _ => true,
         }
@@ -307,8 +307,8 @@ impl ScenarioCase {
 
     /// Returns how the wire of the tested client differs from the words of the steps; `None` if it does not.
     pub(super) fn tested_edge(&self) -> Option<VersionEdge> {
-        let version = self.tested.as_ref()?.received.version()?;
-        Some(VersionEdge::new(version, "")).filter(|edge| !edge.is_plain())
+        self.tested.as_ref()?;
+        Some(self.edge()).filter(|edge| !edge.is_plain())
     }
 
     /// Translates a message of the tested client to the words of the steps; `None` if it needs no translation.

@@ -9,6 +9,7 @@
 
 use std::time::Duration;
 
+use crate::edge::ChangeContext;
 use crate::peer::reference::STATE_COMMAND;
 use crate::scenario::bind::ValueTemplate;
 use crate::scenario::pattern::{ValuePattern, brief};
@@ -51,7 +52,34 @@ impl ScenarioCase {
         }
     }
 
+    /// Translates the members of a command to the words of the version on the wire.
+    fn lowered(&self, command: &str, mut members: Value) -> Value {
+        let Some(edge) = self.tested_edge() else { return members };
+        let uri = members["channel"].as_str().map(str::to_owned);
+        if let Some(uri) = &uri {
+            members["channel"] = json!(edge.lower_uri(uri));
+        }
+        for channel in members["subscriptions"].as_array_mut().into_iter().flatten() {
+            if let Some(uri) = channel.as_str() {
+                *channel = json!(edge.lower_uri(uri));
+            }
+        }
+        let action = &members["action"];
+        let lowered =
+            edge.lower_action(uri.as_deref().unwrap_or_default(), action, ChangeContext::NOTHING);
+        if let Some((channel, action)) = lowered.filter(|_| action.is_object()) {
+            members["channel"] = json!(channel);
+            members["action"] = action;
+        }
+        let method = members["method"].as_str().unwrap_or_default().to_owned();
+        if command == "request" && edge.protocol().method(&method).is_some() {
+            members["params"] = edge.lower_params(&method, members["params"].clone());
+        }
+        members
+    }
+
     fn command(&mut self, command: &str, members: Value) -> u64 {
+        let members = self.lowered(command, members);
         let Some(tested) = &mut self.tested else { return 0 };
         let id = tested.next_command;
         tested.next_command += 1;
@@ -134,6 +162,10 @@ impl ScenarioCase {
             };
         };
         let name = self.tested_name();
+        let answer = match self.tested_edge() {
+            Some(edge) => edge.lift_uris(answer),
+            None => answer,
+        };
         let (ok, error) = (answer.get("ok"), answer.get("error"));
         let want = match want {
             DriverGoal::Either(_, wanted) if error.is_some() => DriverGoal::Error(wanted),
@@ -261,7 +293,9 @@ impl ScenarioCase {
             failure.lines.push(line);
             failure
         };
-        let expected = self.tested.as_ref().and_then(|tested| tested.received.channel(channel));
+        let on_wire = self.tested_edge().map(|edge| edge.lower_uri(channel));
+        let on_wire = on_wire.as_deref().unwrap_or(channel);
+        let expected = self.tested.as_ref().and_then(|tested| tested.received.channel(on_wire));
         // A client that keeps no optimistic state shows what is confirmed, and does not count pending actions.
         let is_optimistic = claim.shown && answer["ok"]["pending"].is_u64();
         let expected = expected.map(|mirror| {

@@ -59,7 +59,7 @@ fn generated_conversations_find_the_faults_that_spoil_a_state() {
 
 #[test]
 fn generated_conversations_accuse_no_client_without_a_fault() {
-    for version in [Version::V1_0, Version::V0_9, Version::V0_4] {
+    for version in [Version::V1_0, Version::V0_9, Version::V0_4, Version::V0_2] {
         let ground = ClientGround::honest(version);
         let mut held = 0;
         for number in 0..300 {
@@ -68,7 +68,7 @@ fn generated_conversations_accuse_no_client_without_a_fault() {
             assert!(findings.is_empty(), "{version} {number}: {findings:?}\n{}", draft.text());
             held += observations;
         }
-        assert!(held > 600, "{version}: {held} comparisons");
+        assert!(held > 500, "{version}: {held} comparisons");
     }
 }
 

@@ -508,6 +508,12 @@ impl ReferenceClient {
     }
 
     fn notified(&mut self, message: &Message) {
+        // Before 0.2.0 notifications are wrapped.
+        let lifted = match message.method() {
+            Some("action") => message.clone(),
+            _ => self.edge.lift_message(message, None),
+        };
+        let message = &lifted;
         let method = message.method().unwrap_or_default();
         if method == "action" {
             let params = message.params();

@@ -56,7 +56,7 @@ impl ReferenceClient {
         if self.tokens.given.is_empty() || self.phase != ConnectionPhase::Ready || is_late {
             return;
         }
-        let Some(root) = self.states.channel(ROOT) else { return };
+        let Some(root) = self.states.channel(&self.edge.lower_uri(ROOT)) else { return };
         let agents = root.confirmed()["agents"].as_array().into_iter().flatten();
         let resources = agents.filter_map(|agent| agent["protectedResources"].as_array()).flatten();
         let optional = self.has(Fault::TokensOptional);
