@@ -299,11 +299,11 @@ impl ScenarioCase {
         // A client that keeps no optimistic state shows what is confirmed, and does not count pending actions.
         let is_optimistic = claim.shown && answer["ok"]["pending"].is_u64();
         let expected = expected.map(|mirror| {
-            let state =
-                if is_optimistic { mirror.optimistic() } else { mirror.confirmed().clone() };
-            (state, mirror.pending())
+            let shown = if claim.shown { mirror.optimistic() } else { mirror.confirmed().clone() };
+            let expected = if is_optimistic { shown.clone() } else { mirror.confirmed().clone() };
+            (expected, shown, mirror.pending())
         });
-        let Some((expected, pending)) = expected else {
+        let Some((expected, shown, pending)) = expected else {
             let wrong = "the client is not subscribed to it, so there is nothing to compare";
             return Err(failed(self, FailureKind::Trouble, wrong.to_owned()));
         };
@@ -358,7 +358,7 @@ impl ScenarioCase {
             }
             (Err(miss), _) => {
                 let mut failure = self.mismatch(step, &name, "state", line, &miss);
-                if matched(&expected).is_err() {
+                if matched(&shown).is_err() {
                     failure.kind = FailureKind::Trouble;
                     failure.message = format!(
                         "{}; the frames leave a state that does not match either",

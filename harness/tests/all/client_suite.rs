@@ -52,6 +52,23 @@ fn no_rule_accuses_a_legal_variant() {
     assert!(accused.is_empty(), "\n{}", accused.join("\n"));
 }
 
+/// What a client without an optimistic state cannot show is skipped, and is not a failed premise.
+#[test]
+fn a_client_without_an_optimistic_state_is_not_asked_for_one() {
+    let version = Version::V1_0;
+    let variant = VARIANTS.iter().find(|it| it.name == "not-optimistic").unwrap();
+    let mut skipped = 0;
+    for entry in playable(&ScenarioSuite::of_clients(), version) {
+        let mut client = VariantClient::new(faulty(&[]), variant);
+        let verdict = play_with(&entry, version, &mut client);
+        let (id, reason) = (&entry.scenario.id, &verdict.reason);
+        let fine = matches!(verdict.status, Status::Pass | Status::Skip);
+        assert!(fine, "{id}: {:?} {reason}", verdict.status);
+        skipped += u32::from(verdict.status == Status::Skip);
+    }
+    assert!(skipped > 10, "{skipped}");
+}
+
 /// A scenario whose rules a silent client would pass has tested nothing.
 #[test]
 fn null_clients_pass_no_scenario() {

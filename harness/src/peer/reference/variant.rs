@@ -16,7 +16,7 @@ use crate::wire::frame::Frame;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::message::{Message, MessageKind};
 
-use super::{ClientOutput, ReferenceClient, SansIoClient};
+use super::{ClientOutput, ReferenceClient, STATE_COMMAND, SansIoClient};
 
 /// A legal variant of a client.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +55,8 @@ enum VariantChange {
     Refusals(fn(&mut Value)),
     /// The lines of the driver.
     Lines(fn(Value) -> Vec<Value>),
+    /// The shown state is the confirmed state, and pending actions are not counted.
+    ConfirmedOnly,
 }
 
 /// The first id of the requests that a variant adds.
@@ -276,6 +278,12 @@ pub const VARIANTS: &[ClientVariantRow] = &[
         }),
     ),
     row(
+        "not-optimistic",
+        "The client shows its own actions only once the host has decided about them.",
+        "CLIENT_DRIVER.md: a client may keep no optimistic state",
+        VariantChange::ConfirmedOnly,
+    ),
+    row(
         "states-with-nulls",
         "The driver writes absent members of states as null.",
         "CLIENT_DRIVER.md: absent and null are the same",
@@ -413,6 +421,13 @@ impl VariantClient {
     }
 
     fn line(&mut self, line: &str) {
+        if matches!(self.change, VariantChange::ConfirmedOnly) {
+            let mut value: Value = serde_json::from_str(line).unwrap_or_default();
+            if let Some(ok) = value.get_mut("ok") {
+                remove(ok, "pending");
+            }
+            return self.ready.push_back(ClientOutput::Line(value.to_string()));
+        }
         let VariantChange::Lines(change) = self.change else {
             return self.ready.push_back(ClientOutput::Line(line.to_owned()));
         };
@@ -518,9 +533,14 @@ impl VariantClient {
 
 impl SansIoClient for VariantClient {
     fn handle_line(&mut self, now: Duration, line: &str) {
-        let command: Value = serde_json::from_str(line).unwrap_or_default();
+        let mut command: Value = serde_json::from_str(line).unwrap_or_default();
         self.is_commanded |= command["do"] == "connect";
-        self.inner.handle_line(now, line);
+        if matches!(self.change, VariantChange::ConfirmedOnly) && command["do"] == STATE_COMMAND {
+            command["of"] = json!("confirmed");
+            self.inner.handle_line(now, &command.to_string());
+        } else {
+            self.inner.handle_line(now, line);
+        }
         self.pump(now);
     }
 
