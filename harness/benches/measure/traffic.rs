@@ -37,7 +37,8 @@ pub fn begun(row: &TrafficRow) -> (Oracle, impl FnMut(u32, ConnectionEvent) -> T
         TranscriptEntry { line, at: Duration::from_micros(line), conn: ConnId(conn), event }
     };
     for entry in opening(row, &mut next) {
-        assert!(oracle.observe(&entry).is_empty());
+        let findings = oracle.observe(&entry);
+        assert!(findings.is_empty(), "{findings:?}");
     }
     (oracle, next)
 }

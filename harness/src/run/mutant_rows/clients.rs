@@ -152,6 +152,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow {
         fault: Fault::LastSeenStale,
         trips: &[
+            "client/reconnect/numbers-of-an-earlier-session-do-not-count",
             "clients.last-seen",
             "client/growth/unknown-members-lose-no-number",
             "client/growth/unknown-notifications-lose-no-number",
@@ -182,6 +183,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow {
         fault: Fault::LastSeenAhead,
         trips: &[
+            "client/reconnect/numbers-of-an-earlier-session-do-not-count",
             "clients.last-seen",
             "client/growth/unknown-members-lose-no-number",
             "client/growth/unknown-notifications-lose-no-number",
