@@ -125,7 +125,7 @@ fn a_case_for_an_older_version_is_played_there() {
 fn a_scenario_sends_the_time_at_which_it_is_played() {
     let path = folder().join("clock.jsonl");
     let report = format!("jsonl={}", path.display());
-    let id = "sessions/ready-is-said-once";
+    let id = "turns/goes-on-without-its-client";
     let play = ["run", "--loopback", "--jobs", "1", "--repeat", "2", "--id", id, "--report"];
     check(&[&play[..], &[&report]].concat(), 0, &["2 passed"]);
     let text = fs::read_to_string(&path).unwrap();

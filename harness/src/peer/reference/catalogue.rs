@@ -98,7 +98,7 @@ impl ReferenceClient {
     /// Takes a page, and requests the next one.
     pub(super) fn listed(&mut self, command: Option<u64>, result: &Value) {
         self.sessions.pages += 1;
-        if self.sessions.pages == 1 {
+        if self.sessions.pages == 1 && !self.has(Fault::ListMerged) {
             self.sessions.sessions = LiteMap::new();
         }
         for summary in result["items"].as_array().into_iter().flatten() {

@@ -128,6 +128,7 @@ faults! {
     SilenceUnnoticed = "silence-unnoticed", "A host that does not answer `ping` stays connected.";
     ServerChannelKept = "server-channel-kept", "Requests to an MCP server go to its first channel.";
     LogsUnfiltered = "logs-unfiltered", "Log records below the wanted level reach the application.";
+    ListMerged = "list-merged", "A list that is requested again is added to the one before.";
     HugeFrameBreaks = "huge-frame-breaks", "A frame above the client's limit breaks the client.";
 }
 

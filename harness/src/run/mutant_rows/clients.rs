@@ -297,7 +297,6 @@ pub const ROWS: &[KillRow<Fault>] = &[
             "clients.first-message",
             "client/handshake/begins-with-initialize",
             "client/handshake/refused-connection-is-no-session",
-            "client/handshake/the-first-connection-is-refused",
             "client/handshake/unauthorised-connection-is-no-session",
         ],
     },
@@ -553,7 +552,6 @@ pub const ROWS: &[KillRow<Fault>] = &[
         trips: &[
             "client/handshake/refused-connection-is-no-session",
             "client/handshake/the-first-answer-is-lost",
-            "client/handshake/the-first-connection-is-refused",
             "client/handshake/unauthorised-connection-is-no-session",
         ],
     },
@@ -596,7 +594,10 @@ pub const ROWS: &[KillRow<Fault>] = &[
     },
     KillRow {
         fault: Fault::TokensReplayed,
-        trips: &["client/auth/expired-tokens-are-not-repeated"],
+        trips: &[
+            "client/auth/expired-tokens-stay-expired",
+            "client/auth/expired-tokens-are-not-repeated",
+        ],
     },
     KillRow {
         fault: Fault::SoftwareVersionBreaks,
@@ -669,4 +670,5 @@ pub const ROWS: &[KillRow<Fault>] = &[
         fault: Fault::LogsUnfiltered,
         trips: &["client/telemetry/records-below-the-level-are-dropped"],
     },
+    KillRow { fault: Fault::ListMerged, trips: &["client/lists/a-new-list-replaces-the-old-one"] },
 ];

@@ -227,12 +227,14 @@ fn shape(
     }
 }
 
-/// Returns the errors in a handshake for the version with the fewest errors, with the name of that version.
-/// A handshake is written before a version is selected.
+/// Returns the errors in a handshake for the version with the fewest errors, with the name of that version. A handshake
+/// is written before a version is selected: in the words of an offered version, or of the version of the client's
+/// earlier connection. If neither is known, any version may be meant.
 fn handshake_errors(cx: &OracleContext, message: &Message) -> (Vec<ShapeError>, String) {
     let params = message.params();
     let resumed = text(params, "clientId").and_then(|client| cx.versions.get(client)).copied();
-    let spoken = match message.method() {
+    let resumed = resumed.or(cx.options.assume_version);
+    let mut spoken = match message.method() {
         Some("reconnect") => resumed.and_then(Protocol::of).into_iter().collect(),
         _ => offers(params).into_iter().filter_map(Protocol::of).collect::<Vec<_>>(),
     };
@@ -241,6 +243,9 @@ fn handshake_errors(cx: &OracleContext, message: &Message) -> (Vec<ShapeError>, 
         let hard = errors.into_iter().filter(|error| !error.soft).collect::<Vec<_>>();
         (hard, format!("version {}", protocol.version()))
     };
+    if spoken.is_empty() {
+        spoken = Protocol::all().rev().collect();
+    }
     let best = spoken.into_iter().map(of).min_by_key(|(errors, _)| errors.len());
     best.unwrap_or_else(|| of(Protocol::newest()))
 }
