@@ -61,7 +61,7 @@ const EVERY_MEMBER: &str = "*";
 pub(super) struct StateDisagreement {
     /// The difference, as text for a message.
     pub(super) message: String,
-    /// Whether it is at a member that the step is about.
+    /// Whether the differing member is one that the step tests.
     pub(super) is_named: bool,
 }
 

@@ -313,13 +313,15 @@ impl ScenarioCase {
 
     /// Translates a message of the tested client to the words of the steps; `None` if it needs no translation.
     fn lifted(&self, message: &Message) -> Option<Message> {
-        let mut value = message.value().clone();
         // A message to an MCP server may have its channel beside the params. Source: mcp-channel.md, wire format.
-        if value["channel"].is_string() && message.params()["channel"].is_null() {
-            value["params"]["channel"] = value["channel"].clone();
+        let beside = &message.value()["channel"];
+        if beside.is_string() && message.params()["channel"].is_null() {
+            let mut value = message.value().clone();
+            value["params"]["channel"] = beside.clone();
             return Some(Message::new(value));
         }
         let (edge, method) = (self.tested_edge()?, message.method()?);
+        let mut value = message.value().clone();
         value["params"] = match method {
             "dispatchAction" => edge.lift_envelope(message.params()),
             _ => edge.lift_params(method, message.params().clone()),

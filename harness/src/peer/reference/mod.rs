@@ -201,7 +201,7 @@ pub struct ReferenceClient {
     resumes: bool,
     attempts: u32,
     again_at: Option<Duration>,
-    /// The shown states that a fault keeps.
+    /// The outdated states that the fault `shown-stale` shows, by their channel.
     stale: LiteMap<String, Value>,
     outputs: VecDeque<ClientOutput>,
 }
