@@ -1,5 +1,5 @@
-//! Plays generated conversations with a reference client in memory: the place where the fuzzer for clients is proven,
-//! and which tells mistakes of the harness from findings.
+//! Plays generated conversations with a reference client in memory. Tests of the client fuzzer use it, and the fuzzer
+//! itself: a finding that the reference client without faults shows as well is a mistake of the harness.
 //!
 //! Knows: the reference client, drafts. Never knows: clients outside of this process.
 //!
@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::host::engine::HostConfig;
-use crate::peer::reference::fault::{ClientFaults, Fault};
+use crate::peer::reference::SansIoClient;
+use crate::peer::reference::fault::Fault;
 use crate::peer::reference::variant::{ClientVariantRow, VariantClient};
-use crate::peer::reference::{ReferenceClient, ReferenceClientConfig, SansIoClient};
+use crate::run::client_mutants::faulty;
 use crate::run::client_sim;
 use crate::wire::version::Version;
 
@@ -46,10 +47,7 @@ impl ClientGround {
         let Ok(scenario) = draft.scenario() else { return (Vec::new(), 0) };
         let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
         let setup = client_sim::setup(&Arc::new(scenario), self.version, SEED, epoch, LIMIT);
-        let client = ReferenceClient::new(ReferenceClientConfig {
-            faults: ClientFaults::of(&self.faults),
-            ..ReferenceClientConfig::default()
-        });
+        let client = faulty(&self.faults);
         let mut client: Box<dyn SansIoClient> = match self.variant {
             Some(variant) => Box::new(VariantClient::new(client, variant)),
             None => Box::new(client),
