@@ -24,6 +24,8 @@ export const events = {
   tool: (toolCallId, name, input) => say({ event: "tool", toolCallId, name, input }),
 };
 
+const calls = [];
+
 const commands = {
   async hello() {
     return { name: NAME, version: VERSION, does: DOES };
@@ -82,6 +84,7 @@ const commands = {
   // Offers a tool in a session. Running it takes `takesMs`, and its result repeats the input.
   async tool({ channel, name, inputSchema, takesMs }) {
     // client.offerTool(channel, { name, inputSchema }, async (call) => {
+    //   calls.push({ toolCallId: call.toolCallId, name, input: call.input });
     //   events.tool(call.toolCallId, name, call.input);
     //   await new Promise((done) => setTimeout(done, takesMs ?? 0));
     //   return call.input;
@@ -90,13 +93,24 @@ const commands = {
     return missing("tool");
   },
 
+  // Returns every start of a tool. The tool itself adds to the list.
+  async calls() {
+    return { calls };
+  },
+
   // Serves the files of an object of paths and texts below the URI `root`, and nothing else.
   async serve({ root, files, writable }) {
     // client.serveFolder(root, files, { writable }); return {};
     return missing("serve");
   },
 
-  // Further commands, for clients that have them: token, type, run, mcp, logs, records (CLIENT_DRIVER.md).
+  // Gives the client a token for a protected resource, as if a user had signed in.
+  async token({ resource, token }) {
+    // client.signIn(resource, token); return {};
+    return missing("token");
+  },
+
+  // Further commands, for clients that have them: type, run, mcp, logs, records (CLIENT_DRIVER.md).
 
   // Returns the summaries of the sessions that the client knows.
   async lists() {

@@ -1,7 +1,5 @@
 """A template of a driver (CLIENT_DRIVER.md) for a client in Python: fill in the functions with calls of your client.
-
-A function that is not filled in raises, and `hello` names only the filled ones.
-"""
+A function that is not filled in raises, and `hello` names only the filled ones."""
 import asyncio
 import json
 import sys
@@ -12,6 +10,7 @@ VERSION = "0.0.0"
 # its own code: what the application has to do itself stays out, and its scenarios are skipped. Add "reconnect" if your
 # client connects again by itself.
 DOES = []
+CALLS = []
 
 
 class Refused(Exception):
@@ -51,14 +50,12 @@ async def connect(command):
 
 async def close(_):
     """Ends the connection and the session with the host. The next `connect` begins anew."""
-    # await client.close(); return {}
-    missing("close")
+    missing("close")  # await client.close(); return {}
 
 
 async def request(command):
     """Sends a request and returns its result. Members: method, params."""
-    # return await client.request(command["method"], command.get("params"))
-    missing("request")
+    missing("request")  # return await client.request(command["method"], command.get("params"))
 
 
 async def subscribe(command):
@@ -69,8 +66,7 @@ async def subscribe(command):
 
 async def unsubscribe(command):
     """Unsubscribes. Members: channel."""
-    # await client.unsubscribe(command["channel"]); return {}
-    missing("unsubscribe")
+    missing("unsubscribe")  # await client.unsubscribe(command["channel"]); return {}
 
 
 async def dispatch(command):
@@ -83,21 +79,30 @@ async def state(command):
     """Returns the client's own state of a channel. Members: channel, of ("confirmed", or "shown" with pending actions
     on top). Without an optimistic state both are the same, and there is no `pending`."""
     # mirror = client.channel(command["channel"])
-    # shown = command.get("of") == "shown"
-    # return {"state": mirror.shown if shown else mirror.confirmed, "pending": len(mirror.pending)}
+    # return {"state": mirror.shown if command["of"] == "shown" else mirror.confirmed, "pending": len(mirror.pending)}
     missing("state")
 
 
 async def sync(_):
     """Answers when the client has handled everything that it has received so far."""
-    # await client.ping(); return {}
-    missing("sync")
+    missing("sync")  # await client.ping(); return {}
 
 
 async def tool(command):
     """Offers a tool that takes its time and repeats its input. Members: channel, name, inputSchema?, takesMs?"""
+    # `run` adds {"toolCallId": .., "name": .., "input": ..} to CALLS before it does anything else.
     # client.offer_tool(command["channel"], command["name"], command.get("inputSchema"), run); return {}
     missing("tool")
+
+
+async def calls(_):
+    return {"calls": CALLS}
+
+
+async def token(command):
+    """Gives the client a token, as if a user had signed in. Members: resource, token."""
+    # client.sign_in(command["resource"], command["token"]); return {}
+    missing("token")
 
 
 async def serve(command):
@@ -108,13 +113,12 @@ async def serve(command):
 
 async def lists(_):
     """Returns the summaries of the sessions that the client knows."""
-    # return {"sessions": await client.sessions()}
-    missing("lists")
+    missing("lists")  # return {"sessions": await client.sessions()}
 
 
-# Further commands, for clients that have them: token, type, run, mcp, logs, records (CLIENT_DRIVER.md).
+# Further commands, for clients that have them: type, run, mcp, logs, records (CLIENT_DRIVER.md).
 COMMANDS = {f.__name__: f for f in (hello, connect, close, request, subscribe, unsubscribe, dispatch, state, sync, tool,
-                                    serve, lists)}
+                                    calls, serve, token, lists)}
 
 
 async def run(line):

@@ -130,6 +130,14 @@ impl<'a> RunView<'a> {
         RunView { cases, party: run.header.party(), checks: Cow::Owned(checks) }
     }
 
+    /// Returns what the tested party is: `host` or `client`.
+    pub(super) fn subject(&self) -> &'static str {
+        match self.party {
+            JudgedParty::Clients => "client",
+            _ => "host",
+        }
+    }
+
     /// Returns whether the host accepted `twin` anywhere in the run. The twin is an acceptable action or request of the
     /// same kind as the refused one. Cases with another agent are left out. Messages that every host refuses (an action
     /// that only hosts dispatch, an unknown method) have no such counterpart.

@@ -53,11 +53,15 @@ const AREAS: &[(&str, &str)] = &[
     ("telemetry", "telemetry"),
     ("terminal", "terminals"),
     ("terminals", "terminals"),
+    ("tool", "agent"),
     ("tools", "agent"),
     ("turns", "agent"),
     ("watch", "resources"),
     ("watches", "resources"),
 ];
+
+/// The beginnings of the identifiers of scenarios and requirements about clients. The area follows.
+const OF_CLIENTS: &[&str] = &["client/", "client."];
 
 /// The profiles that no area determines.
 pub(super) const PROFILES: [&str; 2] = ["core", "agent"];
@@ -70,6 +74,7 @@ pub(super) fn areas() -> impl Iterator<Item = &'static str> {
 /// Returns the profile of the scenario, check or requirement with this identifier; `otherwise` if no area is a
 /// prefix of the identifier.
 pub(super) fn area(id: &str, otherwise: &str) -> String {
+    let id = OF_CLIENTS.iter().find_map(|prefix| id.strip_prefix(prefix)).unwrap_or(id);
     let within = |area: &str| {
         id.strip_prefix(area).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
     };

@@ -365,9 +365,10 @@ impl ViewResults {
         requirements.extend(own.into_iter().map(row));
         let tried = TriedProfiles::of(run);
         let ledger = RequirementLedger::of(version);
+        let subject = run.subject();
         for row in &mut requirements {
             let when = ledger.find(&row.id).and_then(|rule| rule.when);
-            row.excuse(&tried, when);
+            row.excuse(&tried, when, subject);
         }
         let checks: Vec<CheckResult> = checks_of(version.standard, run.party)
             .iter()
@@ -580,8 +581,9 @@ impl RequirementResult {
                     (None, Status::Pass, None) => held += claim.observations,
                     (None, Status::Pass, Some(twin)) => {
                         let why = format!(
-                            "`{}`: the refusal does not count, since the host accepted no `{}` in this run",
+                            "`{}`: the refusal does not count, since the {} accepted no `{}` in this run",
                             case.name(),
+                            run.subject(),
                             twin.split(' ').next_back().unwrap_or_default()
                         );
                         miss(UnmetCause::Untested, why);
@@ -649,8 +651,8 @@ impl RequirementResult {
     }
 
     /// Changes the outcome of an unobserved requirement to "not applicable" if the host offers nothing of the
-    /// requirement's profile, or if the host never shows the behaviour that the requirement is about.
-    fn excuse(&mut self, tried: &TriedProfiles, when: Option<&str>) {
+    /// requirement's profile, or if the host or the client never shows the behaviour that the requirement is about.
+    fn excuse(&mut self, tried: &TriedProfiles, when: Option<&str>, subject: &str) {
         if self.outcome != RequirementOutcome::Untested || self.reason != UNOBSERVED {
             return;
         }
@@ -658,7 +660,7 @@ impl RequirementResult {
             _ if !tried.has(&self.profile) => {
                 format!("no scenario of `{}` applies", self.profile)
             }
-            Some(when) => format!("it applies to a host that {when}, and this one never did"),
+            Some(when) => format!("it applies to a {subject} that {when}, and this one never did"),
             None => return,
         };
         (self.outcome, self.reason) = (RequirementOutcome::Skip, reason.into());

@@ -101,7 +101,7 @@ impl ScenarioCase {
             TaskAct::Request { peer, method, params, want, exact, keep } => {
                 let params = self.fill(&params);
                 if matches!(want, RequestGoal::Error(_) | RequestGoal::Refused(_)) {
-                    self.expects_refused_request(task.step, &method);
+                    self.expects_refused_request(task.step, peer, &method);
                 }
                 self.created.asked(&method, &params);
                 let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
@@ -119,7 +119,7 @@ impl ScenarioCase {
                 let subscriptions = subscriptions.map(|template| self.fill(&template));
                 let last_seen = last_seen.map(|template| self.fill(&template));
                 if matches!(want, RequestGoal::Error(_) | RequestGoal::Refused(_)) {
-                    self.expects_refused_request(task.step, "reconnect");
+                    self.expects_refused_request(task.step, peer, "reconnect");
                 }
                 let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
                     return WaitProgress::Done;
@@ -255,6 +255,10 @@ impl ScenarioCase {
             TaskAct::Hang { peer, graceful } => {
                 if self.is_host(peer) {
                     self.cut_tested(graceful);
+                    // The next steps are about the next connection.
+                    if let Some(host) = self.peers.get_mut(peer) {
+                        host.mailbox = ClientMailbox::default();
+                    }
                 } else if let Some(peer) = self.peers.get_mut(peer)
                     && let Some(conn) = peer.conn
                 {

@@ -69,7 +69,9 @@ impl ClaimOutcome {
         let Some(failure) = &self.failure else { return vec![self] };
         let least = match failure.kind {
             FailureKind::Content => BreachKind::Content,
-            FailureKind::Outcome | FailureKind::Trouble => BreachKind::Outcome,
+            FailureKind::Outcome | FailureKind::Alternative | FailureKind::Trouble => {
+                BreachKind::Outcome
+            }
             FailureKind::Silence => BreachKind::Silence,
         };
         let (broken, other): (Vec<String>, Vec<String>) =
@@ -136,6 +138,10 @@ impl StepLog {
 
 /// The wildcard for any action or method, used if no host may accept the refused action or method itself.
 const ANY: &str = "*";
+/// The beginning of the methods by which a host uses the files of a client.
+const SERVED: &str = "resource";
+/// The method by which a host reads a file of a client.
+const READS: &str = "resourceRead";
 
 impl ScenarioCase {
     /// Records that a claim was tested and held.
@@ -160,9 +166,21 @@ impl ScenarioCase {
 
     /// Records that a step expects a request to be refused. The refusal is evidence only if the host answers such a
     /// request elsewhere in the run. If the protocol does not define the method, any answered request is sufficient.
-    pub(super) fn expects_refused_request(&mut self, step: Option<usize>, method: &str) {
+    /// A tested client that serves files may permit nothing but reading, so it only has to let the host read.
+    pub(super) fn expects_refused_request(
+        &mut self,
+        step: Option<usize>,
+        peer: PeerId,
+        method: &str,
+    ) {
         let known = !self.is_acp() && Protocol::newest().method(method).is_some();
-        self.expects_refusal(step, "request", if known { method } else { ANY });
+        let served = self.is_host(peer) && method.starts_with(SERVED);
+        let twin = match (known, served) {
+            (true, true) => READS,
+            (true, false) => method,
+            (false, _) => ANY,
+        };
+        self.expects_refusal(step, "request", twin);
     }
 
     fn expects_refusal(&mut self, step: Option<usize>, what: &str, name: &str) {
@@ -181,11 +199,12 @@ impl ScenarioCase {
             return false;
         };
         self.excuse_dropped(&step, &mut failure);
-        let blames = failure.kind != FailureKind::Trouble && step.is_claim();
+        let no_breach = matches!(failure.kind, FailureKind::Alternative | FailureKind::Trouble);
+        let blames = !no_breach && step.is_claim();
         let goes_on = match failure.kind {
             FailureKind::Content => blames || step.flag("independent"),
             FailureKind::Outcome | FailureKind::Silence => step.flag("independent"),
-            FailureKind::Trouble => false,
+            FailureKind::Alternative | FailureKind::Trouble => false,
         };
         self.leave_out_names(&step);
         if blames && !self.log.broken.iter().any(|(known, _)| *known == at) {
@@ -355,9 +374,11 @@ impl ScenarioCase {
             step.verb,
             StepVerb::Await | StepVerb::Expect | StepVerb::Initialize | StepVerb::Reconnect
         );
+        let named = step.text("unless").is_some();
         let chosen = match stop.kind {
-            FailureKind::Content => true,
-            FailureKind::Outcome => free,
+            FailureKind::Alternative => true,
+            FailureKind::Content => !named,
+            FailureKind::Outcome => free && !named,
             FailureKind::Silence | FailureKind::Trouble => false,
         };
         step.choice().filter(|_| chosen)

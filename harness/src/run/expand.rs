@@ -279,6 +279,7 @@ fn filter(step: &ScenarioStep) -> MessageFilter {
         params: step.pattern("where").cloned(),
         exact: step.flag("exact"),
         beyond: step.count("beyond").unwrap_or_default(),
+        unless: step.text("unless").map(str::to_owned),
         beside: [(ResponseSide::Before, "before"), (ResponseSide::After, "after")]
             .into_iter()
             .find_map(|(side, member)| Some((side, step.text(member)?.to_owned()))),

@@ -38,6 +38,8 @@ pub enum FailureKind {
     Outcome,
     /// The host did not answer a request or an action of a client.
     Silence,
+    /// The message that the step names in `unless` came. The sender was free to choose it.
+    Alternative,
     /// The step could not be played. A failure of this kind is no evidence about the requirements of the step.
     Trouble,
 }

@@ -85,6 +85,8 @@ pub struct MessageFilter {
     pub exact: bool,
     /// The number of messages that may match although none should.
     pub beyond: u64,
+    /// The method of a message that ends the wait, because the sender has chosen it instead.
+    pub unless: Option<String>,
     /// The name of a response, and whether the message has to come before or after that response.
     pub beside: Option<(ResponseSide, String)>,
     /// The position from `beside` with the line of the response; `None` until the wait begins.

@@ -282,6 +282,11 @@ impl ScenarioCase {
                 let Some(peer) = self.peers.get_mut(host) else { return true };
                 let own = message.id().is_some_and(|id| tested.asked.contains_key(&id.to_string()));
                 if own {
+                    let method = message.id().and_then(Value::as_u64);
+                    let method = method.and_then(|id| peer.engine.awaits(id)).map(str::to_owned);
+                    if let (Some(method), MessageKind::Success) = (method, message.kind()) {
+                        self.log.accepted("request", &method);
+                    }
                     peer.engine.handle(message);
                     if peer.answers.len() == MAX_ANSWERS {
                         peer.answers.pop_front();
@@ -329,16 +334,18 @@ impl ScenarioCase {
         Some(Message::new(value))
     }
 
-    /// Learns the id of the tested client from its handshake.
+    /// Learns the id of the tested client from its handshake. A `reconnect` does not change the id: a client resumes
+    /// with the id of its `initialize`.
     fn introduce(&mut self, message: &Message) {
-        if !matches!(message.method(), Some("initialize" | "reconnect")) {
+        if !message.method().is_some_and(is_handshake) {
             return;
         }
         let Some(tested) = &mut self.tested else { return };
         tested.introduced = true;
         let id = message.params()["clientId"].clone();
-        if id.is_string() {
-            let name = format!("{}.id", tested.name);
+        let name = format!("{}.id", tested.name);
+        let is_known = self.bindings.get(&name).is_some_and(Value::is_string);
+        if id.is_string() && (message.method() == Some("initialize") || !is_known) {
             self.bindings.set(&name, id);
         }
     }
@@ -362,6 +369,11 @@ impl ScenarioCase {
             return matches!(rule.change, ResponseChange::Silence);
         };
         let response = match &rule.change {
+            // The host has to know that the connection is open.
+            ResponseChange::Result(_) if is_handshake(method) => {
+                tested.changed.insert(id.to_string(), rule);
+                return false;
+            }
             ResponseChange::Result(result) => Message::success(id, result.clone()),
             ResponseChange::Error(error) => {
                 let code = error["code"].as_i64().unwrap_or(INTERNAL);
@@ -403,7 +415,12 @@ impl ScenarioCase {
                 let changed = Message::success(id, result);
                 self.send_later(now, conn, rule.delay, Arc::new(SeenFrame::of(changed)));
             }
-            ResponseChange::Nothing | ResponseChange::Result(_) | ResponseChange::Error(_) => {
+            ResponseChange::Result(result) => {
+                let id = message.id().cloned().unwrap_or_default();
+                let changed = Message::success(id, result.clone());
+                self.send_later(now, conn, rule.delay, Arc::new(SeenFrame::of(changed)));
+            }
+            ResponseChange::Nothing | ResponseChange::Error(_) => {
                 self.send_later(now, conn, rule.delay, Arc::clone(seen));
             }
         }
@@ -491,6 +508,10 @@ impl ScenarioCase {
             tested.changed.clear();
         }
     }
+}
+
+fn is_handshake(method: &str) -> bool {
+    matches!(method, "initialize" | "reconnect")
 }
 
 /// Applies a JSON Merge Patch (RFC 7396).

@@ -377,6 +377,7 @@ impl ScenarioCase {
             params: None,
             exact: false,
             beyond: 0,
+            unless: None,
             beside: None,
             order: None,
         };
@@ -551,6 +552,14 @@ impl ScenarioCase {
                 let mut failure = self.failure_at(step, message);
                 failure.span = filter.span;
                 failure.label = format!("{came} came");
+                failure.lines.push(line);
+                return WaitProgress::Failed(failure);
+            }
+            if !about && filter.unless.is_some() && message.method() == filter.unless.as_deref() {
+                let (line, name, what) = (item.line, self.name(id), filter.what());
+                let came = message.method().unwrap_or_default();
+                let message = format!("client `{name}`: expected {what}, `{came}` came instead");
+                let mut failure = self.failure_of(step, FailureKind::Alternative, message);
                 failure.lines.push(line);
                 return WaitProgress::Failed(failure);
             }

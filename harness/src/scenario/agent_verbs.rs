@@ -5,7 +5,8 @@
 //! Start at [`PROMPT`].
 
 use super::common::{
-    AT, BY, CHOICE, DEVIATES, EXACT, INDEPENDENT, METHOD, ON, PROVES, SPEC, TYPE, WHERE, WITHIN,
+    AT, BY, CHOICE, DEVIATES, EXACT, INDEPENDENT, METHOD, ON, PROVES, SPEC, TYPE, UNLESS, WHERE,
+    WITHIN,
 };
 use super::forms::{MemberForm, field, needed};
 use super::verb::{StepVerb, VerbRow};
@@ -69,7 +70,7 @@ pub(super) const AWAIT: VerbRow = VerbRow {
     short: None,
     asserts: false,
     answered: false,
-    fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, CHOICE, DEVIATES, SPEC],
+    fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, UNLESS, WITHIN, CHOICE, DEVIATES, SPEC],
     doc: "waits for the first message that matches, and leaves it to later steps; if none arrives, the later claims are untested, because this step is always a premise",
 };
 

@@ -52,7 +52,11 @@ pub(super) const RESPOND: VerbRow = VerbRow {
             MemberForm::Pattern,
             "the pattern of the requests' params; other requests are answered as usual",
         ),
-        field("result", MemberForm::Template, "the result; the host does not see the request"),
+        field(
+            "result",
+            MemberForm::Template,
+            "the result; the host does not see the request, unless it is a handshake",
+        ),
         field("error", MemberForm::Template, "the error; the host does not see the request"),
         field(
             "merge",

@@ -20,6 +20,12 @@ pub(super) const CHOICE: FormField = field(
     "what the host may do instead if this premise does not hold, such as `the host leaves no turns out`; the later \
         claims then do not apply; the step may check nothing else",
 );
+pub(super) const UNLESS: FormField = field(
+    "unless",
+    MemberForm::Method,
+    "the method that the sender may choose instead, such as `initialize` instead of `reconnect`: if it comes first, the \
+        step has failed by this choice; a step with `unless` and `choice` has no other choice",
+);
 pub(super) const BEFORE: FormField = field(
     "before",
     MemberForm::Text,

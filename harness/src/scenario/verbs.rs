@@ -7,7 +7,7 @@ use super::client_verbs;
 pub use super::client_verbs::HOST;
 use super::common::{
     AFTER, AS, AT, BEFORE, BY, CHANNEL, CHOICE, CLOSED, DEVIATES, ERROR, EXACT, INDEPENDENT,
-    METHOD, OFFERS, ON, PROVES, RESULT, SPEC, TOKENS, TYPE, WHERE, WITHIN,
+    METHOD, OFFERS, ON, PROVES, RESULT, SPEC, TOKENS, TYPE, UNLESS, WHERE, WITHIN,
 };
 pub use super::forms::{FormField, MemberForm};
 use super::forms::{field, needed, wanted};
@@ -281,6 +281,7 @@ pub const VERBS: &[VerbRow] = &[
             ON,
             WHERE,
             EXACT,
+            UNLESS,
             BEFORE,
             AFTER,
             WITHIN,

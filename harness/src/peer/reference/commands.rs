@@ -25,6 +25,7 @@ pub const DRIVER_COMMANDS: &[&str] = &[
     "dispatch",
     "sync",
     "tool",
+    "calls",
     "serve",
     "token",
     "lists",
@@ -81,6 +82,10 @@ impl ReferenceClient {
                 self.answer(id, json!({}));
                 self.deliver_tokens();
             }
+            "calls" => {
+                let calls = self.tools.starts();
+                self.answer(id, json!({"calls": calls}));
+            }
             _ if !connected => self.fail(id, "the client is not connected"),
             "subscribe" if self.has(Fault::DefaultChatOnly) && self.is_other_chat(&channel) => {
                 self.fail(id, "this is not the default chat of its session");
@@ -97,7 +102,9 @@ impl ReferenceClient {
                 self.request(RequestReason::Subscribe(id), "subscribe", params);
             }
             "unsubscribe" => {
-                self.wanted.retain(|it| *it != channel);
+                if !self.has(Fault::UnsubscribedKept) {
+                    self.wanted.retain(|it| *it != channel);
+                }
                 self.send(Message::notification("unsubscribe", json!({"channel": channel})));
                 self.answer(id, json!({}));
             }

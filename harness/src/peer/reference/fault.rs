@@ -54,6 +54,7 @@ faults! {
     OffersReversed = "offers-reversed", "Versions are offered lowest first.";
     RootNotSubscribed = "root-not-subscribed", "The handshake does not subscribe to the root channel.";
     MissingKept = "missing-kept", "Channels that a reconnect reports as missing are resumed again.";
+    UnsubscribedKept = "unsubscribed-kept", "Channels that the client has unsubscribed from are resumed.";
     RefusedKept = "refused-kept", "Channels whose subscription was refused are resumed.";
     NotListedAgain = "not-listed-again", "The list of sessions is not requested after a reconnect.";
     FirstPageOnly = "first-page-only", "Only the first page of the list is requested.";
@@ -74,6 +75,9 @@ faults! {
     OffersWords = "offers-words", "The word `latest` is offered as a version.";
     OpenRequestsHang = "open-requests-hang", "Requests that were open when the connection ended never end.";
     ToolTwice = "tool-twice", "Every call of an own tool runs twice.";
+    ToolStartedAgain = "tool-started-again", "A running call starts its tool again after any action, subscription or reconnect, and is completed once.";
+    ToolStartedLate = "tool-started-late", "A `chat/toolCallReady` after the completion starts the tool again.";
+    ResumesWithNewId = "resumes-with-new-id", "A `reconnect` has another client id than `initialize`.";
     ToolOfOthers = "tool-of-others", "The client runs the calls of other clients' tools.";
     ToolEarly = "tool-early", "Tools run before their call is approved.";
     CompletesAfterCancel = "completes-after-cancel", "A call is completed after its cancellation.";
@@ -198,6 +202,9 @@ impl FrameFaults {
                 }
             }
             "reconnect" => {
+                if self.has(Fault::ResumesWithNewId) {
+                    params["clientId"] = json!("another-id");
+                }
                 if self.has(Fault::LastSeenStale) {
                     params["lastSeenServerSeq"] = json!(0);
                 }

@@ -139,6 +139,7 @@ impl ReferenceClient {
         }
         let version = self.states.version().map(|it| it.to_string()).unwrap_or_default();
         self.ready(&version);
+        self.start_again(&Value::Null);
         self.list_again();
         self.join_again();
     }

@@ -432,6 +432,7 @@ impl ReferenceClient {
                 for kept in self.frame_faults.kept() {
                     self.states.sent(&kept);
                 }
+                self.start_again(&Value::Null);
                 let has_snapshot = result.get("snapshot").is_some();
                 self.answer(command, json!({"snapshot": has_snapshot}));
                 if !has_snapshot && self.has(fault::Fault::NoSnapshotAgain) {
@@ -524,6 +525,7 @@ impl ReferenceClient {
                 "type": params["action"]["type"],
             }));
             self.go_astray(message.params());
+            self.start_again(&message.params()["action"]);
         } else {
             if method == "otlp/exportLogs" {
                 self.records_arrived(&message.params()["payload"]);

@@ -46,6 +46,10 @@ struct FoundCall {
 pub(super) struct DriverTools {
     tools: Vec<DriverTool>,
     begun: HashSet<FoundCall>,
+    /// The calls that count as started.
+    started: HashSet<FoundCall>,
+    /// Every start of a tool, oldest first.
+    starts: Vec<Value>,
     denied: HashSet<FoundCall>,
     /// The input of each call when the client saw it for the first time.
     first_inputs: Vec<(FoundCall, Value)>,
@@ -71,6 +75,11 @@ impl DriverTools {
         let tools: Value = own.map(|tool| tool.definition.clone()).collect();
         let entry = json!({"clientId": client, "tools": tools});
         json!({"type": "session/activeClientSet", "activeClient": entry})
+    }
+
+    /// Returns every start of a tool, oldest first.
+    pub(super) fn starts(&self) -> Value {
+        self.starts.iter().cloned().collect()
     }
 
     /// Returns the time at which the next call is over.
@@ -142,7 +151,13 @@ impl ReferenceClient {
         };
         let runs =
             status == "running" || status == "pending-confirmation" && self.has(Fault::ToolEarly);
-        if !runs || !self.tools.begun.insert(call.clone()) {
+        if !runs {
+            return;
+        }
+        if self.tools.started.insert(call.clone()) {
+            self.start(&call, &input);
+        }
+        if !self.tools.begun.insert(call.clone()) {
             return;
         }
         let first = self.tools.first_inputs.iter().find(|(known, _)| *known == call);
@@ -150,13 +165,33 @@ impl ReferenceClient {
             Some((_, first)) => first.clone(),
             None => input,
         };
-        self.say(
-            &json!({"event": "tool", "toolCallId": call.id, "name": call.tool, "input": input}),
-        );
         let running = RunningCall { due: now + tool.takes, call, input };
         self.tools.running.push(running.clone());
         if self.has(Fault::ToolTwice) {
             self.tools.running.push(running);
+        }
+    }
+
+    /// Starts the tool of a call.
+    fn start(&mut self, call: &FoundCall, input: &Value) {
+        let start = json!({"toolCallId": call.id, "name": call.tool, "input": input});
+        self.tools.starts.push(start.clone());
+        let mut event = start;
+        event["event"] = json!("tool");
+        self.say(&event);
+    }
+
+    /// Injects the faults of a client that starts a tool again for a call that it has started before.
+    pub(super) fn start_again(&mut self, action: &Value) {
+        if self.has(Fault::ToolStartedAgain) {
+            self.tools.started.clear();
+        }
+        if self.has(Fault::ToolStartedLate) && action["type"] == "chat/toolCallReady" {
+            let again = self.tools.begun.iter().find(|call| action["toolCallId"] == *call.id);
+            let running = |call: &FoundCall| self.tools.running.iter().any(|it| it.call == *call);
+            if let Some(call) = again.filter(|call| !running(call)).cloned() {
+                self.start(&call, &input_of(action));
+            }
         }
     }
 

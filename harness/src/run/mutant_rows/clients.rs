@@ -442,6 +442,23 @@ pub const ROWS: &[KillRow<Fault>] = &[
             "client/tools/a-call-runs-once-while-the-client-subscribes-again",
         ],
     },
+    KillRow {
+        fault: Fault::ToolStartedAgain,
+        trips: &[
+            "client/tools/a-call-runs-once",
+            "client/tools/a-call-runs-once-over-a-lost-connection",
+            "client/tools/a-call-runs-once-while-the-client-subscribes-again",
+        ],
+    },
+    KillRow { fault: Fault::ToolStartedLate, trips: &["client/tools/a-stale-ready-runs-nothing"] },
+    KillRow { fault: Fault::ResumesWithNewId, trips: &["client/reconnect/the-first-id-is-used"] },
+    KillRow {
+        fault: Fault::UnsubscribedKept,
+        trips: &[
+            "clients.resumed-channels",
+            "client/reconnect/unsubscribed-channels-are-not-resumed",
+        ],
+    },
     KillRow { fault: Fault::ToolOfOthers, trips: &["client/tools/calls-of-others-are-left-alone"] },
     KillRow {
         fault: Fault::ToolEarly,

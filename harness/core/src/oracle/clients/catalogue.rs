@@ -58,10 +58,12 @@ catalogue! {
               A number that was not sent to the client is too high if the next action has no higher number; it may \
               have been sent over a connection that is not recorded. Rejections may be included or not.";
     ResumedChannels "clients.resumed-channels" Should "P4"
-        ["reconcile.reconnect-drop-missing", "client.subscribe.error-surface"]
-        apart ["reconcile.reconnect-drop-missing", "client.subscribe.error-surface"]
+        ["reconcile.reconnect-drop-missing", "client.subscribe.error-surface", "reconcile.reconnect-subscribed-only"]
+        apart ["reconcile.reconnect-drop-missing", "client.subscribe.error-surface",
+               "reconcile.reconnect-subscribed-only"]
         "A client resumes only channels that it is subscribed to: none that an earlier `reconnect` reported as missing, \
-         and none whose subscription was refused. Source: lifecycle.md, reconnection.";
+         none whose subscription was refused, and none that it has unsubscribed from. Source: lifecycle.md, \
+         reconnection; ReconnectParams.subscriptions.";
     ListedAgain "clients.listed-again" Should "P4" ["reconcile.reconnect-relist"]
         "After a reconnect a client SHOULD request the list of sessions again, because notifications are not repeated. \
          Source: lifecycle.md, reconnection."

@@ -26,9 +26,39 @@ use super::{ClientFamily, ClientView, sent};
 const MAX_CLIENTS: usize = 4_096;
 /// Upper bound for the numbers of one connection that the client may not have processed.
 const MAX_RECENT: usize = 4_096;
-/// The requirements of [`Rule::ResumedChannels`].
-const MISSING: &str = "reconcile.reconnect-drop-missing";
-const REFUSED: &str = "client.subscribe.error-surface";
+/// The ways in which a client loses a channel, each with its requirement of [`Rule::ResumedChannels`], the weight, and
+/// the words of the finding.
+const LOSSES: &[(ChannelLoss, &str, Weight, &str)] = &[
+    (
+        ChannelLoss::Missing,
+        "reconcile.reconnect-drop-missing",
+        Weight::Should,
+        "the host has reported as missing",
+    ),
+    (
+        ChannelLoss::Refused,
+        "client.subscribe.error-surface",
+        Weight::Note,
+        "the host has refused to subscribe to",
+    ),
+    (
+        ChannelLoss::Unsubscribed,
+        "reconcile.reconnect-subscribed-only",
+        Weight::Note,
+        "the client has unsubscribed from",
+    ),
+];
+
+/// The way in which a client has lost a channel.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum ChannelLoss {
+    /// A `reconnect` reported the channel as missing.
+    Missing,
+    /// The host refused the subscription.
+    Refused,
+    /// The client unsubscribed.
+    Unsubscribed,
+}
 
 /// What each client has received, over all its connections.
 #[derive(Default)]
@@ -61,9 +91,8 @@ struct ClientMemory {
     processed: Option<(u64, u64)>,
     /// The numbers that the client may not have processed: their times, numbers and lines.
     recent: Vec<(Duration, u64, u64)>,
-    /// The channels that a `reconnect` reported as missing, or whose subscription was refused, each with the
-    /// line and whether it was missing.
-    gone: HashMap<String, (u64, bool)>,
+    /// The channels that the client is not subscribed to any more, each with the line that shows it.
+    gone: HashMap<String, (u64, ChannelLoss)>,
     /// Whether the client has requested the list of sessions.
     lists: bool,
 }
@@ -128,7 +157,7 @@ impl ClientFamily for ResumeChecks {
                 self.resumed.insert(view.cx.now.conn, (line, at));
                 if let Some(memory) = self.here(view) {
                     for uri in uris(result.get("missing")) {
-                        memory.gone.insert(uri.to_owned(), (line, true));
+                        memory.gone.insert(uri.to_owned(), (line, ChannelLoss::Missing));
                     }
                 }
             }
@@ -172,6 +201,17 @@ impl ResumeChecks {
                 self.clients.insert(client, memory);
             }
             "reconnect" => self.resumes(view, params, out),
+            "subscribe" | "unsubscribe" => {
+                let (line, uri) = (view.line(), channel(params).map(str::to_owned));
+                let Some((memory, uri)) = self.here(view).zip(uri) else { return };
+                let unsubscribed =
+                    |known: &(u64, ChannelLoss)| known.1 == ChannelLoss::Unsubscribed;
+                if method == "unsubscribe" {
+                    memory.gone.insert(uri, (line, ChannelLoss::Unsubscribed));
+                } else if memory.gone.get(&uri).is_some_and(unsubscribed) {
+                    memory.gone.remove(&uri);
+                }
+            }
             "listSessions" => {
                 self.resumed.remove(&view.cx.now.conn).into_iter().for_each(|_| {
                     out.seen(Rule::ListedAgain);
@@ -206,23 +246,19 @@ impl ResumeChecks {
         }
         for uri in uris(params.get("subscriptions")) {
             out.seen(Rule::ResumedChannels);
-            let Some((told, missing)) = memory.gone.get(uri) else { continue };
-            let (rule, weight, why) = match missing {
-                true => (MISSING, Weight::Should, "reported as missing"),
-                false => (REFUSED, Weight::Note, "refused to subscribe to"),
-            };
-            let rule = Rule::ResumedChannels.of(rule);
-            let message = format!(
-                "expected only subscribed channels in `subscriptions`, found `{uri}`, which the \
-                 host has {why}"
-            );
-            out.weaker(rule, weight, message, &[*told, line]);
+            let Some((line_of_loss, loss)) = memory.gone.get(uri) else { continue };
+            for (_, rule, weight, why) in LOSSES.iter().filter(|(known, ..)| known == loss) {
+                let message = format!(
+                    "expected only subscribed channels in `subscriptions`, found `{uri}`, which {why}"
+                );
+                let rule = Rule::ResumedChannels.of(rule);
+                out.weaker(rule, *weight, message, &[*line_of_loss, line]);
+            }
         }
-        if memory.gone.values().any(|(_, missing)| *missing) {
-            out.seen_of(Rule::ResumedChannels, MISSING);
-        }
-        if memory.gone.values().any(|(_, missing)| !*missing) {
-            out.seen_of(Rule::ResumedChannels, REFUSED);
+        for (loss, rule, ..) in LOSSES {
+            if memory.gone.values().any(|(_, known)| known == loss) {
+                out.seen_of(Rule::ResumedChannels, rule);
+            }
         }
     }
 
@@ -258,10 +294,9 @@ impl ResumeChecks {
             // A host without the requested history refuses, and the client starts again.
             "reconnect" if failed => memory.whole = false,
             "subscribe" => {
-                let uri = text(params, "channel").or_else(|| text(params, "resource"));
-                let Some(uri) = uri else { return };
+                let Some(uri) = channel(params) else { return };
                 match failed {
-                    true => drop(memory.gone.insert(uri.to_owned(), (line, false))),
+                    true => drop(memory.gone.insert(uri.to_owned(), (line, ChannelLoss::Refused))),
                     false => drop(memory.gone.remove(uri)),
                 }
             }
@@ -280,4 +315,9 @@ impl ResumeChecks {
             out.broken(Rule::ListedAgain, message.to_owned(), &[line]);
         }
     }
+}
+
+/// Returns the channel of a subscription. Before 0.2.0 it is named `resource`.
+fn channel(params: &Value) -> Option<&str> {
+    text(params, "channel").or_else(|| text(params, "resource"))
 }

@@ -47,6 +47,8 @@ struct HostAsked {
     open: Vec<HostRequest>,
     /// The ids of answered requests, with the lines of the answers.
     answered: VecDeque<(String, u64)>,
+    /// Whether the host has sent a frame that the harness cannot read. It may have been a request.
+    has_unreadable: bool,
     /// The time and the line of the client's last frame.
     last: Option<(Duration, u64)>,
 }
@@ -72,11 +74,14 @@ impl ClientFamily for WireChecks {
                 let last = (view.cx.now.at, view.line());
                 self.conns.entry(view.cx.now.conn).or_default().last = Some(last);
             }
-            OracleStep::Frame { seen, sender: MessageOrigin::Host, .. } => {
-                if let Some(message) = seen.message() {
+            OracleStep::Frame { seen, sender: MessageOrigin::Host, .. } => match seen.message() {
+                Some(message) if message.kind() != MessageKind::Malformed => {
                     self.asked(view, message);
                 }
-            }
+                _ => {
+                    self.conns.entry(view.cx.now.conn).or_default().has_unreadable = true;
+                }
+            },
             OracleStep::Closed => {
                 if let Some(asked) = self.conns.remove(&view.cx.now.conn) {
                     unanswered(view, &asked, out);
@@ -116,9 +121,10 @@ impl WireChecks {
         let asked = self.conns.entry(view.cx.now.conn).or_default();
         let key = message.id().map(id_key).unwrap_or_default();
         let Some(place) = asked.open.iter().position(|request| request.key == key) else {
-            let unreadable = message.id().is_none_or(Value::is_null);
-            if view.is_whole() && !unreadable {
-                let before = asked.answered.iter().find(|(known, _)| *known == key);
+            let without_id = message.id().is_none_or(Value::is_null);
+            let before = asked.answered.iter().find(|(known, _)| *known == key);
+            let explained = before.is_none() && asked.has_unreadable;
+            if view.is_whole() && !without_id && !explained {
                 let message = match before {
                     Some(_) => "expected one response to the host's request, found another",
                     None => {
