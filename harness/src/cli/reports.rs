@@ -20,6 +20,7 @@ use crate::report::outage::VoidCase;
 use crate::report::redact::SecretRedactor;
 use crate::report::rule_quotes::RuleQuotes;
 use crate::report::sarif::SarifReport;
+use crate::report::skips::SkipReasons;
 use crate::report::summary::RunSummary;
 use crate::run::plan::PlannedScenario;
 use crate::run::play::{CountingRecorder, TranscriptRecorder};
@@ -56,6 +57,7 @@ pub(super) struct RunReports<'a> {
     log_writers: Vec<LogWriter>,
     /// The failures, grouped by cause.
     causes: CauseFold,
+    skips: SkipReasons,
     /// The description of each failed scenario, by number. In brief output, only the first scenario of each cause has a
     /// description.
     drawings: LiteMap<u32, String>,
@@ -145,6 +147,7 @@ impl<'a> RunReports<'a> {
             logs,
             log_writers: Vec::new(),
             causes: CauseFold::default(),
+            skips: SkipReasons::default(),
             drawings: LiteMap::new(),
             scenarios: 0,
             ended: 0,
@@ -257,6 +260,7 @@ impl<'a> RunReports<'a> {
         self.ended += 1;
         self.summary.add(&report);
         self.causes.add(&report);
+        self.skips.add(&report);
         // A known finding does not stop the run, so the baseline is applied to the checks now and again at the
         // end.
         baseline.settle_checks(&mut self.summary);
@@ -396,6 +400,9 @@ impl<'a> RunReports<'a> {
             self.say(&format!("\n{causes}"));
         }
         self.say(&format!("\n{}", self.console.summary(&self.summary, took)));
+        if !self.console.tells(Status::Skip) {
+            self.say(&self.skips.lines());
+        }
         if self.console.format() == ConsoleDetail::Json {
             let run = as_json(&self.causes, &self.header, &self.summary, code as u8);
             self.context.say_json(&self.redactor.text(&format!("{run:#}")));

@@ -622,7 +622,7 @@ impl RunArguments {
     /// Returns why no further scenario begins, if the run stops at the first failure.
     pub(super) fn enough(&self, reports: &RunReports<'_>) -> Option<String> {
         let first = reports.first_failure().filter(|_| self.fail_fast)?;
-        Some(format!("not played: `{first}` failed (--fail-fast)"))
+        Some(format!("not played: the run failed at `{first}` (--fail-fast)"))
     }
 
     /// Returns the provider of the sessions that scenarios create; `None` for the host's default provider.

@@ -57,6 +57,7 @@ pub mod replay;
 pub mod result_limit;
 pub mod rule_quotes;
 pub mod sarif;
+pub mod skips;
 pub mod spec_page;
 pub mod summary;
 pub mod viewed;

@@ -6,7 +6,6 @@
 //!
 //! Start at [`ReferenceClient::breaks_on`] and [`ReferenceClient::go_astray`].
 
-use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 use crate::wire::message::{Message, MessageKind};
 
@@ -129,15 +128,14 @@ impl ReferenceClient {
                 let rest = after.split_once('}').map_or("", |(_, rest)| rest);
                 opened.push(format!("{before}{rest}"));
             }
-            if !has_variable && self.has(Fault::UnknownSchemesSubscribed) {
+            let opens =
+                self.has(Fault::UnknownSchemesSubscribed) || self.has(Fault::TemplatesExpanded);
+            if !has_variable && opens {
                 opened.push(template);
             }
         }
         for channel in opened {
-            let is_known = ChannelKind::of_uri(&channel).is_some();
-            if !is_known || self.has(Fault::TemplatesExpanded) {
-                self.request(RequestReason::Own, "subscribe", json!({"channel": channel}));
-            }
+            self.request(RequestReason::Own, "subscribe", json!({"channel": channel}));
         }
         if self.has(Fault::AppsOpened) && action["_meta"]["ui"].is_object() {
             let params =

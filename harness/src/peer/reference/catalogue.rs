@@ -21,6 +21,10 @@ const MAX_PAGES: u32 = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct SessionCatalogue {
     sessions: LiteMap<String, Value>,
+    /// The sessions of the pages of the last request, before any notification.
+    paged: LiteMap<String, Value>,
+    /// The summaries that an injected fault lists twice.
+    doubles: Vec<Value>,
     /// Whether the list was requested.
     listed: bool,
     pages: u32,
@@ -41,7 +45,10 @@ impl SessionCatalogue {
             "root/sessionAdded" => {
                 let summary = &params["summary"];
                 if let Some(uri) = summary["resource"].as_str() {
-                    self.sessions.insert(uri.to_owned(), summary.clone());
+                    let before = self.sessions.insert(uri.to_owned(), summary.clone());
+                    if before.is_some() && faults.has(Fault::KnownSessionsDoubled) {
+                        self.doubles.push(summary.clone());
+                    }
                 }
             }
             "root/sessionRemoved" => {
@@ -104,6 +111,7 @@ impl ReferenceClient {
         for summary in result["items"].as_array().into_iter().flatten() {
             if let Some(uri) = summary["resource"].as_str() {
                 self.sessions.sessions.insert(uri.to_owned(), summary.clone());
+                self.sessions.paged.insert(uri.to_owned(), summary.clone());
             }
         }
         let next = result["nextCursor"]
@@ -118,6 +126,10 @@ impl ReferenceClient {
                 self.page(command, cursor);
             }
             (None, command) => {
+                let paged = std::mem::take(&mut self.sessions.paged);
+                if self.has(Fault::ListReplacedAtEnd) {
+                    self.sessions.sessions = paged;
+                }
                 self.sessions.cursor.clear();
                 if let Some(command) = command {
                     self.tell_sessions(command);
@@ -127,7 +139,8 @@ impl ReferenceClient {
     }
 
     fn tell_sessions(&mut self, command: u64) {
-        let mut sessions: Vec<Value> = self.sessions.sessions.values().cloned().collect();
+        let listed = self.sessions.sessions.values().chain(&self.sessions.doubles);
+        let mut sessions: Vec<Value> = listed.cloned().collect();
         if self.has(Fault::MissingStatusUnread) {
             let chats = sessions.iter_mut().filter_map(|it| it.get_mut("chats")?.as_array_mut());
             for chat in chats.flatten().filter(|chat| chat.get("status").is_none()) {

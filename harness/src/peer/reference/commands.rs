@@ -78,6 +78,7 @@ impl ReferenceClient {
                 self.answer(id, json!({}));
             }
             "token" => {
+                self.tokens.set_time(now);
                 self.tokens.give(&command);
                 self.answer(id, json!({}));
                 self.deliver_tokens();

@@ -26,6 +26,8 @@ faults! {
     EarlyApplied = "early-applied", "Actions that arrive before the snapshot are applied, whatever their number.";
     ReconnectSnapshotsIgnored = "reconnect-snapshots-ignored", "The snapshots of a reconnect are ignored.";
     PendingKept = "pending-kept", "Actions stay pending over a reconnect.";
+    SettlesOtherChannels = "settles-other-channels", "An echo settles the earlier actions of other channels, too.";
+    EmptyReasonAccepted = "empty-reason-accepted", "An action with an empty `rejectionReason` is applied.";
     MatchesByContent = "matches-by-content", "An action of another client with the same content counts as the echo.";
     SettlesTheOldest = "settles-the-oldest", "An echo settles the oldest pending action.";
     OwnPayloadKept = "own-payload-kept", "The client applies its own payload, and not that of the echo.";
@@ -102,6 +104,8 @@ faults! {
     EntersAnother = "enters-another", "The client enters the tools of a client with another id.";
     ResumesUnopened = "resumes-unopened", "A connection after one that failed before its handshake begins with `reconnect`.";
     CursorsKept = "cursors-kept", "A list that a lost connection cut short is continued with its old cursor.";
+    ListReplacedAtEnd = "list-replaced-at-end", "The last page of a list undoes what notifications have changed since the first page.";
+    KnownSessionsDoubled = "known-sessions-doubled", "A session that is added again is twice in the list.";
     SessionsNotFollowed = "sessions-not-followed", "Notifications about sessions do not change the list of sessions.";
     IdentityChanged = "identity-changed", "A change of a summary changes the members that identify the session, too.";
     MissingStatusUnread = "missing-status-unread", "A chat without a status is listed with the status 0.";
@@ -114,6 +118,7 @@ faults! {
     TokensNotRetried = "tokens-not-retried", "A request that needs a token is not repeated.";
     TokensOptional = "tokens-optional", "A resource without `required` counts as optional.";
     TokensNotRechecked = "tokens-not-rechecked", "Tokens are not delivered again after a reconnect.";
+    LifetimeKept = "lifetime-kept", "A token is delivered with its first lifetime again.";
     TokensReplayed = "tokens-replayed", "An expired token is delivered again.";
     SoftwareVersionBreaks = "software-version-breaks", "A host whose software has an early version breaks the client.";
     UnknownMetaBreaks = "unknown-meta-breaks", "An unknown key in `_meta` of the handshake breaks the client.";
@@ -421,6 +426,9 @@ impl FrameFaults {
             self.early.push(envelope);
             return Vec::new();
         }
+        if rejected && self.has(Fault::EmptyReasonAccepted) && envelope["rejectionReason"] == "" {
+            remove(&mut envelope, "rejectionReason");
+        }
         if rejected
             && (own && self.has(Fault::OwnRejectionsApplied)
                 || !own && self.has(Fault::RejectionsApplied))
@@ -439,6 +447,7 @@ impl FrameFaults {
             // Only the wait for the decision ends.
             envelope["rejectionReason"] = json!("ignored");
         }
+        let mut settled_too = Vec::new();
         let dispatched = self.own.iter().position(|(number, at, _)| {
             *at == channel && origin["clientSeq"].as_u64() == Some(*number)
         });
@@ -449,6 +458,17 @@ impl FrameFaults {
             let settled = if self.has(Fault::SettlesTheOldest) { 0 } else { at };
             let (number, ..) = self.own.remove(settled);
             envelope["origin"]["clientSeq"] = json!(number);
+            if self.has(Fault::SettlesOtherChannels) {
+                let others = self.own.extract_if(.., |(earlier, ..)| *earlier < number);
+                for (earlier, channel, action) in others {
+                    let mut also = envelope.clone();
+                    also["channel"] = json!(channel);
+                    also["action"] = action;
+                    also["origin"]["clientSeq"] = json!(earlier);
+                    also["rejectionReason"] = json!("settled");
+                    settled_too.push(Message::notification("action", also));
+                }
+            }
         }
         let same = self
             .own
@@ -465,7 +485,8 @@ impl FrameFaults {
             }
         }
         self.misread(&mut envelope["action"]);
-        vec![Message::notification("action", envelope)]
+        settled_too.push(Message::notification("action", envelope));
+        settled_too
     }
 
     /// Changes what an action says.

@@ -393,6 +393,7 @@ impl ReferenceClient {
     // Messages of the host.
 
     fn take(&mut self, now: Duration, message: &Message) {
+        self.tokens.set_time(now);
         if self.frame_faults.closes(message, &self.states) {
             self.close();
             return;

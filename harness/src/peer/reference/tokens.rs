@@ -5,6 +5,7 @@
 //! Start at [`ReferenceClient::deliver_tokens`].
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use litemap::LiteMap;
 
@@ -15,15 +16,25 @@ use crate::wire::json::{Value, json};
 use super::fault::Fault;
 use super::{ConnectionPhase, ReferenceClient, ReferenceRequest, RequestReason};
 
+/// A token that a command has given to the client.
+#[derive(Clone, Debug)]
+struct GivenToken {
+    token: String,
+    /// The lifetime in seconds, and the time at which the client got the token.
+    lifetime: Option<(u64, Duration)>,
+}
+
 /// The tokens of a client.
 #[derive(Debug, Default)]
 pub(super) struct ClientTokens {
     /// The tokens that may be delivered, by their resource.
-    given: LiteMap<String, String>,
+    given: LiteMap<String, GivenToken>,
     /// The resources whose token was delivered over this connection.
     delivered: HashSet<String>,
     /// The resources whose token has expired.
     expired: HashSet<String>,
+    /// The time of the last message or command.
+    now: Duration,
     /// Whether a connection has ended.
     resumed: bool,
     /// The requests that were repeated, by their command.
@@ -31,12 +42,19 @@ pub(super) struct ClientTokens {
 }
 
 impl ClientTokens {
+    /// Sets the time of the last message or command.
+    pub(super) fn set_time(&mut self, now: Duration) {
+        self.now = now;
+    }
+
     /// Takes a token from a command of the driver.
     pub(super) fn give(&mut self, command: &Value) {
         if let (Some(resource), Some(token)) =
             (command["resource"].as_str(), command["token"].as_str())
         {
-            self.given.insert(resource.to_owned(), token.to_owned());
+            let lifetime = command["expiresIn"].as_u64().map(|seconds| (seconds, self.now));
+            let given = GivenToken { token: token.to_owned(), lifetime };
+            self.given.insert(resource.to_owned(), given);
             self.delivered.remove(resource);
             self.expired.remove(resource);
         }
@@ -76,9 +94,16 @@ impl ReferenceClient {
         if self.tokens.expired.contains(resource) && !self.has(Fault::TokensReplayed) {
             return false;
         }
-        let Some(token) = self.tokens.given.get(resource).cloned() else { return false };
+        let Some(given) = self.tokens.given.get(resource).cloned() else { return false };
         self.tokens.delivered.insert(resource.to_owned());
-        let params = json!({"channel": ROOT, "resource": resource, "token": token});
+        let mut params = json!({"channel": ROOT, "resource": resource, "token": given.token});
+        if let Some((seconds, since)) = given.lifetime {
+            let elapsed = match self.has(Fault::LifetimeKept) {
+                true => 0,
+                false => self.tokens.now.saturating_sub(since).as_secs_f64().ceil() as u64,
+            };
+            params["expiresIn"] = json!(seconds.saturating_sub(elapsed).max(1));
+        }
         self.request(RequestReason::Token, "authenticate", params);
         true
     }

@@ -1,4 +1,4 @@
-//! The rows of faults of the reference client.
+//! The rows of faults of the reference client that show in its handshakes, its states and its requests.
 
 use crate::peer::reference::fault::Fault;
 use crate::run::kills::KillRow;
@@ -281,14 +281,6 @@ pub const ROWS: &[KillRow<Fault>] = &[
             "client/responses/a-snapshot-comes-after-later-responses",
         ],
     },
-    KillRow {
-        fault: Fault::UrisNormalised,
-        trips: &[
-            "clients.verbatim-uris",
-            "client/channels/odd-uris-are-subscribed-to",
-            "client/channels/odd-uris-come-back",
-        ],
-    },
     KillRow { fault: Fault::AgentMessages, trips: &["clients.user-messages"] },
     KillRow { fault: Fault::StartWithoutTime, trips: &["clients.start-times"] },
     KillRow {
@@ -329,11 +321,6 @@ pub const ROWS: &[KillRow<Fault>] = &[
         fault: Fault::NotListedAgain,
         trips: &["clients.listed-again", "client/reconnect/the-list-is-requested-again"],
     },
-    KillRow { fault: Fault::FirstPageOnly, trips: &["client/lists/every-page-is-requested"] },
-    KillRow {
-        fault: Fault::CursorTrimmed,
-        trips: &["clients.verbatim-cursors", "client/lists/odd-cursors-come-back"],
-    },
     KillRow {
         fault: Fault::UnofferedTaken,
         trips: &["client/handshake/unoffered-version-ends-it"],
@@ -343,52 +330,6 @@ pub const ROWS: &[KillRow<Fault>] = &[
         trips: &[
             "clients.refused-handshake",
             "client/handshake/refused-versions-are-not-tried-again",
-        ],
-    },
-    KillRow {
-        fault: Fault::HostRequestsIgnored,
-        trips: &[
-            "client/requests/equal-looking-ids-stay-apart",
-            "client/requests/many-at-once",
-            "client/requests/numbers-as-ids",
-            "client/requests/odd-params-are-answered",
-            "client/requests/texts-as-ids",
-            "client/requests/unknown-method-is-refused",
-            "client/resources/nothing-served-is-refused",
-        ],
-    },
-    KillRow {
-        fault: Fault::HostRequestsTwice,
-        trips: &["clients.host-requests", "client/requests/answered-once"],
-    },
-    KillRow {
-        fault: Fault::TextIdsIgnored,
-        trips: &["client/requests/equal-looking-ids-stay-apart", "client/requests/texts-as-ids"],
-    },
-    KillRow {
-        fault: Fault::UnknownAnswered,
-        trips: &[
-            "clients.host-requests",
-            "client/requests/odd-params-are-answered",
-            "client/requests/unknown-method-is-refused",
-            "client/resources/files-of-the-machine-are-refused",
-            "client/resources/nothing-served-is-refused",
-        ],
-    },
-    KillRow {
-        fault: Fault::UnknownCode,
-        trips: &["clients.host-requests", "client/requests/unknown-method-is-refused"],
-    },
-    KillRow {
-        fault: Fault::GatesOpen,
-        trips: &[
-            "client/requests/odd-params-are-answered",
-            "client/resources/files-of-its-own-only",
-            "client/resources/files-of-the-machine-are-refused",
-            "client/resources/no-neighbours",
-            "client/resources/no-way-up",
-            "client/resources/nothing-served-is-refused",
-            "client/resources/read-only-stays-so",
         ],
     },
     KillRow {
@@ -433,24 +374,6 @@ pub const ROWS: &[KillRow<Fault>] = &[
             "client/reconnect/every-open-request-fails-with-the-connection",
         ],
     },
-    KillRow {
-        fault: Fault::ToolTwice,
-        trips: &[
-            "clients.tool-once",
-            "client/tools/a-call-runs-once",
-            "client/tools/a-call-runs-once-over-a-lost-connection",
-            "client/tools/a-call-runs-once-while-the-client-subscribes-again",
-        ],
-    },
-    KillRow {
-        fault: Fault::ToolStartedAgain,
-        trips: &[
-            "client/tools/a-call-runs-once",
-            "client/tools/a-call-runs-once-over-a-lost-connection",
-            "client/tools/a-call-runs-once-while-the-client-subscribes-again",
-        ],
-    },
-    KillRow { fault: Fault::ToolStartedLate, trips: &["client/tools/a-stale-ready-runs-nothing"] },
     KillRow { fault: Fault::ResumesWithNewId, trips: &["client/reconnect/the-first-id-is-used"] },
     KillRow {
         fault: Fault::UnsubscribedKept,
@@ -459,23 +382,6 @@ pub const ROWS: &[KillRow<Fault>] = &[
             "client/reconnect/unsubscribed-channels-are-not-resumed",
         ],
     },
-    KillRow { fault: Fault::ToolOfOthers, trips: &["client/tools/calls-of-others-are-left-alone"] },
-    KillRow {
-        fault: Fault::ToolEarly,
-        trips: &[
-            "client/tools/an-approved-call-runs",
-            "client/tools/calls-wait-for-their-approval",
-        ],
-    },
-    KillRow {
-        fault: Fault::CompletesAfterCancel,
-        trips: &["client/tools/a-cancelled-call-stays-cancelled"],
-    },
-    KillRow {
-        fault: Fault::ToolInputCached,
-        trips: &["client/tools/edited-input-is-what-the-tool-gets"],
-    },
-    KillRow { fault: Fault::ToolOnlyInChat, trips: &["client/tools/work-is-found-in-the-session"] },
     KillRow {
         fault: Fault::ForeignOnTop,
         trips: &[
@@ -507,6 +413,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow {
         fault: Fault::UnknownActionCloses,
         trips: &[
+            "client/growth/an-action-of-an-unknown-family-changes-nothing",
             "client/growth/an-unknown-action-changes-nothing",
             "client/malice/actions-of-foreign-channels-lose-no-number",
             "client/malice/members-of-the-wrong-type",
@@ -536,6 +443,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
         trips: &[
             "client/subscribe/older-turns-are-loaded-once",
             "client/subscribe/older-turns-are-loaded-while-a-turn-goes-on",
+            "client/subscribe/overlapping-turns-are-there-once",
         ],
     },
     KillRow { fault: Fault::InputPredicted, trips: &["client/state/typed-input-is-not-predicted"] },
@@ -552,68 +460,11 @@ pub const ROWS: &[KillRow<Fault>] = &[
         trips: &["client/reconnect/a-removed-client-joins-again"],
     },
     KillRow {
-        fault: Fault::ToolArgumentsUnchecked,
-        trips: &["client/tools/arguments-are-checked"],
-    },
-    KillRow { fault: Fault::ToolUnknownIgnored, trips: &["client/tools/unknown-tools-are-denied"] },
-    KillRow {
-        fault: Fault::ToolInSession,
-        trips: &["clients.dispatch-channel", "client/tools/completions-go-to-the-chat"],
-    },
-    KillRow {
-        fault: Fault::EntersAnother,
-        trips: &["clients.registers-itself", "client/tools/a-client-enters-itself"],
-    },
-    KillRow {
         fault: Fault::ResumesUnopened,
         trips: &[
             "client/handshake/refused-connection-is-no-session",
             "client/handshake/the-first-answer-is-lost",
             "client/handshake/unauthorised-connection-is-no-session",
-        ],
-    },
-    KillRow {
-        fault: Fault::CursorsKept,
-        trips: &["clients.verbatim-cursors", "client/lists/cursors-end-with-their-connection"],
-    },
-    KillRow {
-        fault: Fault::SessionsNotFollowed,
-        trips: &["client/lists/notifications-are-followed"],
-    },
-    KillRow { fault: Fault::IdentityChanged, trips: &["client/lists/identity-stays"] },
-    KillRow {
-        fault: Fault::MissingStatusUnread,
-        trips: &["client/lists/absent-status-is-unknown"],
-    },
-    KillRow {
-        fault: Fault::UnknownSchemesSubscribed,
-        trips: &[
-            "client/channels/unknown-schemes-are-left-alone",
-            "client/mcp/undeclared-apps-stay-closed",
-        ],
-    },
-    KillRow {
-        fault: Fault::TemplatesExpanded,
-        trips: &["client/changesets/unknown-variables-are-not-filled-in"],
-    },
-    KillRow { fault: Fault::DefaultChatOnly, trips: &["client/channels/default-chat-is-a-hint"] },
-    KillRow { fault: Fault::AppsOpened, trips: &["client/mcp/undeclared-apps-stay-closed"] },
-    KillRow {
-        fault: Fault::AutomationsRunHere,
-        trips: &["client/automations/the-host-alone-runs-them"],
-    },
-    KillRow { fault: Fault::MetaStripped, trips: &["client/completions/meta-comes-back"] },
-    KillRow { fault: Fault::TokensNotRetried, trips: &["client/auth/an-error-asks-for-a-token"] },
-    KillRow { fault: Fault::TokensOptional, trips: &["client/auth/no-word-means-required"] },
-    KillRow {
-        fault: Fault::TokensNotRechecked,
-        trips: &["client/auth/requirements-are-looked-at-after-a-reconnect"],
-    },
-    KillRow {
-        fault: Fault::TokensReplayed,
-        trips: &[
-            "client/auth/expired-tokens-stay-expired",
-            "client/auth/expired-tokens-are-not-repeated",
         ],
     },
     KillRow {
@@ -623,23 +474,6 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow {
         fault: Fault::UnknownMetaBreaks,
         trips: &["client/handshake/unknown-meta-is-ignored"],
-    },
-    KillRow {
-        fault: Fault::UnknownSessionBreaks,
-        trips: &["client/lists/unknown-sessions-are-survived"],
-    },
-    KillRow { fault: Fault::CycleBreaks, trips: &["client/channels/origins-in-a-circle"] },
-    KillRow {
-        fault: Fault::MissingAncestorBreaks,
-        trips: &["client/channels/origin-that-is-gone", "client/channels/origins-in-a-circle"],
-    },
-    KillRow {
-        fault: Fault::UnknownQuestionBreaks,
-        trips: &["client/inputs/unknown-question-kind"],
-    },
-    KillRow {
-        fault: Fault::UnknownToolStatusBreaks,
-        trips: &["client/inputs/unknown-tool-status"],
     },
     KillRow {
         fault: Fault::StrayAnswerBreaks,
@@ -666,26 +500,11 @@ pub const ROWS: &[KillRow<Fault>] = &[
     },
     KillRow { fault: Fault::HugeFrameBreaks, trips: &["client/malice/huge-frame"] },
     KillRow {
-        fault: Fault::DefinitionStripped,
-        trips: &["client/automations/unknown-members-survive-an-edit"],
+        fault: Fault::SettlesOtherChannels,
+        trips: &["client/state/an-echo-settles-nothing-on-another-channel"],
     },
     KillRow {
-        fault: Fault::RunIdRenewed,
-        trips: &["client/automations/a-run-keeps-its-request-id"],
+        fault: Fault::EmptyReasonAccepted,
+        trips: &["client/state/an-empty-reason-is-a-rejection"],
     },
-    KillRow {
-        fault: Fault::CompletionsUnasked,
-        trips: &["client/completions/a-trigger-requests-completions"],
-    },
-    KillRow {
-        fault: Fault::CompletionsAtOnce,
-        trips: &["client/completions/a-burst-is-debounced"],
-    },
-    KillRow { fault: Fault::SilenceUnnoticed, trips: &["client/connection/a-silent-host-is-left"] },
-    KillRow { fault: Fault::ServerChannelKept, trips: &["client/mcp/the-channel-is-read-again"] },
-    KillRow {
-        fault: Fault::LogsUnfiltered,
-        trips: &["client/telemetry/records-below-the-level-are-dropped"],
-    },
-    KillRow { fault: Fault::ListMerged, trips: &["client/lists/a-new-list-replaces-the-old-one"] },
 ];

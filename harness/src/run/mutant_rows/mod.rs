@@ -9,8 +9,10 @@
 //! Start at [`rows`]; `ahp-harness mutants --write` prints rows to begin with.
 
 use crate::host::fault::HostFault;
+use crate::peer::reference::fault::Fault as ClientFault;
 use crate::wire::version::ProtocolStandard;
 
+use super::kills::KillRow;
 use super::mutants::MutantRow;
 
 pub mod acp;
@@ -22,7 +24,8 @@ mod automations;
 mod below;
 pub mod broken;
 mod chats;
-pub mod clients;
+mod client_features;
+mod clients;
 mod content;
 mod customizations;
 mod invariants;
@@ -46,6 +49,11 @@ pub fn rows() -> impl Iterator<Item = &'static MutantRow> {
     agents.chain(wire).chain(later)
 }
 
+/// Returns the rows of the faults of the reference client.
+pub fn client_rows() -> impl Iterator<Item = &'static KillRow<ClientFault>> {
+    clients::ROWS.iter().chain(client_features::ROWS)
+}
+
 /// Returns the rows of the faults that can be observed only under load, and not by a scenario.
 pub fn load_rows() -> impl Iterator<Item = &'static MutantRow> {
     load::ROWS.iter()
@@ -56,7 +64,7 @@ pub fn named(standard: ProtocolStandard) -> Vec<(&'static str, Vec<&'static str>
     match standard {
         ProtocolStandard::Ahp => {
             let hosts = rows().chain(load_rows()).map(|row| (row.fault.name(), row.trips.to_vec()));
-            let clients = clients::ROWS.iter().map(|row| (row.fault.name(), row.trips.to_vec()));
+            let clients = client_rows().map(|row| (row.fault.name(), row.trips.to_vec()));
             hosts.chain(clients).collect()
         }
         ProtocolStandard::Acp => {
