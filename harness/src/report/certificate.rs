@@ -407,8 +407,14 @@ pub(super) struct TriedProfiles(HashSet<String>);
 impl TriedProfiles {
     fn of(run: &RunView<'_>) -> TriedProfiles {
         let played = run.cases.iter().filter(|case| case.status != Status::Skip);
-        let area = |case: &&CaseReport| area(&case.scenario, or_core(&case.profile));
-        let mut profiles: HashSet<String> = played.map(area).collect();
+        let of_case = |case: &&CaseReport| area(&case.scenario, or_core(&case.profile));
+        let mut profiles: HashSet<String> = played.clone().map(of_case).collect();
+        // The area of a scenario about a client is what the host does; the rule says what the client needs for it.
+        if run.party == JudgedParty::Clients {
+            let claims = played.flat_map(|case| &case.claims).filter(|it| it.observations > 0);
+            let rules = claims.flat_map(|claim| &claim.rules);
+            profiles.extend(rules.map(|rule| area(rule, "core")));
+        }
         profiles.extend(["core", OWN].map(str::to_owned));
         TriedProfiles(profiles)
     }
