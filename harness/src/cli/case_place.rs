@@ -77,7 +77,7 @@ impl RunArguments {
                 let version = header.version;
                 let config =
                     client_sim::settings(&entry.scenario, version, header.seed, wall_clock());
-                let (port, config) = (ClientPort::open().await?, Box::new(config));
+                let (port, config) = (ClientPort::open(&name).await?, Box::new(config));
                 PlayPlace::Client { client: client.clone(), port, config }
             }
             PlayTarget::Loopback => {

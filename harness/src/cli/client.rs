@@ -5,6 +5,7 @@
 //!
 //! Start at [`ClientArguments`].
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
@@ -89,7 +90,7 @@ fn only_of_clients(arg: clap::Arg) -> clap::Arg {
         "command" => arg
             .help("Start this command for each scenario: the driver of the client, or with `--passive` the client itself; `{url}` becomes the URL of the host [default: the reference client in memory]")
             .long_help(None),
-        "passive" => arg.hide(false),
+        "passive" | "listen" => arg.hide(false),
         _ => arg,
     }
 }
@@ -101,13 +102,19 @@ pub(super) struct ClientChoice {
     pub(super) command: Option<String>,
     /// Whether the command is the client itself, without a driver.
     pub(super) passive: bool,
+    /// The address to which the client connects by itself.
+    pub(super) listen: Option<SocketAddr>,
 }
 
 impl ClientChoice {
     /// Returns the target.
     pub(super) fn target(&self, context: &CliContext) -> PlayTarget {
-        let Some(command) = &self.command else { return PlayTarget::Embedded };
         let context = context.clone();
+        if let Some(address) = self.listen {
+            let voice = Arc::new(move |line: &str| context.error(&format!("{line}\n")));
+            return PlayTarget::Clients(Box::new(ClientOutside::listening(address, voice)));
+        }
+        let Some(command) = &self.command else { return PlayTarget::Embedded };
         let voice = Arc::new(move |line: &str| {
             context.error(&format!("client: {}\n", ForeignText::from(line).line()));
         });
@@ -118,7 +125,8 @@ impl ClientChoice {
     /// Returns the options that name the client, quoted for a shell.
     pub(super) fn words(&self) -> Vec<String> {
         let command = self.command.iter().map(|it| format!("--command {}", quoted(it)));
-        command.chain(self.passive.then(|| "--passive".to_owned())).collect()
+        let listen = self.listen.iter().map(|address| format!("--listen {address}"));
+        command.chain(self.passive.then(|| "--passive".to_owned())).chain(listen).collect()
     }
 }
 
@@ -136,7 +144,7 @@ impl RunArguments {
     /// Returns the run with a client as its target: `--command` starts the client.
     pub(super) fn of_client(mut self) -> RunArguments {
         let command = self.aim.command.take();
-        self.client = Some(ClientChoice { command, passive: self.passive });
+        self.client = Some(ClientChoice { command, passive: self.passive, listen: self.listen });
         self
     }
 }

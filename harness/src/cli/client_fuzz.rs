@@ -116,7 +116,7 @@ impl CampaignClient {
             CampaignClient::Outside(client, version, limit) => (client, *version, *limit),
         };
         let scenario = draft.scenario().map_err(CommandStop::fault)?;
-        let port = ClientPort::open()
+        let port = ClientPort::open("generated")
             .await
             .map_err(|error| CommandStop::fault(format!("no loopback port: {error}")))?;
         let scenario = Arc::new(scenario);

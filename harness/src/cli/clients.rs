@@ -1,15 +1,16 @@
-//! A client under test: the process of its driver, or the client itself, and the port at which the harness plays the
-//! host for each scenario.
+//! A client under test: the process of its driver, the client itself, or a client that connects by itself, and the port
+//! at which the harness plays the host for each scenario.
 //!
 //! Knows: processes, the server of hosts. Never knows: what a scenario requires.
 //!
 //! Start at [`ClientOutside`].
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tokio::time::timeout;
 
 use crate::host::SansIoHost;
@@ -26,35 +27,98 @@ use crate::transport::serve::{self, ServedBehind};
 use crate::transport::shells::HostShells;
 use crate::wire::version::Version;
 
+use super::listen_gate::ListenGate;
+
 /// The time limit of the first look, as a multiple of the limit of a wait: the client may have to be compiled first.
 const STARTING: u32 = 10;
+/// The name of the first look in the list of scenarios.
+const FIRST_LOOK: &str = "first look";
 /// The URL of the host in a command.
 const URL: &str = "{url}";
+
+/// How a client outside of this process comes to the harness.
+#[derive(Clone)]
+enum ClientArrival {
+    /// The harness starts a command for each scenario.
+    Command {
+        /// The command.
+        command: String,
+        /// Whether the command is a driver. Otherwise it is only started.
+        driven: bool,
+        /// The receiver of the lines of its standard error.
+        voice: ProcessVoice,
+    },
+    /// The client connects to an address by itself. The gate opens with the first look.
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// The gate.
+        gate: Arc<OnceCell<ListenGate>>,
+        /// The receiver of lines for the user.
+        voice: ProcessVoice,
+    },
+}
 
 /// A client outside of this process.
 #[derive(Clone)]
 pub(super) struct ClientOutside {
-    command: String,
-    /// Whether the command is a driver. Otherwise it is only started.
-    driven: bool,
-    voice: ProcessVoice,
+    name: String,
+    arrival: ClientArrival,
 }
 
 impl ClientOutside {
     /// Makes a client that a command starts. `voice` receives the lines of its standard error.
     pub(super) fn new(command: String, driven: bool, voice: ProcessVoice) -> ClientOutside {
-        ClientOutside { command, driven, voice }
+        let name = command.clone();
+        ClientOutside { name, arrival: ClientArrival::Command { command, driven, voice } }
+    }
+
+    /// Makes a client that connects by itself. `voice` receives lines for the user.
+    pub(super) fn listening(address: SocketAddr, voice: ProcessVoice) -> ClientOutside {
+        let (name, gate) = (format!("a client at {address}"), Arc::default());
+        ClientOutside { name, arrival: ClientArrival::Address { address, gate, voice } }
     }
 
     /// Returns the name of the client in reports.
     pub(super) fn shown(&self) -> &str {
-        &self.command
+        &self.name
+    }
+
+    /// Returns whether the client comes by itself, so that every scenario has to be open at the same time.
+    pub(super) fn comes_by_itself(&self) -> bool {
+        matches!(self.arrival, ClientArrival::Address { .. })
+    }
+
+    fn is_driven(&self) -> bool {
+        matches!(self.arrival, ClientArrival::Command { driven: true, .. })
     }
 
     fn process(&self, url: &str) -> ServedBehind {
-        let command = self.command.replace(URL, url);
-        let agent = AgentProcess::new(command).with_voice(Arc::clone(&self.voice));
+        let ClientArrival::Command { command, voice, .. } = &self.arrival else {
+            return ServedBehind::nothing();
+        };
+        let agent = AgentProcess::new(command.replace(URL, url)).with_voice(Arc::clone(voice));
         ServedBehind { agent, shells: HostShells::new(String::new()), journal: None }
+    }
+
+    /// Returns the open gate; `None` if the harness starts the client.
+    ///
+    /// # Errors
+    /// Returns an error if the address cannot be opened.
+    async fn gate(&self) -> std::io::Result<Option<&ListenGate>> {
+        match &self.arrival {
+            ClientArrival::Command { .. } => Ok(None),
+            ClientArrival::Address { address, gate, .. } => {
+                gate.get_or_try_init(|| ListenGate::bind(*address)).await.map(Some)
+            }
+        }
+    }
+
+    /// Tells the user something.
+    fn tell(&self, line: &str) {
+        if let ClientArrival::Address { voice, .. } = &self.arrival {
+            voice(line);
+        }
     }
 
     /// Takes a first look.
@@ -67,14 +131,31 @@ impl ClientOutside {
         played: &[Version],
     ) -> Result<DetectionResult, ProbeError> {
         let unreachable =
-            |reason: String| ProbeError::Untestable { command: self.command.clone(), reason };
-        let port = ClientPort::open().await.map_err(|error| unreachable(error.to_string()))?;
-        let look = ClientLook::new(&port.url, self.driven);
+            |reason: String| ProbeError::Untestable { command: self.name.clone(), reason };
+        let failed = |error: std::io::Error| unreachable(error.to_string());
+        let port = ClientPort::open(FIRST_LOOK).await.map_err(failed)?;
+        let look = ClientLook::new(&port.url, self.is_driven());
         let behind = self.process(&port.url);
+        let gate = self.gate().await.map_err(failed)?;
+        let entry = port.listener.local_addr().map_err(failed)?;
+        let case = gate.map(|gate| (gate, gate.add(&port.name, entry)));
         let (_served, task) = serve::serve(port.listener, Box::new(look.clone()), behind);
         let abort = task.abort_handle();
+        if let Some((gate, case)) = case {
+            self.tell(&format!(
+                "connect the client to {}; every path needs a new session of the client, and {} \
+                 lists the paths",
+                gate.url(case),
+                gate.list()
+            ));
+            gate.visited(case).await;
+        }
         let _ = timeout(limit * STARTING, task).await;
         abort.abort();
+        if let Some((gate, case)) = case {
+            gate.close(case);
+            self.tell(&format!("next: {} and so on", gate.url(case + 1)));
+        }
         let facts = look.facts();
         self.reached(&facts).map_err(unreachable)?;
         let Some(version) = facts.version(played) else {
@@ -88,7 +169,7 @@ impl ClientOutside {
         Ok(DetectionResult {
             version: Some(version),
             versions: facts.offers.clone().unwrap_or_default(),
-            detected: Some(facts.rows(self.driven)),
+            detected: Some(facts.rows(self.is_driven())),
             name: facts.name,
             ..DetectionResult::default()
         })
@@ -100,7 +181,7 @@ impl ClientOutside {
         match (&facts.does, &facts.offers) {
             (_, Some(_)) => Ok(()),
             _ if !facts.trouble.is_empty() => Err(facts.trouble.clone()),
-            (None, None) if self.driven => Err(
+            (None, None) if self.is_driven() => Err(
                 "the driver did not answer `hello` (hint: CLIENT_DRIVER.md describes the lines; \
                  `--passive` is for a client without a driver)"
                     .to_owned(),
@@ -112,24 +193,26 @@ impl ClientOutside {
 
 /// A port at which one scenario plays the host.
 pub(super) struct ClientPort {
+    /// The name of the scenario.
+    name: String,
     listener: TcpListener,
     url: String,
 }
 
 impl ClientPort {
-    /// Opens a free loopback port.
+    /// Opens a free loopback port for a scenario with this name.
     ///
     /// # Errors
     /// Returns an error if no port is free.
-    pub(super) async fn open() -> std::io::Result<ClientPort> {
+    pub(super) async fn open(name: &str) -> std::io::Result<ClientPort> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("ws://{}", listener.local_addr()?);
-        Ok(ClientPort { listener, url })
+        Ok(ClientPort { name: name.to_owned(), listener, url })
     }
 
     /// Returns how the client reaches the port.
     pub(super) fn setup(&self, client: &ClientOutside) -> TestedClientSetup {
-        TestedClientSetup { url: self.url.clone(), driven: client.driven }
+        TestedClientSetup { url: self.url.clone(), driven: client.is_driven() }
     }
 
     /// Plays a scenario to its end, or until `stop` changes.
@@ -144,17 +227,35 @@ impl ClientPort {
         let limit = trial.time_limit();
         let trial = SharedTrial::new(trial);
         let behind = client.process(&self.url);
+        let gate = client.gate().await.ok().flatten().zip(self.listener.local_addr().ok());
+        let case = gate.map(|(gate, entry)| (gate, gate.add(&self.name, entry)));
+        let mut unvisited = None;
+        if let Some((gate, case)) = case {
+            tokio::select! {
+                biased;
+                () = gate.visited(case) => {}
+                _ = stop.changed() => {
+                    unvisited = Some(format!("no client connected to {}", gate.url(case)));
+                }
+            }
+        }
         let began = tokio::time::Instant::now();
         let host: Box<dyn SansIoHost + Send> = Box::new(trial.clone());
         let (_served, task) = serve::serve(self.listener, host, behind);
         let abort = task.abort_handle();
-        let interrupted = tokio::select! {
-            biased;
-            _ = stop.changed() => Some(INTERRUPTED.to_owned()),
-            _ = task => None,
-            () = tokio::time::sleep(limit) => Some(format!("it was not over after {limit:?}")),
+        let interrupted = match unvisited {
+            Some(why) => Some(why),
+            None => tokio::select! {
+                biased;
+                _ = stop.changed() => Some(INTERRUPTED.to_owned()),
+                _ = task => None,
+                () = tokio::time::sleep(limit) => Some(format!("it was not over after {limit:?}")),
+            },
         };
         abort.abort();
+        if let Some((gate, case)) = case {
+            gate.close(case);
+        }
         let mut trial = trial.take().expect("only this function takes the trial");
         if let Some(why) = interrupted {
             trial.interrupt(began.elapsed(), &why);

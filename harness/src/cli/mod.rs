@@ -47,6 +47,7 @@ mod interrupt;
 mod judge;
 mod kept_sessions;
 mod list;
+mod listen_gate;
 mod log_folder;
 mod lone_trial;
 mod manual;

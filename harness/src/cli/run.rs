@@ -1,5 +1,6 @@
 //! `ahp-harness run`: plays scenarios against a host and reports.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -93,6 +94,16 @@ pub struct RunArguments {
     /// itself is tested
     #[arg(long, hide = true, requires = "command", help_heading = "Target")]
     pub(super) passive: bool,
+    /// Start nothing, and wait at this address, such as 127.0.0.1:9001, for a client that connects by itself: each
+    /// scenario has a path of its own
+    #[arg(
+        long,
+        hide = true,
+        value_name = "ADDRESS",
+        conflicts_with = "command",
+        help_heading = "Target"
+    )]
+    pub(super) listen: Option<SocketAddr>,
     /// The client to test, instead of a host; set by `client run`.
     #[arg(skip)]
     pub(super) client: Option<ClientChoice>,

@@ -98,6 +98,11 @@ impl PlayTarget {
     /// Returns the number of scenarios that are played at the same time.
     pub(super) fn jobs(&self, asked: Option<u16>) -> usize {
         let own = self.profile().and_then(|profile| profile.jobs);
+        if let PlayTarget::Clients(client) = self
+            && client.comes_by_itself()
+        {
+            return usize::from(asked.unwrap_or(u16::MAX));
+        }
         usize::from(asked.or(own).unwrap_or(JOBS))
     }
 

@@ -66,7 +66,10 @@ fn stops_at_the_first_failure() {
         &here,
         &fast,
         1,
-        &["1 passed, 1 failed, 2 not judged", "not played: the run failed at `mine/b` (--fail-fast)"],
+        &[
+            "1 passed, 1 failed, 2 not judged",
+            "not played: the run failed at `mine/b` (--fail-fast)",
+        ],
     );
     assert!(!said.contains("`mine/d`"), "{said}");
     let kept = fs::read_to_string(here.join("run.jsonl")).unwrap();
