@@ -1,6 +1,6 @@
-//! Makes the table of each protocol version from the files under `protocol/`, and embeds the tables.
+//! Builds the table of each protocol version from the files under `protocol/`, and embeds the tables in the binary.
 //!
-//! A file with a `base` is a JSON Merge Patch (RFC 7396) of the table of that version. Everything that is wrong with
+//! A file with a `base` is a JSON Merge Patch (RFC 7396) for the table of the version that `base` names. Any mistake in
 //! a file fails the build.
 
 #[path = "src/wire/table_file.rs"]
@@ -30,7 +30,7 @@ fn main() -> io::Result<()> {
     for entry in fs::read_dir(&folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // The folder has files of other kinds as well; their names do not begin with a number.
+        // Only names of tables begin with a digit; the folder also contains other files.
         let version =
             name.strip_suffix(".json").filter(|it| it.starts_with(|c: char| c.is_ascii_digit()));
         if let Some(version) = version {
@@ -59,15 +59,15 @@ fn main() -> io::Result<()> {
     fs::write(out.join("tables.rs"), code)
 }
 
-/// Returns a folder that Cargo names.
+/// Returns the folder that an environment variable of Cargo names.
 fn folder_of(variable: &str) -> io::Result<PathBuf> {
     let folder = env::var_os(variable).map(PathBuf::from);
     folder.ok_or_else(|| io::Error::other(format!("Cargo did not set `{variable}`")))
 }
 
-/// A file of the folder.
+/// A file of the `protocol` folder.
 struct TableSource {
-    /// The version whose table the file changes; `None` if the file has a whole table.
+    /// The version whose table this file patches; `None` if the file contains a complete table.
     base: Option<String>,
     table: Map<String, Value>,
 }
@@ -92,7 +92,7 @@ impl TableSource {
     }
 }
 
-/// Returns the whole table of a version as text.
+/// Returns the complete table of a version as text.
 fn expanded(version: &str, sources: &BTreeMap<String, TableSource>) -> io::Result<String> {
     let mut patches = Vec::new();
     let mut next = Some(version);
@@ -115,8 +115,8 @@ fn expanded(version: &str, sources: &BTreeMap<String, TableSource>) -> io::Resul
     checked(version, table)
 }
 
-/// Applies a JSON Merge Patch. Returns the path of a member that changes nothing as an error: it is a mistake in
-/// the file.
+/// Applies a JSON Merge Patch. Returns an error with the path of the first member that changes nothing, because such a
+/// member is a mistake in the file.
 fn merge(target: &mut Map<String, Value>, patch: &Map<String, Value>) -> Result<(), String> {
     for (name, change) in patch {
         match (target.get_mut(name), change) {
@@ -136,7 +136,7 @@ fn merge(target: &mut Map<String, Value>, patch: &Map<String, Value>) -> Result<
     Ok(())
 }
 
-/// Returns a new value of a patch: `null` in it stands for no member.
+/// Returns a new value from a patch, without the members that are `null`.
 fn whole(change: &Value) -> Value {
     match change {
         Value::Object(members) => {
@@ -147,10 +147,10 @@ fn whole(change: &Value) -> Value {
     }
 }
 
-/// Returns a table as text, after reading it as the program does.
+/// Returns a table as text, after checking that the program can read the table.
 fn checked(version: &str, table: Map<String, Value>) -> io::Result<String> {
     let mut table = Value::Object(table);
-    // The text is the same whichever features of the JSON library other packages enable.
+    // Sorted, because features of the JSON library that other packages enable can change the order of members.
     table.sort_all_objects();
     let text = table.to_string();
     let table: TableFile = serde_json::from_str(&text).map_err(|error| wrong(version, error))?;
@@ -172,7 +172,7 @@ fn wrong(version: &str, message: impl std::fmt::Display) -> io::Error {
     io::Error::other(format!("the protocol table of {version}: {message}"))
 }
 
-/// Returns the numbers of a version, for sorting; those of the integer `1` sort first.
+/// Returns the numbers of a version for sorting. The version `1` is older than all versions of three numbers.
 fn numbers(version: &str) -> [u64; 3] {
     let mut parts = version.split('.').map(|part| part.parse().unwrap_or(u64::MAX));
     match (parts.next(), parts.next(), parts.next()) {
@@ -181,7 +181,7 @@ fn numbers(version: &str) -> [u64; 3] {
     }
 }
 
-/// Returns a version as code; `None` if the text is no version.
+/// Returns a version as Rust code; `None` if the text is not a version.
 fn constant(version: &str) -> Option<String> {
     if version == "1" {
         return Some("Version::V1".to_owned());

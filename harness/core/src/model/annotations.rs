@@ -1,7 +1,7 @@
 //! The annotations channel: comments on a session's files, each with a thread of entries.
 //!
-//! The protocol forbids annotations without entries, but no reducer prevents them: the sender has to remove the
-//! annotation instead of its last entry.
+//! The protocol forbids annotations without entries, but the reducers do not prevent them. Instead of removing the last
+//! entry of an annotation, a sender has to remove the annotation.
 //!
 //! Knows: the members of an annotations state. Never knows: files, authors of entries.
 

@@ -1,6 +1,6 @@
 //! The canvas channel: a page that an extension shows. The only action of the channel replaces the whole state.
 //!
-//! Knows: that action. Never knows: the members of the state.
+//! Knows: this action. Never knows: the members of the state.
 
 use super::payload::{Object, ReducerResult, object};
 

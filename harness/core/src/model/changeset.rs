@@ -17,7 +17,7 @@ use super::payload::{
 const FILES: &str = "files";
 const OPERATIONS: &str = "operations";
 
-/// A status and the error that belongs to it.
+/// A status with its error.
 struct ChangesetTransition<'a> {
     status: &'a str,
     error: Option<&'a Value>,
@@ -66,7 +66,7 @@ pub(super) fn content_changed(changeset: &mut Object, action: &Object) -> Reduce
     Ok(())
 }
 
-/// Replaces the content as versions before 0.9.0 do: the action also sets the error, or clears it if the action
+/// Replaces the content as in versions before 0.9.0: the action also sets the error, or clears the error if the action
 /// has none. The status stays.
 pub(super) fn content_changed_with_error(changeset: &mut Object, action: &Object) -> ReducerResult {
     let error = optional(action, "error", PayloadShape::Object)?;
@@ -75,8 +75,8 @@ pub(super) fn content_changed_with_error(changeset: &mut Object, action: &Object
     Ok(())
 }
 
-/// Marks the files in the action's list `member` as reviewed or not reviewed. Ids without a file are ignored. A
-/// file without a mark differs from a file marked as not reviewed.
+/// Marks the files in the action's list `member` as reviewed or not reviewed. Ids without a file are ignored. A file
+/// that was never marked is not equal to a file that is marked as not reviewed.
 pub(super) fn files_reviewed(
     changeset: &mut Object,
     action: &Object,

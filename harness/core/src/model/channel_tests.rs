@@ -73,7 +73,7 @@ fn entries_of_annotations_are_set_and_removed() {
             (remove("a", "z"), ExpectedOutcome::NoOp(NoOp::UnknownEntry)),
             (remove("z", "e"), ExpectedOutcome::NoOp(NoOp::UnknownAnnotation)),
             (json!({"type": "annotations/entryRemoved", "annotationId": "a"}), Invalid("entryId")),
-            // No reducer prevents the removal of the last entry.
+            // The reducers do not prevent the removal of the last entry.
             (
                 remove("b", "e"),
                 State(with(&before, json!({"annotations": [a, with(b, json!({"entries": []}))]}))),

@@ -1,6 +1,6 @@
 //! The chat channel: the active turn and the parts that stream into it.
 //!
-//! Knows: the members of a chat's state. Never knows: finished turns (see [`super::turn`]).
+//! Knows: the members of a chat's state. Never knows: finished turns, which [`super::turn`] handles.
 //!
 //! Start at [`active_turn`].
 

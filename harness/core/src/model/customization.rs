@@ -34,9 +34,8 @@ fn is(entry: &Value, member: &str, value: &str) -> bool {
     entry.get(member).and_then(Value::as_str) == Some(value)
 }
 
-/// Turns a customization on or off. Plugins and MCP servers store the list of decisions, or no list if it is
-/// empty. Every other entry stores a boolean: the value of the first decision, or `true` if there is no
-/// decision.
+/// Turns a customization on or off. Plugins and MCP servers store the list of decisions; an empty list is not stored.
+/// Every other entry stores a boolean: the value of the first decision, or `true` if there is no decision.
 ///
 /// The kind of the first decision does not matter, even if the kind is unknown.
 pub(super) fn toggled(session: &mut Object, action: &Object) -> ReducerResult {
@@ -60,7 +59,7 @@ pub(super) fn toggled(session: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Turns the entry with this `customization.uri` on or off, in versions up to 0.1.0.
+/// Turns on or off the entry whose `customization.uri` is the action's URI, in versions up to 0.1.0.
 pub(super) fn toggled_by_uri(session: &mut Object, action: &Object) -> ReducerResult {
     let uri = text(action, "uri")?;
     required(action, "enabled", PayloadShape::Flag)?;
@@ -137,7 +136,7 @@ fn mcp_server_mut<'a>(session: &'a mut Object, id: &str) -> ReducerResult<&'a mu
     server.ok_or_else(|| NoOp::UnknownMcpServer.into())
 }
 
-/// Sets the state and the side channel of an MCP server. If the action has no channel, the channel is cleared.
+/// Sets the state of an MCP server, and the URI of its side channel. If the action has no channel, the URI is removed.
 pub(super) fn mcp_state_changed(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     object(action, "state")?;
@@ -165,7 +164,8 @@ fn mcp_requested(session: &mut Object, action: &Object, kind: &str) -> ReducerRe
     Ok(())
 }
 
-/// Stops an MCP server that is starting from blocking the session. For any other server the action is a no-op.
+/// Stops an MCP server that is starting from blocking the session. For a server that is not starting, the action is a
+/// no-op.
 pub(super) fn mcp_background_requested(session: &mut Object, action: &Object) -> ReducerResult {
     let server = mcp_server_mut(session, text(action, "id")?)?;
     let state = server.get_mut("state").ok_or(NoOp::NotBlocking)?;

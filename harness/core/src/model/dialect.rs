@@ -1,7 +1,7 @@
 //! The differences between versions that affect several actions, as data.
 //!
-//! Actions that a version adds, removes or changes are rows of the [`table`](super::table). Conventions of a
-//! whole channel, such as the place of its status, are members of [`ChannelDialect`]. A version that changes a
+//! If a version adds, removes or changes an action, the [`table`](super::table) has a row for the change. Conventions
+//! of a whole channel, such as the place of its status, are members of [`ChannelDialect`]. A version that changes a
 //! convention has a row in [`DIALECTS`].
 //!
 //! Knows: versions. Never knows: actions.
@@ -26,10 +26,10 @@ pub struct ChannelDialect {
     pub stamp: ClockFormat,
     /// The member that contains a user's message: `userMessage` up to 0.2.0, `message` in later versions.
     pub message: &'static str,
-    /// The members that a tool call takes from its start action. The owning client is in `toolClientId` up to
+    /// The members that are copied from the start action to a tool call. The owning client is in `toolClientId` up to
     /// 0.2.0, and in `contributor` later; `intention` exists from 0.5.1 on.
     pub tool_start: &'static [&'static str],
-    /// The members that a pending tool call takes from the action that requests confirmation. `riskAssessment`
+    /// The members that are copied to a pending tool call from the action that requests confirmation. `riskAssessment`
     /// exists from 0.6.0 on.
     pub asked: &'static [&'static str],
     /// Whether later tool-call actions replace `_meta`. The value is `true` from 0.4.0 on.
@@ -39,9 +39,8 @@ pub struct ChannelDialect {
     pub asks_again: bool,
     /// Whether a tool call can wait for authentication. The value is `true` from 0.6.0 on.
     pub tool_auth: bool,
-    /// Whether `toolCallReady` keeps the input of a call that has run and may refine its contributor and
-    /// intention, and whether an edited input replaces only an input that is a string. The value is `true` from 0.7.0
-    /// on.
+    /// The value is `true` from 0.7.0 on. If `true`, `toolCallReady` keeps the input of a call that has run, and may
+    /// refine the call's contributor and intention; and an edited input replaces the input only if that is a string.
     pub refines_calls: bool,
     /// Whether `toolCallDelta` may omit `content`. The value is `true` from 0.7.0 on.
     pub empty_deltas: bool,
@@ -51,8 +50,8 @@ pub struct ChannelDialect {
     pub times: TurnTimes,
     /// Whether clients can load older turns, so a state may have a cursor. The value is `true` from 0.5.1 on.
     pub pages: bool,
-    /// Whether an entry of `inputNeeded` for a client's own tool counts as waiting for a person. The value is
-    /// `true` from 0.5.1 to 0.7.0.
+    /// Whether an entry of `inputNeeded` for the execution of a client's own tool counts as waiting for a person. The
+    /// value is `true` from 0.5.1 to 0.7.0.
     pub clients_are_people: bool,
 }
 

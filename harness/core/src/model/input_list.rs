@@ -1,4 +1,4 @@
-//! Input requests up to 0.5.2: the list `inputRequests`, from which the status is derived.
+//! Input requests in versions up to 0.5.2: the list `inputRequests`, from which the status is derived.
 //!
 //! The list is independent of turns. A request is removed when it is answered, when a turn ends, and when turns
 //! are truncated. From 0.5.2 on an answered request becomes a part of the active turn.
@@ -114,7 +114,7 @@ fn taken(chat: &mut Object, action: &Object) -> ReducerResult<Object> {
     Ok(request)
 }
 
-/// Removes the unanswered requests, in versions that list them.
+/// Removes the unanswered requests, in versions that have the list `inputRequests`.
 pub(super) fn forget(context: &ReducerContext, chat: &mut Object) {
     if context.dialect.questions == QuestionPlace::Listed {
         chat.remove(QUESTIONS);

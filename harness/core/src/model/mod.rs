@@ -1,18 +1,18 @@
 //! The state of each channel and the reducers that change it, as an independent implementation of the protocol.
 //!
-//! A state is a lossless JSON value, as it was in a snapshot, and is changed in place: members, parts and statuses that
-//! are not in any table stay unchanged. [`apply`] finds the [`table::ReductionRow`] of an action and returns its
-//! outcome. An action either takes effect completely or leaves the state untouched. The cost of an action does not grow
-//! with the finished turns of a chat, except for the two actions that concern them (`chat/truncated`,
-//! `chat/turnsLoaded`).
+//! A state is a lossless JSON value that begins as the state of a snapshot and is changed in place: members, parts and
+//! statuses that are not in any table stay unchanged. [`apply`] finds the [`table::ReductionRow`] of an action and
+//! returns its outcome. An action either takes effect completely or leaves the state untouched. The cost of an action
+//! does not grow with the number of a chat's finished turns, except for the two actions on finished turns
+//! (`chat/truncated`, `chat/turnsLoaded`).
 //!
 //! Three interpretations apply to every reducer. An optional member that is null counts as absent. An action is
-//! [`ActionOutcome::Invalid`] only if the reducer cannot use it; the protocol tables check complete shapes. If
-//! an id that must be unique occurs twice, the id refers to the newest of the active turn's parts, because
-//! parts are searched from the end, and to the first entry of every other list.
+//! [`ActionOutcome::Invalid`] only if the reducer cannot use it; the protocol tables check complete shapes. If an id
+//! that must be unique occurs twice in a list, it refers to the first entry. Only the parts of the active turn are
+//! searched from the end, so there the id refers to the newest part.
 //!
-//! Every published version has its reducers: actions that a version adds, removes or changes are rows of the
-//! [`table`]; conventions that several actions share are members of a [`dialect::ChannelDialect`].
+//! The reducers cover every published version: rows of the [`table`] describe the actions that a version adds, removes
+//! or changes; members of a [`dialect::ChannelDialect`] describe conventions that several actions share.
 //!
 //! Knows: `wire` (versions and channel kinds). Never knows: envelopes, sequence numbers, senders, permissions,
 //! clocks.
@@ -95,7 +95,7 @@ reasons! {
     NoActiveTurn "no turn is active",
     /// The active turn has another id.
     WrongTurn "another turn is active",
-    /// A turn is active although the action requires that none is.
+    /// A turn is active, but the action requires that no turn is active.
     TurnActive "a turn is still active",
     /// No finished turn has that id.
     UnknownTurn "no finished turn has that id",
@@ -115,7 +115,7 @@ reasons! {
     NotMcp "the tool call does not belong to an MCP server",
     /// A tool call that waits for authentication can only fail.
     AwaitsAuth "the tool call waits for authentication and can only fail",
-    /// No open input request has that id, or no entry of `inputNeeded` has it.
+    /// No open input request, or no entry of `inputNeeded`, has that id.
     UnknownRequest "no open input request has that id",
     /// No pending message of that kind has that id.
     UnknownMessage "no pending message of that kind has that id",
@@ -177,14 +177,14 @@ pub fn apply(
     apply_at(version, channel, 0, state, action)
 }
 
-/// Returns whether the reducers of a version write the wall-clock time into states, so that two copies of a state may
-/// have different times.
+/// Returns whether the reducers of a version write the wall-clock time into states. In such a version, two copies of a
+/// state may contain different times.
 pub fn reads_clock(version: Version) -> bool {
     ChannelDialect::of(version, ChannelKind::Chat).times == TurnTimes::Told
 }
 
-/// Does the same as [`apply`] with a clock: `now_ms` is the wall-clock time in milliseconds since 1970, which only
-/// versions up to 0.8.0 read.
+/// Does the same as [`apply`], with a wall-clock time: `now_ms` is in milliseconds since 1970, and is used only in
+/// versions up to 0.8.0.
 pub fn apply_at(
     version: Version,
     channel: ChannelKind,

@@ -42,11 +42,11 @@ pub(super) fn removed(chat: &mut Object, action: &Object) -> ReducerResult {
     if found { Ok(()) } else { Err(NoOp::UnknownMessage.into()) }
 }
 
-/// Removes the message from which a turn was started, from the queue and from the steering message.
+/// Removes the message from which a turn was started, whether it is in the queue or is the steering message.
 pub(super) fn consume(chat: &mut Object, id: &str) -> ReducerResult {
     // Removal from the queue can fail, so it has to precede any change.
     remove_queued(chat, id)?;
-    // Like the published reducers, this code also removes a queue that was already empty.
+    // Like the published reducers, this function also removes a queue that was empty before.
     if list::existing(chat, QUEUE)?.is_some_and(|queue| queue.is_empty()) {
         chat.remove(QUEUE);
     }
@@ -74,8 +74,8 @@ fn remove_queued(chat: &mut Object, id: &str) -> ReducerResult<bool> {
     Ok(found)
 }
 
-/// Moves the named messages to the front in this order. Unknown ids are ignored, and if an id occurs twice, the first
-/// place counts. All other messages follow in their old order.
+/// Moves the messages that the action names to the front, in the order of the action. Unknown ids are ignored, and if
+/// an id occurs twice, the first place counts. All other messages follow in their old order.
 pub(super) fn reordered(chat: &mut Object, action: &Object) -> ReducerResult {
     let order = texts(action, "order")?;
     if given(chat, QUEUE).is_none() {

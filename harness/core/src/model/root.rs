@@ -1,5 +1,5 @@
-//! The configuration action, which the root channel and sessions share. The other root actions are plain rows
-//! of the table.
+//! The configuration action, which the root channel and sessions share. The other root actions are rows of the table
+//! without a function here.
 //!
 //! Knows: the state's `config`. Never knows: the meaning of the values.
 

@@ -81,7 +81,7 @@ pub(super) fn chat_removed(session: &mut Object, action: &Object) -> ReducerResu
     Ok(())
 }
 
-/// Merges changes into a chat's entry, except its `resource`. An update cannot clear a member: null counts as
+/// Merges changes into a chat's entry; `resource` is never changed. An update cannot clear a member: null counts as
 /// absent, and an absent member stays unchanged.
 pub(super) fn chat_updated(session: &mut Object, action: &Object) -> ReducerResult {
     let chat = text(action, "chat")?;
@@ -108,7 +108,7 @@ pub(super) fn chats_reordered(session: &mut Object, action: &Object) -> ReducerR
             return Err(NoOp::NotAPermutation.into());
         }
     }
-    // Each entry removes its place from the map, so a catalogue with a repeated chat does not match either.
+    // Looking up a chat removes it from the map, so a catalogue that contains a chat twice does not match the list.
     let mut place_of = |chat: &Value| {
         let resource = chat.get("resource").and_then(Value::as_str)?;
         places.remove(resource)

@@ -1,6 +1,6 @@
 //! The `status` of sessions and chats: one activity in the lowest five bits, flags in the higher bits.
 //!
-//! Bits without a constant are kept. Source: the type `SessionStatus`.
+//! Bits for which this module has no constant are kept. Source: the type `SessionStatus`.
 //!
 //! Knows: the statuses of tool calls. Never knows: the cause of a change.
 
@@ -42,8 +42,8 @@ pub fn bits(state: &Object) -> u64 {
 /// input request, or a tool call that waits for a decision or for authentication. The activity is InProgress
 /// while the active turn waits for nothing, and Idle if no turn is active. The flags stay.
 ///
-/// Error is never derived: only the end of a turn sets this activity, which stays until the turns change next.
-/// A chat with the status Error and without an active turn is therefore consistent.
+/// The activity Error is never derived: only the end of a turn sets it, and it stays until the turns change again. A
+/// chat with the status Error and without an active turn is therefore consistent.
 pub fn recompute(chat_state: &Value) -> u64 {
     let Some(chat) = chat_state.as_object() else {
         return IDLE;
@@ -71,7 +71,8 @@ pub fn blocks(part: &Value) -> bool {
     }
 }
 
-/// Returns whether a response part makes its turn wait, in a version that may not have all reasons to wait.
+/// Returns whether a response part makes its turn wait, by the rules of one version: older versions have fewer reasons
+/// to wait.
 fn blocks_in(dialect: &ChannelDialect, part: &Value) -> bool {
     let auth = ToolCallStatus::AuthRequired.name();
     blocks(part)
@@ -91,7 +92,7 @@ fn activity(dialect: &ChannelDialect, chat: &Object) -> u64 {
         return IDLE;
     };
     let parts = turn.get("responseParts").and_then(Value::as_array);
-    // A part that waits is nearly always one of the newest.
+    // The search begins at the end, because nearly always one of the newest parts waits.
     let waits = parts.is_some_and(|parts| parts.iter().rev().any(|part| blocks_in(dialect, part)));
     if waits { INPUT_NEEDED } else { IN_PROGRESS }
 }
@@ -150,8 +151,8 @@ pub(super) fn set_flag(
 
 /// Derives a session's activity from its `inputNeeded` list.
 ///
-/// Every entry waits for a person, except a client's own tool execution in versions that distinguish people
-/// from clients. Without such an entry, the activity InputNeeded becomes InProgress, and other activities stay.
+/// Every entry waits for a person, except the execution of a client's own tool in versions that distinguish people from
+/// clients. If no entry waits for a person, the activity InputNeeded becomes InProgress, and other activities stay.
 pub(super) fn follow_input_needed(context: &ReducerContext, session: &mut Object) -> ReducerResult {
     let people = context.dialect.clients_are_people;
     let client =

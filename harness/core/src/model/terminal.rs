@@ -40,7 +40,7 @@ pub(super) fn data(terminal: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Sets both dimensions, or neither.
+/// Sets both dimensions of the terminal; if one is invalid, sets neither.
 pub(super) fn resized(terminal: &mut Object, action: &Object) -> ReducerResult {
     let cols = required(action, "cols", PayloadShape::Number)?;
     let rows = required(action, "rows", PayloadShape::Number)?;
@@ -49,8 +49,8 @@ pub(super) fn resized(terminal: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Records the exit of the process, from 0.9.0 on. Earlier versions store the exit code beside the other
-/// members. The lifecycle is replaced completely, so no value of a first exit remains after a second exit.
+/// Records the exit of the process, from 0.9.0 on. Earlier versions store the exit code in a member of the state
+/// itself. The lifecycle is replaced completely, so no value of a first exit remains after a second exit.
 pub(super) fn exited(terminal: &mut Object, action: &Object) -> ReducerResult {
     let exit_code = optional(action, "exitCode", PayloadShape::Number)?;
     let mut lifecycle = Object::new();
@@ -93,9 +93,10 @@ pub(super) fn command_executed(terminal: &mut Object, action: &Object) -> Reduce
     Ok(())
 }
 
-/// Ends every part of a command, including finished parts. Exit code and duration are set to the action's
-/// values, or removed. The specification does not say which part is meant if several parts have the same id;
-/// this function follows the specification's own reducer. This is the only terminal action that searches all parts.
+/// Marks every part with the command's id as finished, including parts that were finished before. Exit code and
+/// duration are set to the action's values, or removed. The specification does not say which part is meant if several
+/// parts have the same id; this function follows the specification's own reducer. This is the only terminal action that
+/// searches all parts.
 pub(super) fn command_finished(terminal: &mut Object, action: &Object) -> ReducerResult {
     let command = text(action, "commandId")?;
     let exit_code = optional(action, "exitCode", PayloadShape::Number)?;

@@ -9,7 +9,7 @@ use crate::wire::version::{PUBLISHED, Version};
 /// The version of most tests.
 pub(crate) const V1_0: Version = Version::new(1, 0, 0);
 
-/// Applies an action on the channel that its type names.
+/// Applies an action to a state of the channel kind that the action's type names.
 pub(crate) fn fold(state: &mut Value, action: &Value) -> ActionOutcome {
     let action_type = action["type"].as_str().unwrap();
     let channel = ChannelKind::of_action(action_type).unwrap();
@@ -28,7 +28,7 @@ pub(crate) fn chat_with(parts: Value) -> Value {
     })
 }
 
-/// Asserts that an action is applied and leaves these members; null means that a member is absent.
+/// Asserts that an action is applied and that the state then has these members; null means that a member is absent.
 #[track_caller]
 pub(crate) fn applies(before: Value, action: Value, members: Value) -> Value {
     let mut state = before;

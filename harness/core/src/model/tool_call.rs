@@ -69,13 +69,13 @@ pub struct ToolCallTransition {
     /// The status afterwards.
     pub to: ToolCallStatus,
     /// Whether the specification's state diagram shows the transition. The reducers also accept transitions that the
-    /// diagram does not show; a host that sends such a transition gets a note.
+    /// diagram does not show; if a host sends such a transition, the oracle reports a note.
     pub diagram: bool,
 }
 
-/// Every transition that the reducers accept. Any other pair of status and event changes nothing, with two
-/// exceptions. The end of the turn cancels every call that has not ended. A start with a used id adds a second
-/// call and leaves the first call unchanged.
+/// Every transition that the reducers accept. Any other pair of status and event changes nothing, with two exceptions.
+/// The end of the turn cancels every call that has not ended. A start with an id that is already in use adds a second
+/// call, and leaves the first call unchanged.
 #[rustfmt::skip]
 pub const TRANSITIONS: &[ToolCallTransition] = {
     use ToolCallStatus as Status;
@@ -221,8 +221,8 @@ pub fn event_of(action: &Value) -> Option<ToolEvent> {
     event(action.as_object()?).ok().flatten()
 }
 
-/// Returns the status after a transition, without checking the guards; `None` if the table has no such
-/// transition. A start is a transition from `None` only.
+/// Returns the status after a transition, without checking the guards; `None` if the table has no such transition. The
+/// event `Start` has a transition only if `from` is `None`.
 pub fn next(from: Option<ToolCallStatus>, event: ToolEvent) -> Option<ToolCallStatus> {
     let step = |row: &&ToolCallTransition| row.from == from && row.event == event;
     TRANSITIONS.iter().find(step).map(|row| row.to)

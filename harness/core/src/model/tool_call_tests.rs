@@ -1,5 +1,5 @@
 //! Tests of every transition of the table, of every pair of status and event without a transition, and of the members
-//! that remain.
+//! of the call after each transition.
 
 use crate::wire::json::{Value, json};
 use proptest::prelude::*;
@@ -412,8 +412,8 @@ fn the_status_follows_the_parts() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Every sequence of events moves a call along the table or leaves it unchanged, and the chat's status
-    /// follows from its parts.
+    /// Checks random sequences of events: each event causes a transition of the table or leaves the call unchanged, and
+    /// the chat's status always follows from its parts.
     #[test]
     fn calls_only_move_along_the_table(events in prop::collection::vec(0..EVENTS.len(), 0..40)) {
         let mut state = chat("streaming", json!({}));

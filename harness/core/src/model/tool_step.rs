@@ -83,8 +83,8 @@ fn check(dialect: &ChannelDialect, action: &Object, event: ToolEvent) -> Reducer
 ///
 /// An action whose call does not exist leaves the whole state untouched, as the specification says. The TypeScript
 /// reducers derive the chat's status even in this case, which changes Error to Idle. If the call exists and its status
-/// does not permit the action, all implementations derive the status, which matters only if the status was out of date
-/// (see [`super::chat::any_part`]).
+/// does not permit the action, all implementations derive the chat's status, which matters only if the chat's status
+/// was out of date (see [`super::chat::any_part`]).
 pub(super) fn reduce(
     context: &ReducerContext,
     chat: &mut Object,
@@ -188,8 +188,8 @@ fn guard(
     Ok(())
 }
 
-/// Sets the new status, and removes the members that belong to other statuses only. Members that no status
-/// names stay.
+/// Sets the new status, and removes the members that belong only to other statuses. Members that belong to no status
+/// stay.
 fn enter(call: &mut Object, to: ToolCallStatus) {
     call.insert("status", Value::from(to.name()));
     let keeps = to.row().members;
@@ -251,7 +251,7 @@ fn advance(
     Ok(())
 }
 
-/// Copies the members that the action has. The call's other members stay.
+/// Copies those of the named members that the action has. The call's other members stay.
 fn overlay(call: &mut Object, action: &Object, names: &[&str]) {
     for name in names {
         if let Some(value) = given(action, name) {
@@ -260,9 +260,9 @@ fn overlay(call: &mut Object, action: &Object, names: &[&str]) {
     }
 }
 
-/// Completes the input. Members of an earlier `ready` action stay if this action omits them, unless the call
-/// has run since; a call that has run loses its selected option and its content. Up to 0.6.0 the input stays
-/// only if the action requests the same confirmation again.
+/// Completes the input. Members of an earlier `ready` action stay if this action omits them, unless the call has run in
+/// the meantime: a call that has run loses its selected option and its content. Up to 0.6.0, the input stays only if
+/// the action requests confirmation of a call that already waits for confirmation.
 fn ready(dialect: &ChannelDialect, call: &mut Object, step: ToolTransitionStep, action: &Object) {
     let asked_again = step.from == ToolCallStatus::PendingConfirmation && step.from == step.to;
     let keeps_input = match dialect.refines_calls {
@@ -292,8 +292,8 @@ fn contributor_kind(contributor: Option<&Value>) -> Option<&str> {
     contributor?.get("kind")?.as_str()
 }
 
-/// Replaces the contributor with a more detailed one, unless this would change the owner: a client's call stays
-/// with that client, and no other call becomes a client's.
+/// Replaces the contributor with a more detailed contributor, unless this would change the owner: a call of a client's
+/// tool stays with that client, and no other call is given to a client.
 fn refine_contributor(call: &mut Object, action: &Object) {
     let Some(refined) = given(action, "contributor") else {
         return;
@@ -320,8 +320,8 @@ fn choose_option(call: &mut Object, action: &Object) {
     assign(call, "selectedOption", chosen.as_ref());
 }
 
-/// Stores a result. Content from the running call is removed unless the result has content; content from before
-/// a failed authentication stays. A call that was never confirmed counts as `not-needed`.
+/// Stores a result. Content of the running call is removed or replaced by the content of the result; content from
+/// before a failed authentication stays. A call that was never confirmed counts as `not-needed`.
 fn complete(call: &mut Object, step: ToolTransitionStep, result: &Object) {
     if step.from != ToolCallStatus::AuthRequired {
         call.remove("content");

@@ -1,7 +1,7 @@
 //! The turns of a chat: start, end, resumption and truncation.
 //!
-//! From 0.9.0 on, a chat's `modifiedAt` is the start time of its latest turn; when the turn has ended,
-//! `modifiedAt` is that time plus the turn's duration. No other event changes `modifiedAt`.
+//! From 0.9.0 on, a chat's `modifiedAt` is the start time of its latest turn; when the turn has ended, `modifiedAt` is
+//! the start time plus the turn's duration. No other event changes `modifiedAt`.
 //!
 //! Knows: `activeTurn`, `turns`, `modifiedAt`. Never knows: the content of a turn (see [`super::chat`]).
 //!
@@ -25,10 +25,10 @@ use crate::wire::timestamp;
 const TURNS: &str = "turns";
 const CURSOR: &str = "turnsNextCursor";
 
-/// Starts a turn without parts, and removes the pending message from which the turn was started.
+/// Starts a turn without parts, and removes the pending message that became the turn's message.
 ///
-/// An active turn is overwritten and never reaches the history. A repeated id starts an empty turn again. The
-/// published reducers do the same in both cases. The oracle judges whether a host may send such an action.
+/// An active turn is overwritten and never reaches the history. If the id was used before, a new empty turn starts with
+/// this id. The published reducers do the same in both cases. The oracle judges whether a host may send such an action.
 pub(super) fn started(
     context: &ReducerContext,
     chat: &mut Object,
@@ -77,8 +77,8 @@ pub(super) fn cancelled(
 
 /// Ends the turn in an error, which becomes its last part.
 ///
-/// A part without a kind gets the kind `error`: the type of the member implies this kind, and some
-/// implementations omit it.
+/// A part without a kind gets the kind `error`: some implementations omit the kind, because the type of the member
+/// implies it.
 pub(super) fn error(context: &ReducerContext, chat: &mut Object, action: &Object) -> ReducerResult {
     let mut part = object(action, "part")?.clone();
     part.entry("kind").or_insert_with(|| Value::from("error"));
@@ -220,8 +220,7 @@ pub(super) fn truncated(
     status::refresh(context, chat)
 }
 
-/// Inserts older turns before the known turns, without turns that the chat already has, and replaces the
-/// cursor.
+/// Inserts older turns before the present turns, except those that the chat already has, and replaces the cursor.
 pub(super) fn loaded(chat: &mut Object, action: &Object) -> ReducerResult {
     let older = required(action, "turns", PayloadShape::List)?;
     let cursor = optional_text(action, CURSOR)?.map(Value::from);

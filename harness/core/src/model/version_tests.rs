@@ -525,7 +525,7 @@ fn calls_wait_for_authentication_from_0_6_0_on() {
     }
     let resolved = action(new, "toolCallAuthResolved", &json!({}));
     leaves(new, &with_call(new, &call), &resolved, &place, &json!("running"));
-    // The old version does not have this reason to wait, so the status does not depend on it.
+    // In the old version, this part is no reason to wait, so the status does not depend on it.
     let mut parts = running(
         old,
         &json!([{"kind": "toolCall", "toolCall": call},

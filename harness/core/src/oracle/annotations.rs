@@ -120,8 +120,8 @@ fn fold(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
     }
 }
 
-/// Judges the removal of an annotation's last entry. The reducers would keep the empty annotation; only the
-/// host can prevent that. Invariant L3.
+/// Judges the removal of an annotation's last entry. The reducers would keep the empty annotation; only the host can
+/// prevent its last entry from being removed. Invariant L3.
 fn last_entry(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;

@@ -18,8 +18,8 @@ use super::envelope::channel_of;
 use super::scalars::has_valid_scalars;
 use super::step::OracleStep;
 
-/// The requests that create or dispose of a channel: the method, the members that may name the channel, and
-/// whether the request disposes of it.
+/// The requests that create or dispose of a channel: the method, the members that may name the channel, and whether the
+/// request disposes of the channel.
 const REPLACING: &[(&str, &[&str], bool)] = &[
     ("createSession", &["channel", "session"], false),
     ("createChat", &["chat"], false),
@@ -29,8 +29,8 @@ const REPLACING: &[(&str, &[&str], bool)] = &[
     ("disposeTerminal", &["channel", "terminal"], true),
 ];
 
-/// Returns the channel that a request creates or disposes of, and whether it disposes of it; `None` for other
-/// requests.
+/// Returns the channel that a request creates or disposes of, and `true` if the request disposes of the channel.
+/// Returns `None` for other requests.
 pub(super) fn replaced<'a>(method: &str, params: &'a Value) -> Option<(&'a str, bool)> {
     let (_, members, disposes) = REPLACING.iter().find(|(name, ..)| *name == method)?;
     let uri = members.iter().find_map(|member| params.get(*member)?.as_str())?;
@@ -81,7 +81,8 @@ impl OracleContext {
             MessageKind::Notification => match message.method() {
                 Some("unsubscribe") => self.unsubscribed(message.params(), emit),
                 Some("dispatchAction") => self.dispatched(seen, message, errors, emit),
-                // A subscription is a request, so the transcript does not show whether the host accepted this one.
+                // `subscribe` is a request. Here it was sent as a notification, so the transcript does not show whether
+                // the host accepted the subscription.
                 Some("subscribe") => self.here_mut().vague = true,
                 _ => {}
             },
@@ -120,7 +121,7 @@ impl OracleContext {
             self.dispatched(seen, message, &[], emit);
         }
         if !id.is_string() && !id.is_number() {
-            // A host that does not accept such an id may answer in the same way as to an unreadable frame.
+            // A host that does not accept such an id may answer as if the frame were unreadable.
             self.here_mut().odd += 1;
         }
         self.here_mut().ask(id, request);

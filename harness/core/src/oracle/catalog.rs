@@ -78,8 +78,8 @@ impl ToldStatus {
         }
     }
 
-    /// Removes and returns the last status in the catalogue. Returns the status and its line if the chat never had this
-    /// status between the two updates.
+    /// Removes the last status in the catalogue. If the chat never had this status between the two updates, returns the
+    /// status and its line.
     fn wrong(&mut self) -> Option<(Value, u64)> {
         let (status, line, had) = self.told.take()?;
         (had.len() <= MAX_STATUSES && !had.contains(&status)).then_some((status, line))
@@ -360,9 +360,9 @@ fn owners(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink)
     }
 }
 
-/// Judges whether the tool calls of a chat describe their workers as the catalogue does. Calls that a fork has
-/// copied still show the workers of the original chat, which no other chat can take over. The content of a client's
-/// tool call comes from the client, and the host only forwards it.
+/// If a tool call of a chat shows the chat of a worker, judges whether that chat's entry in the catalogue names the
+/// call as its origin. Calls that a fork has copied still show the workers of the original chat, which stay workers of
+/// that chat. The content of a client's tool call comes from the client, and the host only forwards it.
 fn workers(
     cx: &OracleContext,
     family: &SessionFamily<'_>,

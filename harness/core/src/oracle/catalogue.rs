@@ -31,8 +31,8 @@ with_rows_below_hosts! { catalogue {
         "The clients' own frames are valid too. An invalid frame of a client is never the target's fault: a client may \
          send it on purpose, and a transcript does not show the purpose.";
     ShapeNullOptional "shape.null-optional" Should "A9" []
-        "Optional members are left out instead of null, and required members are present. Clients treat null \
-         differently. Source: the types of each version.";
+        "Optional members are left out instead of null, and required members are present. Clients differ in how they \
+         treat null. Source: the types of each version.";
     AnsweredOnce "jsonrpc.answered-once" Must "B1" ["jsonrpc.response.exactly-one"]
         "Every request gets exactly one response, or the connection ends. Source: JSON-RPC 2.0 section 5."
         open "The specification states no deadline. A request counts as unanswered if a later request on the \
@@ -43,8 +43,8 @@ with_rows_below_hosts! { catalogue {
          Source: JSON-RPC 2.0 section 4.1."
         open "After an unreadable frame, one response with any id is allowed.";
     HostRequestIds "jsonrpc.host-request-ids" Essential "B4" []
-        "The host's open requests have different ids, otherwise it cannot tell their answers apart. Source: \
-         JSON-RPC 2.0 section 4.";
+        "The host's open requests have different ids; otherwise the host cannot tell to which request an answer \
+         belongs. Source: JSON-RPC 2.0 section 4.";
     Alive "jsonrpc.alive" Must "B5"
         ["ping.response", "ping.before-initialize", "ping.without-subscriptions",
          "ping.during-turn"]
@@ -52,15 +52,15 @@ with_rows_below_hosts! { catalogue {
         open "The deadline is the same as for every request. The check judges pings on the root channel.";
     ErrorCode "jsonrpc.error-code" Note "B6"
         ["jsonrpc.error.reserved-range", "jsonrpc.error.code-32006-unassigned"]
-        "Error codes below -32000 are those that JSON-RPC and the version's table assign. The specification \
-         only implies this rule, so a breach is a note. Source: error codes.";
+        "An error code below -32000 is one that JSON-RPC or the version's table assigns. The specification only \
+         implies this rule, so a breach is a note. Source: error codes.";
     Refused "requests.refused" Must "B7"
         ["session.create.duplicate", "subscribe.unknown-resource", "jsonrpc.method-not-found"]
         apart ["session.create.duplicate", "subscribe.unknown-resource", "jsonrpc.method-not-found"]
         "The host refuses impossible requests: to create a session at a URI in use (MUST), to subscribe to a \
          disposed channel (essential, since no actions will follow), to call a method that no version has. \
          Source: session-channel.md, creation; error codes."
-        open "If other clients may have disposed of the session unseen, a breach is a note. Success of an \
+        open "If clients that were not recorded may have disposed of the session, a breach is a note. Success of an \
               unknown method is also a note, because host and client may have agreed on the method.";
     Agreed "handshake.agreed" Must "O1"
         ["lifecycle.initialize.version-selected-from-offer", "lifecycle.initialize.result-shape",
@@ -92,8 +92,8 @@ with_rows_below_hosts! { catalogue {
         ["envelope.serverseq.unique", "reconnect.replay-envelope-verbatim"]
         "One `serverSeq` identifies one action: its channel, content and origin are the same on every connection, \
          otherwise clients diverge. Source: ActionEnvelope.serverSeq."
-        open "Connections of other versions and connections that asked for merged delivery are not compared, \
-              nor are numbers beyond the limit of 16,384 actions or 16 MiB.";
+        open "Connections of other versions and connections that asked for merged delivery are not compared, nor are \
+              numbers beyond the limit of 16,384 actions or 8 MiB.";
     OrderAgreement "sequence.order-agreement" Essential "A3" ["envelope.total-order"]
         "Every subscriber of a channel sees its actions in the same order, otherwise folded states diverge. \
          Source: the reducers are not commutative.";
@@ -115,19 +115,19 @@ with_rows_below_hosts! { catalogue {
         ["multi.fanout.all-subscribers", "multi.fanout.join-leave-churn",
          "subscribe.no-gap-snapshot-to-live", "subscribe.live-after-response",
          "transport.reliable"]
-        "All subscribers of a channel receive the same actions, from the larger of their `fromSeq` to the \
-         earlier of their ends; otherwise their states diverge. Source: subscriptions.md."
-        open "Rejections, `chat/turnsLoaded` and automations have no stated audience. An action that arrives \
-              before the answer with the snapshot is a note, because a client may keep the action until the \
-              answer.";
+        "Any two subscribers of a channel receive the same actions, from the larger of their two `fromSeq` to the \
+         earlier end of their subscriptions; otherwise their states diverge. Source: subscriptions.md."
+        open "The specification does not state who receives rejections, `chat/turnsLoaded` and actions of automations. \
+              An action that arrives before the answer with the snapshot is a note, because a client may keep the \
+              action until the answer.";
     SubscribedOnly "fanout.subscribed-only" Must "A5"
         ["unsubscribe.stops-delivery", "multi.isolation.sessions",
          "subscribe.isolated-per-connection"]
         "Actions and notifications of a channel come only to its subscribers. After an `unsubscribe` this is a \
          MUST; without any subscription it is essential, because it leaks other people's sessions. Source: \
          subscriptions.md."
-        open "The echo or rejection of an own dispatch is legal; `auth/required` is a note; the MCP relay is \
-              not judged.";
+        open "A client may also receive the echo or rejection of its own dispatch; `auth/required` is a note; the MCP \
+              relay is not judged.";
     AfterSnapshot "fanout.after-snapshot" Essential "A6"
         ["snapshot.fromseq-lower-bound", "subscribe.no-duplicate-snapshot-to-live"]
         "After a snapshot with `fromSeq` n, no action with a number of n or below is delivered on that channel; \
@@ -140,8 +140,8 @@ with_rows_below_hosts! { catalogue {
          "version.notification-methods-known", "reading.tool-actions", "reading.no-diffs"]
         apart ["version.action-types-known", "version.host-no-newer-behaviour",
          "version.notification-methods-known", "reading.tool-actions", "reading.no-diffs"]
-        "Only actions and notifications of the negotiated version are sent, and none that only the guide of an \
-         old version names. Source: versioning.md."
+        "The host sends only actions and notifications that the negotiated version defines. Names that occur only in \
+         the guide of an old version are not defined. Source: versioning.md."
         open "The registry and the published packages name different first versions for some names. Such a \
               name, and a name that no version has, is a note.";
     AfterRemoval "fanout.after-removal" Essential "A12"
@@ -163,8 +163,8 @@ with_rows_below_hosts! { catalogue {
          client settles the wrong pending action. Source: ActionOrigin.";
     InOrder "dispatch.in-order" Essential "C3"
         ["envelope.echo.fifo-per-client", "dispatch.order-preserved"]
-        "The dispatches of a connection are settled in the order they were sent: clients take the head of their \
-         pending actions. Source: reconciliation."
+        "The dispatches of a connection are settled in the order they were sent: clients match each result with their \
+         first pending action. Source: reconciliation."
         open "The order within a channel is essential. The order across channels is only inferred, so a breach \
               is a note.";
     PayloadKept "dispatch.payload-kept" Note "C4"
@@ -193,13 +193,13 @@ with_rows_below_hosts! { catalogue {
         apart ["subscribe.snapshot-resource-matches"]
         "A snapshot with the accepted actions after it equals every later snapshot of the channel, on any \
          connection; otherwise clients diverge. Source: state-model.md."
-        open "Members that no action can change are not compared; see the masks. If a client that was not \
-              recorded may have disposed of a session and created it again unseen, a difference is a note.";
+        open "Members that no action can change are not compared (the list is in `oracle/masks.rs`). If a client that \
+              was not recorded may have disposed of a session and created it again, a difference is a note.";
     MergedAgrees "state.merged-agrees" Essential "D5"
         ["subscribe.delivery.same-reduced-state", "reconnect.delivery-options-reset"]
-        "A subscription with `delivery.maxLatencyMs` has the same state as one without, at every `serverSeq` \
-         that it receives; otherwise clients that accept delays see other content. Source: subscriptions.md, \
-         delivery preferences."
+        "A subscription with `delivery.maxLatencyMs` has the same state as a subscription without it, at every \
+         `serverSeq` that it receives; otherwise clients that accept delays see other content. Source: \
+         subscriptions.md, delivery preferences."
         open "Only subscriptions by `subscribe` are judged: the specification does not say whether a \
               `reconnect` keeps the preference.";
     StateGiven "state.given" Must "D6"
@@ -209,9 +209,9 @@ with_rows_below_hosts! { catalogue {
                "reconnect.snapshot.one-per-subscription"]
         "A subscriber to a channel with a state MUST receive a snapshot; without one it cannot fold any action. \
          Source: subscriptions.md."
-        open "Among initial subscriptions, a missing snapshot of the root channel, which always exists, is \
-              essential, and a missing snapshot of a channel to which other clients are subscribed is a note; \
-              other channels may be gone or hidden. Two snapshots of one channel in one list are essential.";
+        open "Among initial subscriptions, a missing snapshot of the root channel, which always exists, is essential, \
+              and a missing snapshot of a channel to which other clients are subscribed is a note; other channels may \
+              be gone or hidden. Two snapshots of one channel in one list are an essential breach.";
     UniqueIds "state.unique-ids" Essential "D7"
         ["root.state.terminals-live", "root.state.provider-unique", "root.state.default-model-valid",
          "chat.tool.option-ids-unique", "chat.input.stable-ids"]
@@ -231,7 +231,7 @@ with_rows_below_hosts! { catalogue {
               is a note. The same holds if the client starts the active turn again.";
     ActiveOnly "turns.active-only" Essential "E2"
         ["chat.turn.scoped-actions-active"]
-        "Actions within a turn name the active turn; after the end of the turn, the content of such actions is lost. \
+        "Actions within a turn name the active turn; if the turn has ended, the content of such an action is lost. \
          Source: chat-channel.md, the reducers.";
     OneEnd "turns.one-end" Essential "E3" ["chat.turn.exactly-one-end"]
         "A turn ends at most once, and no accepted turn vanishes from the history without an end. Two ends, or \
@@ -242,8 +242,8 @@ with_rows_below_hosts! { catalogue {
          turn. Source: ChatState.turns.";
     UniqueParts "turns.unique-parts" Essential "E5"
         ["chat.state.part-ids-unique", "chat.tool.id-unique"]
-        "Text parts of a turn differ in their ids, as do the background works of a chat; otherwise appended \
-         text reaches another part. Source: chat-channel.md, response parts."
+        "The text parts of a turn have different ids, and so have the items of a chat's background work; otherwise \
+         appended text reaches another part. Source: chat-channel.md, response parts."
         open "A text part and a tool call with the same id are a note, because the rule is inferred from \
               `chat/delta`.";
     PartBeforeAppend "turns.part-before-append" Must "E6"
@@ -272,10 +272,10 @@ with_rows_below_hosts! { catalogue {
          "chat.tool.id-unique"]
         apart ["chat.tool.lifecycle-legal", "chat.tool.start-first", "chat.tool.delta-only-streaming",
          "chat.tool.id-unique"]
-        "Tool calls move only along the table of transitions, beginning with a start under a new id; anything \
-         else loses content or runs without a decision. Source: the tool-call diagram."
-        open "The reducers apply a completion while a confirmation is pending, but the diagram does not show \
-              it, so it is a note.";
+        "A tool call begins with a start under a new id, and changes its status only by the table of transitions; \
+         otherwise content is lost, or a call runs without a decision. Source: the tool-call diagram."
+        open "The reducers apply a completion while a confirmation is pending, but the diagram does not show this \
+              transition, so it is a note.";
     OneDecision "tools.one-decision" Must "F4"
         ["dispatch.chat.toolCallConfirmed.twice", "dispatch.chat.toolCallConfirmed.opposite"]
         "A tool call is confirmed at most once per pending period, completed once, and its result confirmed \
@@ -354,8 +354,8 @@ with_rows_below_hosts! { catalogue {
         open "The check compares the entries when the session is at rest. When an entry is removed, the check \
               judges whether the entry ever equalled the request or call in the chat.";
     RollupStale "input.rollup-stale" Essential "H3" ["session.inputNeeded.removed"]
-        "No entry of `inputNeeded` outlives its request or call, its turn, or its chat; otherwise people are \
-         asked in vain. Source: session-channel.md."
+        "No entry of `inputNeeded` outlives its request or call, its turn, or its chat; otherwise people are asked \
+         about something that has ended. Source: session-channel.md."
         open "The check judges a session at rest. When an entry is removed, the check judges only whether the \
               chat ever had such a call.";
     CatalogMirrors "catalog.mirrors-chats" Must "I1" ["session.catalog.chatUpdated-consistent"]
@@ -363,8 +363,7 @@ with_rows_below_hosts! { catalogue {
         open "The check judges a session at rest. Updates cannot clear a member, so a member that the chat lost may \
               stay; a difference in times and change counts is a note.";
     WorkerOrigin "catalog.worker-origin" Must "I1" ["chat.subagent.consistency"]
-        "A call that shows the chat of a worker, and the origin of that chat, name each other. Source: \
-         chat-channel.md, origin."
+        "If a call shows the chat of a worker, the origin of that chat is this call. Source: chat-channel.md, origin."
         open "The check judges the active turn and the last turn when the session is at rest. It does not judge \
               what a client's tool shows.";
     DefaultChat "catalog.default-chat" Essential "I2"
@@ -452,7 +451,7 @@ with_rows_below_hosts! { catalogue {
               host SHOULD remove the message first.";
     QueueDrains "queue.drains" Should "J2"
         ["chat.queue.consume-after-turn", "chat.queue.idle-autostart"]
-        "An idle chat takes its queued messages. Source: chat-channel.md, SHOULD."
+        "An idle chat starts turns with its queued messages. Source: chat-channel.md, SHOULD."
         open "The check judges a session at rest, after a completed turn. The specification does not state the \
               effect of a turn that was cancelled, that failed, or that a truncation removed.";
     SteeringStartsNothing "steering.starts-nothing" Essential "J3" ["chat.steering.idle-stored"]
@@ -478,8 +477,8 @@ with_rows_below_hosts! { catalogue {
     TerminalsListed "terminal.listed" Essential "K4"
         ["root.action.terminalsChanged", "root.action.terminalsChanged-lifecycle",
          "root.state.terminals-live", "terminal.dispose.success", "terminal.claim.always-owned"]
-        "The root's list has every terminal that was made and none that was disposed of, with its title, claim \
-         and lifecycle; clients find terminals nowhere else. Source: root-channel.md, terminal-channel.md."
+        "The root channel's list has every terminal that was created and not disposed of, with its title, claim and \
+         lifecycle; clients find terminals nowhere else. Source: root-channel.md, terminal-channel.md."
         open "The check judges terminals that a client created or follows, when the host has been at rest for a \
               second. The shape checks judge whether a claim is present and well-formed.";
     WholeCharacters "terminal.whole-characters" Note "K5" ["terminal.data.utf8-boundaries"]
@@ -505,7 +504,7 @@ with_rows_below_hosts! { catalogue {
               arrived for as long as a host may take to answer.";
     ChangesetError "changeset.error" Essential "L2" ["changeset.error-iff"]
         "A changeset has an error if and only if its status is `error`: reducers drop an error beside another status, \
-         and without one nobody knows why it failed. Source: ChangesetState.error.";
+         and without an error nobody knows why the changeset failed. Source: ChangesetState.error.";
     ChangesetIds "changeset.unique-ids" Essential "L2" ["changeset.file-ids-unique"]
         "The files and the operations of a changeset differ in their ids, by which they are changed, removed \
          and invoked. Source: ChangesetFile.id.";
@@ -572,7 +571,7 @@ with_rows_below_hosts! { catalogue {
         "Decisions about enablement MUST be published in the order session, workspace, global, because the \
          first decision applies; there is at most one for the workspace. Source: \
          McpServerCustomization.enablement."
-        open "Judged from 0.8.0 on.";
+        open "The check applies from 0.8.0 on.";
     HistoryWhole "history.whole" Must "L7"
         ["subscribe.view.omitted-full", "subscribe.view.cursor-when-truncated",
          "subscribe.view.per-subscription"]
@@ -634,12 +633,12 @@ with_rows_below_hosts! { catalogue {
          "reconnect.replay-exclusive-bound", "reconnect.no-events-in-between-lost"]
         "A replay contains every accepted action on the resumed channels after `lastSeenServerSeq`, in order, and \
          nothing else. Source: lifecycle.md, reconnection."
-        open "The missed actions are known from what other connections received, within the limit of 16,384 \
-              actions or 16 MiB; older actions are not judged. A newer action that arrives before the replay is \
-              a note, because a client may keep the action until the replay.";
+        open "The missed actions are known from what other connections received, within the limit of 16,384 actions or \
+              8 MiB; older actions are not judged. A newer action that arrives before the replay is a note, because a \
+              client may keep the action until the replay.";
     NeverPartial "reconnect.never-partial" Essential "M5" ["reconnect.snapshot.when-too-old"]
-        "When the host no longer keeps the range, it answers with snapshots, and never with a replay that \
-         begins later: the client could not notice the loss. Source: lifecycle.md, reconnection.";
+        "When the host no longer keeps all actions after `lastSeenServerSeq`, it answers with snapshots, and never \
+         with a replay that begins later: the client could not notice the loss. Source: lifecycle.md, reconnection.";
     Missing "reconnect.missing" Essential "M3"
         ["reconnect.missing.subset", "reconnect.missing.disposed",
          "reconnect.snapshot.one-per-subscription"]

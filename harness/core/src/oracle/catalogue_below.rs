@@ -8,41 +8,43 @@ macro_rules! with_rows_below_hosts {
     ($catalogue:ident { $($rows:tt)* }) => { $catalogue! { $($rows)*
     CallsToldOnce "below.calls-told-once" Essential "N1"
         ["chat.tool.start-first", "chat.tool.parallel"]
-        "Each tool call of the agent below the host is exactly one call above: nobody can refuse an invisible call, \
+        "Each tool call of the host's agent appears to clients as exactly one call: nobody can deny an invisible call, \
          and an extra call shows work that never happened. Source: ChatToolCallStartAction."
         open "Calls are matched by the longest text of their input, in completed turns. If the calls come from \
               a model, a difference is a note, because an agent may change them.";
     DeniedNeverRuns "below.denied-never-runs" Essential "N2" ["chat.tool.deny-not-run"]
-        "A call that was denied above never runs below; otherwise the denial has no effect. Source: \
+        "A call that a client denied never runs in the agent; otherwise the denial has no effect. Source: \
          ChatToolCallConfirmedAction."
-        open "A call ran if the agent received the permission for the call, or reported its success. Behind a \
-              model, a call ran if the result contains `ahp-ran-` and a digit, which only the command \
-              `ahp-ran-$((A+B))` prints.";
+        open "A call ran if the agent received the permission for the call, or reported its success. In the traffic \
+              between an agent and its model, a call ran if the result contains `ahp-ran-` and a digit, which only the \
+              command `ahp-ran-$((A+B))` prints.";
     RunsApproved "below.runs-approved" Essential "N3"
         ["chat.tool.ready-pending", "chat.tool.approve-runs"]
-        "A call that asks for approval above does not run below before the approval; otherwise the question has \
-         no effect. Source: ChatToolCallReadyAction."
-        open "The conditions that prove a run are the same as for denied calls. A run is too early if it precedes the \
-              approval that our own client sent. For other clients, only a missing approval proves a breach.";
+        "A call for which the host requests an approval does not run in the agent before the approval; otherwise the \
+         request has no effect. Source: ChatToolCallReadyAction."
+        open "A run is proved by the same conditions as in `below.denied-never-runs`. A run is too early if it \
+              precedes the approval that our own client sent. For other clients, only a missing approval proves a \
+              breach.";
     TextArrives "below.text-arrives" Essential "N4" ["chat.stream.content-exact"]
         "The agent's text arrives in the turn, complete and in order; otherwise clients show a different text. \
          Source: ChatDeltaAction."
         open "White space is ignored, and only completed turns are judged; the host may add text. If the text \
               comes from a model, a difference is a note, because an agent may change it.";
     CancelArrives "below.cancel-arrives" Essential "N5" ["chat.turn.cancel"]
-        "A turn that is cancelled above is cancelled below: an agent that does not receive the cancel continues to \
-         work and to change files, unseen. Source: chat-channel.md."
-        open "The cancel has to arrive within five seconds; the specification states no limit. For a model, the \
-              cancel is the end of the connection that reads the model's answer.";
+        "If a client cancels a turn, the agent receives the cancel: otherwise the agent continues to work and to \
+         change files, and nobody sees it. Source: chat-channel.md."
+        open "The cancel has to arrive within five seconds; the specification states no limit. If the agent uses a \
+              model, the end of the connection that reads the model's answer counts as the cancel.";
     ToolsUnique "below.tools-unique" Should "N6" ["session.tools.names-unique"]
         "The tools that a model is offered have different names, also across the host and all clients; the model \
          cannot tell two tools with the same name apart. Source: guide, tools."
         open "The check applies only if the agent uses the model stand-in.";
     PromptOnce "below.prompt-once" Essential "N7" ["chat.turn.prompt-delivered-once"]
-        "The agent receives the message of a turn once; it would do the work of a repeated message twice. Source: \
-         chat-channel.md, active chat."
-        open "Only strings that are equal as a whole count. If the conversation comes from a request to a model, a \
-              breach is a note, because an agent may repeat a message. In ACP a resumed turn needs another prompt.";
+        "The agent receives the message of a turn once; it would do the work twice if the message were repeated. \
+         Source: chat-channel.md, active chat."
+        open "A message is recognised only if the whole string is equal. If the conversation comes from a request to a \
+              model, a breach is a note, because an agent may repeat a message. In ACP a resumed turn needs another \
+              prompt.";
     RemovedStaysOut "below.removed-stays-out" Note "N8" ["chat.truncate.agent-context"]
         "The agent receives no message of a turn that a truncation has removed. Source: ChatTruncatedAction."
         open "The type only implies this rule. In ACP the agent knows all earlier prompts of its session.";

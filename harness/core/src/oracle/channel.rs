@@ -57,8 +57,8 @@ pub(super) struct ChannelRecord {
     pub moving: bool,
     /// The line of the answer that confirmed the disposal of the channel.
     pub disposed: Option<u64>,
-    /// The host may have ended subscriptions that were requested before this entry, since a request to dispose
-    /// of the channel was open at the same time. `u64::MAX` while such a request is open, 0 without one.
+    /// The entry before which requested subscriptions are uncertain: a request to dispose of the channel was open, so
+    /// the host may have ended the subscriptions. `u64::MAX` while such a request is open, 0 if there was none.
     pub doubtful_until: u64,
 }
 
@@ -263,7 +263,7 @@ impl ChannelRecord {
     }
 
     /// Returns the numbers in `(after, last]`, descending. The end is inclusive, because a hostile host may send the
-    /// highest number that there is.
+    /// highest possible number.
     #[inline]
     pub(super) fn through(&self, after: u64, last: u64) -> impl Iterator<Item = u64> {
         let newest_first = self.recent.iter().rev().copied();

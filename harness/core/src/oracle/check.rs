@@ -73,7 +73,7 @@ pub(super) struct FindingSink {
     fresh: Vec<Finding>,
     /// Whether observations are counted. Before a handshake no message exercises a check.
     counts: bool,
-    /// Whether the party of the current observations and findings is judged.
+    /// Whether the current party is judged. If not, its observations and findings do not count.
     judges: bool,
 }
 

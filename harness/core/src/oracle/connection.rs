@@ -18,7 +18,8 @@ use super::channel::ChannelId;
 
 /// Upper bound for the open requests of one connection. Above this bound, no missing answer is reported.
 pub(super) const MAX_OPEN: usize = 4_096;
-/// Upper bound for the answered ids that are kept to distinguish a second answer from a stray one.
+/// Upper bound for the answered ids that are kept, to distinguish a second answer to a request from an answer without a
+/// request.
 const MAX_ANSWERED: usize = 1_024;
 
 /// The record of one connection.
@@ -54,16 +55,16 @@ pub(super) struct ConnectionRecord {
     pub overflow: bool,
     pub host_requests: HashMap<String, u64>,
     pub answered: VecDeque<(String, u64)>,
-    /// The fence: the entry at which the client sent the newest answered request. Everything that the host owed
-    /// at that entry has arrived.
+    /// The fence: the entry at which the client sent the newest request that was answered. Everything that the host
+    /// owed the client at that entry has arrived.
     pub fence: u64,
     /// The number of unreadable frames of the client. The host may answer each with any id.
     pub odd: usize,
     /// Whether the client has sent a frame that a tolerant host may have read as a subscription.
     pub vague: bool,
     pub subs: LiteMap<ChannelId, SubscriptionRecord>,
-    /// The channels that the client has unsubscribed from, with a later request answered or a later dispatch
-    /// echoed since. The host may send nothing more on them.
+    /// The channels on which the host may send nothing more: the client has unsubscribed, and the host has since
+    /// answered a later request or echoed a later dispatch.
     pub left: HashSet<ChannelId>,
     /// Whether the client has unsubscribed from a channel on which messages may still be in transit.
     pub leaving: bool,
@@ -119,7 +120,7 @@ pub(super) struct SubscriptionRecord {
     pub line: u64,
     /// The entry at which the subscription was confirmed.
     pub tick: u64,
-    /// Whether the host has to deliver actions. If this is `false`, the host may deliver them.
+    /// Whether the host has to deliver actions. If this is `false`, the host may deliver actions but does not have to.
     pub certain: bool,
     /// Whether the host may merge actions of this subscription.
     pub merged: bool,
@@ -154,8 +155,8 @@ impl SubscriptionRecord {
     }
 }
 
-/// Turns an id into a map key. The ids `2` and `2.0` have the same key. An id whose type JSON-RPC does not
-/// permit also has a key.
+/// Turns an id into a map key. The ids `2` and `2.0` have the same key. Ids of types that JSON-RPC does not permit also
+/// have keys.
 pub(super) fn id_key(id: &Value) -> String {
     match id {
         Value::Array(items) => {
@@ -184,7 +185,7 @@ impl ConnectionRecord {
         !self.opened || (self.assumed && self.handshake_line == 0)
     }
 
-    /// Records a frame of the client that is not a message, and the number of answers that it may get.
+    /// Records a frame of the client that is not a message, and the number of answers that the host may send to it.
     pub(super) fn sent_unreadable(&mut self, answers: usize) {
         self.odd += answers;
         self.vague = true;

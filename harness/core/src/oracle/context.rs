@@ -1,8 +1,8 @@
 //! The state that the rules need, derived from the entries one by one.
 //!
-//! The context translates each entry into [`OracleStep`]s for the checks. The context emits each step just
-//! before the step takes effect here. [`super::asking`] reads the messages of clients, [`super::delivery`] handles
-//! actions, [`super::subscriptions`] subscriptions, and [`super::folding`] states.
+//! The context translates each entry into [`OracleStep`]s for the checks. The context emits each step just before the
+//! step changes the context. [`super::asking`] reads the messages of clients, [`super::delivery`] handles actions,
+//! [`super::subscriptions`] subscriptions, and [`super::folding`] states.
 //!
 //! Knows: `wire`, `transcript`. Never knows: rules.
 //!
@@ -41,8 +41,8 @@ const MAX_CLIENTS: usize = 16_384;
 /// dropped.
 const MAX_CLOSED: usize = 1_024;
 
-/// The time without any traffic after which the host counts as at rest. The specification states no such time.
-/// If a host delays its summaries for longer, the missing summaries are not judged.
+/// The time without any traffic after which the host counts as at rest. The specification states no such time. Checks
+/// of a host at rest do not wait longer for delayed summaries.
 const REST: Duration = Duration::from_secs(1);
 
 /// The members of a JSON-RPC error that can be malformed, regardless of the cause of the error.
@@ -75,7 +75,7 @@ pub(super) struct OracleContext {
     /// The channels with snapshots that are ahead of the fold.
     pub waiting: Vec<ChannelId>,
     pub versions: HashMap<Arc<str>, Version>,
-    /// Whether some connection may have dispatched actions that the transcript does not contain.
+    /// Whether a connection may have dispatched actions that are missing from the transcript.
     pub unseen: bool,
     /// The number of closed connections that are remembered.
     closed: usize,
@@ -158,11 +158,10 @@ impl OracleContext {
         }
     }
 
-    /// Returns whether every request was answered, except requests that have been open for so long that no
-    /// answer is expected.
+    /// Returns whether every request was answered, except requests that have been open for longer than the deadline.
     fn answered_all(&self, now: Duration) -> bool {
         let patience = self.options.patience();
-        // The open requests of a connection with a gap are unknown.
+        // If a connection has a gap, its open requests are unknown.
         if self.conns.values().any(|conn| conn.gap && !conn.closed && !conn.stale) {
             return false;
         }
@@ -248,7 +247,7 @@ impl OracleContext {
 
     fn closed(&mut self, emit: StepEmitter<'_>) {
         let Some(conn) = self.here() else {
-            // The connection dispatched its actions before the transcript began.
+            // The transcript does not contain the traffic of this connection, which may have dispatched actions.
             self.unseen = true;
             return;
         };
@@ -284,9 +283,9 @@ impl OracleContext {
         }
     }
 
-    /// Handles missing traffic on the current connection. From now on the connection counts as one whose
-    /// beginning is missing, and the state that checks remember may be out of date. Missing frames of the
-    /// client may have changed any state. If frames of the host are missing, only their content is unknown.
+    /// Handles missing traffic on the current connection. From now on the connection counts as one whose beginning is
+    /// missing, and the state that checks remember may be out of date. Missing frames of the client may have changed
+    /// any state. Missing frames of the host change no state; only their content is unknown.
     fn gap(&mut self, by: ClosingSide, emit: StepEmitter<'_>) {
         emit(self, &OracleStep::Gap);
         self.families = SessionFamilies::default();
@@ -361,7 +360,7 @@ impl OracleContext {
             _ => Vec::new(),
         };
         if answers.is_some() {
-            // The client chose the id.
+            // The host repeats the id that the client chose, so errors of the id are not the host's.
             errors.retain(|error| error.path != "id");
         }
         let (sender, checked) = (MessageOrigin::Host, protocol.is_some());
@@ -421,8 +420,8 @@ impl OracleContext {
         }
         if request.method == "initialize" && message.kind() == MessageKind::Success {
             let version = message.result().and_then(version_of);
-            // An answer without a known version must not disable the checks, so the offered version applies if
-            // it is unambiguous.
+            // If the answer names no known version, the version that the client offered applies, provided that it is
+            // unambiguous. Otherwise such an answer would disable the checks.
             let spoken = version.and_then(|it| Some((it, Protocol::of(it)?)));
             let spoken = spoken.or_else(|| offered(request.params(), message.result()?));
             let conn = self.here_mut();
@@ -450,8 +449,8 @@ impl OracleContext {
         Some(request)
     }
 
-    /// Returns whether an observation exercises a rule. This needs a successful handshake on the current
-    /// connection, or one that may precede the transcript. At the end of the transcript, and without a current
+    /// Returns whether an observation exercises a rule. The current connection must have had a successful handshake, or
+    /// may have had one before the transcript began. At the end of the transcript, or if there is no current
     /// connection, a handshake on any connection is enough.
     pub(super) fn counts(&self, ended: bool) -> bool {
         let shaken = |conn: &ConnectionRecord| conn.shaken || conn.partial();
@@ -478,7 +477,7 @@ impl OracleContext {
         let conn = self.here_mut();
         let first = conn.answered_before(id);
         if id.is_null() && first.is_some() {
-            // Several requests may share the id null, and answers to unreadable frames have it.
+            // Several requests may have the id null, and answers to unreadable frames also have the id null.
             return;
         }
         emit(self, &OracleStep::Stray { first, id });
@@ -512,7 +511,7 @@ impl OracleContext {
                         self.channels.list(text(summary, "resource").unwrap_or_default(), summary);
                     }
                 }
-                // No later message may state which session owns the chat, so it is recorded here.
+                // Perhaps no later message states which session owns the chat, so the owner is recorded here.
                 let params = request.params();
                 let owned = match method {
                     "createChat" => Some((&params["channel"], &params["chat"])),
@@ -578,8 +577,8 @@ pub(super) fn version_of(result: &Value) -> Option<Version> {
     }
 }
 
-/// Returns the highest known version that an `initialize` offers, if all known offered versions share one
-/// table. Returns `None` if the answer names an offered version that is unknown here.
+/// Returns the highest known version that an `initialize` offers, if all known offered versions share one table.
+/// Returns `None` if the answer names an offered version that the harness does not know.
 fn offered(params: &Value, result: &Value) -> Option<(Version, &'static Protocol)> {
     let offers = list(params, "protocolVersions");
     if result.get("protocolVersion").is_some_and(|found| offers.contains(found)) {

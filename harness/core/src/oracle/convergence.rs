@@ -17,9 +17,9 @@ use super::log::envelope_value;
 use super::masks::{self, ComparableState};
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// The reasons why an action of the host may legally have no effect: repetitions, entries that were removed in the
-/// meantime, actions that never change a state, and ends of commands. A host may clear a command while the command
-/// runs; `terminal.command-pairs` judges whether the command had begun.
+/// The reasons for which an action of the host may legally have no effect: repetitions, entries that were removed in
+/// the meantime, actions that never change a state, and ends of commands. A host may clear a command's output while the
+/// command runs; `terminal.command-pairs` judges whether the command had begun.
 const HARMLESS: &[NoOp] = &[
     NoOp::Unchanged,
     NoOp::UnknownRequest,
@@ -29,8 +29,8 @@ const HARMLESS: &[NoOp] = &[
     NoOp::RequestOnly,
     NoOp::EventOnly,
 ];
-/// The reasons why an accepted action of a client may have no effect: the state already has the requested
-/// value, or the action concerns something outside the state.
+/// The reasons for which an accepted action of a client may have no effect: the state already has the requested value,
+/// or the action concerns something outside the state.
 const IDEMPOTENT: &[NoOp] =
     &[NoOp::Unchanged, NoOp::UnknownDirectory, NoOp::RequestOnly, NoOp::EventOnly];
 

@@ -46,9 +46,9 @@ pub(super) fn with_children(item: &Value) -> impl Iterator<Item = &Value> {
     std::iter::once(item).chain(list(item, "children"))
 }
 
-/// Returns the ids that several clients of a session chose for their own customizations. An update of a customization
-/// has only its id, so it can replace the customization of another client with the same id. The host cannot prevent
-/// this.
+/// Returns the ids that several clients of a session chose for their own customizations. An update names a
+/// customization only by its id, so it can replace another client's customization with the same id. The host cannot
+/// prevent this.
 fn chosen_twice(state: &Value) -> BTreeSet<&str> {
     let (mut once, mut twice) = (BTreeSet::new(), BTreeSet::new());
     for client in list(state, "activeClients") {

@@ -18,8 +18,8 @@ use super::log::{KeptAction, LoggedAction};
 use super::step::{ActionDelivery, OracleStep};
 
 impl OracleContext {
-    /// Records an action, which arrived live or as the entry `replayed` of a replay. `resumes` means that the
-    /// replay continues the channel's fold.
+    /// Records an action. `replayed` is the index of the action in a replay; `None` if the action arrived live.
+    /// `resumes` means that the replay continues the channel's fold.
     pub(super) fn deliver(
         &mut self,
         seen: &Arc<SeenFrame>,
@@ -114,7 +114,8 @@ impl OracleContext {
         }
         if let Some(channel) = self.channels.get_mut(channel) {
             channel.remember(seq);
-            // An action within the range of the fold is missing, so the folded state is unreliable.
+            // The number of this new action is within the range that the fold already covers, so the fold has missed
+            // the action.
             let skipped =
                 |fold: &ChannelFold| fold.base_seq < seq && seq <= fold.seq.max(fold.known_to);
             if replayed.is_none() && channel.fold.as_ref().is_some_and(skipped) {
@@ -134,8 +135,8 @@ impl OracleContext {
         }
     }
 
-    /// Records the chats of a session from its actions. A chat that is removed from the catalogue may end at
-    /// any moment, unless the chat is moved.
+    /// Records the chats of a session from its actions. When a chat is removed from the catalogue, its channel may end
+    /// at any moment, unless the chat is moved.
     fn catalogue(&mut self, session: ChannelId, envelope: &ActionEnvelope<'_>) {
         let uri = match envelope.action_type {
             "session/chatAdded" => envelope.action.get("summary").and_then(|it| it.get("resource")),

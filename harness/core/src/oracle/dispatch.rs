@@ -38,8 +38,8 @@ pub(super) struct DispatchChecks {
     all: VecDeque<DispatchRecord>,
     /// The number of dispatches that were removed from the front of `all`.
     forgotten: usize,
-    /// The places of the dispatches, by client and `clientSeq`. A place is the number of earlier dispatches,
-    /// including removed ones.
+    /// The places of the dispatches, by client and `clientSeq`. A place is the number of earlier dispatches, including
+    /// dispatches that were removed.
     by_number: foldhash::HashMap<Arc<str>, ClientNumbers>,
     /// The places of the dispatches that the host has neither accepted nor rejected yet, by connection and
     /// channel.
@@ -48,7 +48,7 @@ pub(super) struct DispatchChecks {
     settled: LiteMap<(ConnId, Option<ChannelId>), SettledDispatch>,
     watched: VecDeque<WatchedRejection>,
     /// Whether a client may have sent a dispatch that could not be read or attributed. If so, the checks cannot
-    /// distinguish a forged origin from a real one.
+    /// distinguish a forged origin from a real origin.
     unclear: bool,
 }
 
@@ -132,8 +132,8 @@ impl CheckFamily for DispatchChecks {
                 self.origin(cx, delivery, out);
                 self.watch(cx, delivery, out);
             }
-            // After the disposal of the channel, the host does not have to settle any dispatch. A dispatch that is
-            // already overdue stays overdue.
+            // After the channel has ended, the host does not have to settle dispatches on it, so only dispatches that
+            // are already overdue are judged.
             OracleStep::Ending { conn, channel } => {
                 self.unsettled(cx, DispatchTiming::Ending(*conn, *channel), out);
             }
@@ -227,7 +227,7 @@ impl DispatchChecks {
         });
     }
 
-    /// Marks the dispatches of this client as incomplete, because traffic is missing.
+    /// Forgets the numbers of this client's dispatches, because some of its traffic is missing.
     fn lose(&mut self, cx: &OracleContext) {
         if let Some(client) = cx.here().and_then(|conn| conn.client_id.as_ref()) {
             self.by_number.remove(client);
@@ -519,7 +519,7 @@ impl DispatchChecks {
         told.into_iter().for_each(|(conn, channel, place)| self.pay(conn, channel, place));
     }
 
-    /// Judges whether the host sends an action that it has just rejected as its own action. Invariant C5.
+    /// Judges whether the host sends an action itself that it has just rejected. Invariant C5.
     fn watch(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.watched.is_empty() || delivery.envelope.rejected || delivery.replayed.is_some() {
             return;
@@ -556,8 +556,9 @@ fn in_other_words(cx: &OracleContext, sent: Option<&'static Protocol>) -> bool {
     sent.zip(here).is_some_and(|(sent, here)| !std::ptr::eq(sent, here))
 }
 
-/// Returns whether an action has members beyond names. Without such members, an action of the host may equal a
-/// client's action by chance. Up to 0.5.2 the action that ends a turn has only names.
+/// Returns whether an action has members other than its type and the ids of its session and turn. Without other
+/// members, an action of the host may equal a client's action by chance. For example, the action that ends a turn has
+/// no other members up to 0.5.2.
 fn says_something(action: &Value) -> bool {
     const NAMES: [&str; 3] = ["type", "session", "turnId"];
     let mut members = action.as_object().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Checks the audience of messages: every subscriber receives every action, and no other connection does.
+//! Checks the recipients of messages: every subscriber receives every action, and no other connection receives it.
 //!
 //! Knows: subscriptions and the log. Never knows: the effect of actions.
 
@@ -23,7 +23,7 @@ use super::members::list;
 use super::step::{ActionDelivery, OracleStep};
 use super::subscriptions::uris;
 
-/// Actions whose audience the specification leaves open.
+/// Actions for which the specification does not say which subscribers receive them.
 const OPEN_AUDIENCE: &[&str] = &["chat/turnsLoaded"];
 /// The scheme of channels that relay messages of MCP servers. The specification does not state who receives
 /// these messages.
@@ -34,8 +34,8 @@ const OWN_NOTIFICATIONS: [&str; 2] = ["root/", "otlp/"];
 const ROOT_NOTIFICATIONS: &str = "root/";
 /// The notifications that a client without a subscription may receive.
 const OPEN_NOTIFICATIONS: &[&str] = &["auth/required"];
-/// Actions, by prefix, that the specification's registry introduces in an earlier version than the published
-/// packages do, with the version in the registry.
+/// Prefixes of actions, each with the version in the specification's registry, which is earlier than the first
+/// published package with the action.
 const REGISTERED_EARLIER: &[(&str, Version)] = &[
     ("automation", Version::V0_8),
     ("chat/backgroundWork", Version::V0_9),
@@ -127,7 +127,8 @@ fn notified(cx: &OracleContext, method: &str, channel: Option<ChannelId>, out: &
     let Some(conn) = cx.here().filter(|conn| !conn.stale) else {
         return;
     };
-    // Before channels existed, the host sent every notification to every connection, in one wrapper.
+    // Before channels existed, the host sent every notification to every connection, wrapped in the method
+    // `notification`.
     if conn.protocol.is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels)) {
         return;
     }
@@ -237,7 +238,7 @@ fn family(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSi
     let Some((row, channel)) = delivery.row.zip(cx.channel(delivery.channel)) else {
         return;
     };
-    // Before channels existed, an action named its session or terminal itself.
+    // Before channels existed, the action itself contained the URI of its session or terminal.
     let Some(kind) = channel.kind else {
         return;
     };
@@ -280,13 +281,13 @@ fn known_actions(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut Fi
     }
 }
 
-/// The requirements about actions and notifications that the negotiated version does not have.
+/// The requirements that forbid actions and notifications of other versions.
 const ACTIONS: &str = "version.action-types-known";
 const NOTIFICATIONS: &str = "version.notification-methods-known";
 const NEWER: &str = "version.host-no-newer-behaviour";
 
-/// Returns the actions that the guide of a version names and its types lack, with the requirement about them.
-/// `None` if there are none.
+/// Returns the actions that occur in the guide of a version but not in its types, with the requirement about them;
+/// `None` if there are no such actions.
 fn guide_only(protocol: &Protocol) -> Option<(&'static str, &'static [&'static str])> {
     match protocol.has(ProtocolFeature::Channels) {
         _ if protocol.has(ProtocolFeature::Chats) => None,
@@ -338,8 +339,8 @@ struct SubscriberKey<'a> {
 }
 
 impl FanoutChecks {
-    /// Remembers an action on a channel whose subscription is not confirmed yet, unless the action comes from this
-    /// client.
+    /// Remembers an action on a channel whose subscription is not confirmed yet, unless the receiving client dispatched
+    /// the action.
     fn is_early(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>) {
         let Some(conn) = cx.here().filter(|conn| !conn.partial()) else { return };
         let key = (cx.now.conn, delivery.channel);
@@ -420,7 +421,8 @@ impl FanoutChecks {
             let who = SubscriberKey { id: cx.now.conn, conn, sub, channel: delivery.channel };
             self.report(cx, &who, channel.between(sub.last, seq), seq, out);
         }
-        // Other subscribers may already have received higher numbers than this number, which is new.
+        // No connection has received this number before, but other subscribers may already have received higher
+        // numbers.
         if cx.log.is_new(seq) && channel.recent.back().is_some_and(|last| *last > seq) {
             for id in channel.subscribers.iter().filter(|id| **id != cx.now.conn) {
                 overtaken(cx, *id, delivery, out);
@@ -457,7 +459,7 @@ impl FanoutChecks {
         let mut missed = Vec::new();
         let mut lines = vec![sub.line];
         for seq in numbers {
-            // A fence counts only if it is later than the confirmation of the subscription.
+            // A fence is used only if it is later than the confirmation of the subscription.
             let barrier = conn.fence > sub.tick;
             let due =
                 |logged: &&LoggedAction| seq < before || (barrier && logged.tick < conn.fence);
@@ -468,7 +470,8 @@ impl FanoutChecks {
             let Some(envelope) = value.as_deref().and_then(ActionEnvelope::read) else {
                 continue;
             };
-            // Actions from before the request for a replay belong to the replay, which another check judges.
+            // Actions that were received before the request for a replay belong to the replay, which another check
+            // judges.
             let judged = logged.version == conn.version
                 && !open_audience(cx, channel, envelope.action_type)
                 && sub.replayed.is_none_or(|asked| logged.tick >= asked);

@@ -1,9 +1,10 @@
-//! Keeps one folded state per channel since the host's start. Actions from all connections update this state.
+//! Keeps one folded state for each channel, which the actions on all connections update. A restart of the host removes
+//! the states.
 //!
 //! An action is folded if the connection that delivers it covers the fold. A connection covers the fold if its
-//! subscription has received every action since the state of the fold. A connection that subscribed later may be ahead,
-//! and its actions are not folded. A snapshot is compared when the fold has the number of the snapshot. If a snapshot
-//! has a lower number than the fold, the later actions are first folded onto the snapshot.
+//! subscription receives every action after the folded state. A connection that subscribed later may have missed
+//! actions, so its actions are not folded. A snapshot is compared when the fold has the number of the snapshot. If a
+//! snapshot has a lower number than the fold, the later actions are first folded onto the snapshot.
 //!
 //! Knows: the context, the reducers. Never knows: rules, the comparison of members.
 
@@ -105,8 +106,8 @@ impl OracleContext {
             return;
         }
         if !std::ptr::eq(fold.protocol, protocol) {
-            // No connection delivers this channel in the fold's version any more, so the fold restarts in the
-            // version of this snapshot.
+            // If no connection delivers this channel in the fold's version any more, the fold restarts in the version
+            // of this snapshot.
             if !followed {
                 channel.lose();
                 channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
@@ -118,7 +119,7 @@ impl OracleContext {
         } else if covers || waiting.from_seq <= known_to {
             self.compare(id, state, &waiting, emit);
         } else if !followed {
-            // The actions since the last subscriber unsubscribed are unknown.
+            // The actions after the end of the last subscription are unknown.
             channel.lose();
             channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
         } else {
@@ -146,7 +147,7 @@ impl OracleContext {
         let Some(fold) = &channel.fold else {
             return;
         };
-        // The log has an action that no connection has delivered to the fold.
+        // The log may have an action that was not folded, because no connection that covers the fold received it.
         let skipped = channel.through(fold.seq, waiting.from_seq).next().is_some();
         if !skipped {
             let comparison = StateComparison {
@@ -250,7 +251,7 @@ impl OracleContext {
         let extension = envelope.action_type.starts_with("x-");
         let reducer = ActionReducer::of(fold.protocol.version(), envelope.action_type);
         let reduced = reducer.is_some() || extension;
-        // This connection did not receive an action that another one received, or no reducer knows the action.
+        // Another connection received an action that this connection has missed, or no reducer knows the action.
         if channel.between(fold.seq, seq).next().is_some() || !reduced {
             self.lose(id);
             return;
@@ -329,9 +330,9 @@ impl OracleContext {
         self.waiting.retain(waits);
     }
 
-    /// Returns whether a recorded connection would have been notified of a replacement since the last folded action: of
-    /// a session or a chat that was disposed of, and of another one that was created at its URI. Subscribers of the
-    /// root channel are notified of sessions, as were all clients before channels existed. Subscribers of a session are
+    /// Returns whether a recorded connection would have been notified if the session or chat had been replaced since
+    /// the last folded action, which means disposed of and created again at the same URI. Subscribers of the root
+    /// channel are notified of sessions; before channels existed, all clients were. Subscribers of a session are
     /// notified of its chats, which are disposed of with the session.
     pub(super) fn hears_of_ends(&self, id: ChannelId) -> bool {
         let Some((channel, fold)) = self.channels.get(id).zip(self.folded(id)) else {
@@ -400,7 +401,7 @@ impl OracleContext {
         known
     }
 
-    /// Keeps the last number that a connection received before it stops covering the channel.
+    /// Records the last number that a connection has received, before the connection stops covering the channel.
     pub(super) fn uncover(&mut self, id: ChannelId, conn: ConnId) {
         if !self.covers(id, conn) {
             return;

@@ -62,8 +62,8 @@ fn subscribed(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &m
     }
 }
 
-/// Judges whether a list of snapshots has no channel twice. It is unknown which of two snapshots is the valid one.
-/// Invariant D6.
+/// Judges whether each channel occurs only once in a list of snapshots. Of two snapshots, a client cannot know which
+/// one is valid. Invariant D6.
 fn once(
     cx: &OracleContext,
     request: &OpenRequest,
@@ -119,7 +119,8 @@ fn initialized(
     }
 }
 
-/// Returns the line of another connection's subscription that began with a snapshot; `None` if there is none.
+/// Returns the line at which another connection's subscription to the channel began with a snapshot; `None` if there is
+/// no such subscription.
 pub(super) fn served(cx: &OracleContext, id: ChannelId, channel: &ChannelRecord) -> Option<u64> {
     let others = channel.subscribers.iter().filter(|conn| **conn != cx.now.conn);
     let mut subs = others.filter_map(|conn| cx.conns.get(conn)?.subs.get(&id));

@@ -48,12 +48,12 @@ pub(super) struct HandshakeChecks {
     agreed: HashSet<ConnId>,
     /// The connections whose handshake was answered with an error.
     refused: HashMap<ConnId, VersionRefusal>,
-    /// The refusals that list no version, each with the lines of request and answer.
+    /// The lines of request and answer for each refusal that lists no version.
     bare: Vec<[u64; 2]>,
     /// The line at which a version from 0.9.0 on was negotiated.
     modern: Option<u64>,
-    /// For each rule in [`KEPT`], how often the host followed it on a connection without a handshake. Observations are
-    /// not counted directly there.
+    /// The observations of each requirement in [`KEPT`] on connections without a successful handshake, where the sink
+    /// does not count observations.
     kept: [u64; 3],
 }
 
@@ -65,7 +65,7 @@ struct VersionRefusal {
     closes: bool,
 }
 
-/// The requirements that [`HandshakeChecks::kept`] counts, in the order of that array.
+/// The requirements of the counts in [`HandshakeChecks::kept`], in the same order.
 const KEPT: [&str; 3] = [EARLY, DATA, CLOSE];
 
 impl CheckFamily for HandshakeChecks {

@@ -81,7 +81,7 @@ impl CheckFamily for IdentityChecks {
                     let items = message.result().map_or(&[][..], |result| list(result, "items"));
                     items.iter().for_each(|summary| self.summary(cx, summary, out));
                 }
-                // From now on this URI belongs to another session or to none.
+                // From now on this URI belongs to another session or to no session.
                 "createSession" | "disposeSession" => {
                     let session = replaced(&request.method, request.params());
                     session.and_then(|(uri, _)| self.sessions.remove(uri));
@@ -185,7 +185,7 @@ fn known(name: &str, value: &Value, protocol: Option<&Protocol>) -> Value {
     value
 }
 
-/// Judges whether one member stayed the same. A member that was absent may appear later. Invariant I9.
+/// Judges whether one constant member is unchanged. A member that was absent may appear later. Invariant I9.
 fn kept(
     cx: &OracleContext,
     uri: &str,
@@ -198,8 +198,8 @@ fn kept(
     let Some(before) = before else {
         return;
     };
-    // No document says MUST. Clients keep what partial updates leave out, so a client never learns of another provider
-    // or URI, and goes on with the wrong one. A time or an origin that changes misleads nobody.
+    // No document says MUST. Clients keep the members that partial updates omit, so a client never learns of a changed
+    // provider or URI, and continues to use the old value. A changed time or origin does no such harm.
     let (requirement, weight) = match name {
         "origin" => (Some("chat.state.origin-immutable"), Weight::Note),
         "createdAt" => (Some("session.modifiedAt.iso"), Weight::Note),
@@ -240,8 +240,8 @@ fn kept_items(
     }
 }
 
-/// Judges whether a state that names its own resource names its channel. Two spellings of a URI may mean the
-/// same resource, so a different spelling is a note. Invariant I9.
+/// If a state contains its own `resource`, judges whether this is the URI of its channel. Two spellings of a URI may
+/// mean the same resource, so a different spelling is a note. Invariant I9.
 fn named(cx: &OracleContext, channel: &str, state: &Value, out: &mut FindingSink) {
     let Some(uri) = text(state, "resource") else { return };
     let rule = Rule::IdentityKept.of(NAMED);

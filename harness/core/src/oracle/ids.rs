@@ -134,7 +134,8 @@ impl CheckFamily for IdChecks {
                 let mut rows = LISTS.iter().filter(|row| row.action == name);
                 if let Some(first) = rows.next() {
                     let uri = cx.uri(delivery.channel);
-                    // Rows with the same path in the action describe the same list.
+                    // Several rows may have the same path in the action; they describe the same list, which is judged
+                    // once.
                     let others = rows.filter(|row| row.brings != first.brings);
                     std::iter::once(first)
                         .chain(others)

@@ -64,7 +64,7 @@ fn look(cx: &OracleContext, error: &Value, asked: &Value, out: &mut FindingSink)
     }
 }
 
-/// Judges a string of the host. A mark that the client's own request contains is not reported.
+/// Judges a string of the host. A mark is not reported if the client's own request contains it.
 fn told(cx: &OracleContext, said: &str, asked: &Value, out: &mut FindingSink) {
     out.seen(Rule::NoInternals);
     let homes = HOMES.iter().map(|home| format!("/{home}/"));

@@ -18,7 +18,7 @@ use super::connection::{ConnectionRecord, OpenRequest};
 use super::context::OracleContext;
 use super::step::OracleStep;
 
-/// The number of unanswered pings on one connection that proves that the host hangs.
+/// The number of unanswered pings on one connection from which on the host counts as hanging.
 const WEDGED: usize = 2;
 /// The error codes that JSON-RPC reserves. Applications may not assign them freely.
 const RESERVED: std::ops::RangeInclusive<i64> = -32768..=-32000;

@@ -28,7 +28,7 @@ use super::{
     turn_starts, turns, watches, windows,
 };
 
-/// The default time that a host may take.
+/// The default of [`OracleOptions::deadline`].
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The party whose messages are judged.
@@ -41,7 +41,7 @@ pub enum JudgedParty {
     Clients,
 }
 
-/// The circumstances of a transcript that the entries do not state.
+/// The facts about a transcript that its entries do not contain.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OracleOptions {
     /// The version of connections whose handshake is missing from the transcript. If this is set, the
@@ -64,7 +64,7 @@ pub struct OracleOptions {
 }
 
 impl OracleOptions {
-    /// Returns the time after which an answer is late in any case.
+    /// Returns the time after which an answer is certainly late: the deadline, plus the possible error of the times.
     pub(super) fn patience(&self) -> Duration {
         self.deadline + self.spread
     }
@@ -96,7 +96,7 @@ pub fn checks_of(standard: ProtocolStandard, party: JudgedParty) -> &'static [Ch
         (ProtocolStandard::Ahp, JudgedParty::Server) => CHECKS,
         (ProtocolStandard::Ahp, JudgedParty::Clients) => clients::CHECKS,
         (ProtocolStandard::Acp, JudgedParty::Server) => acp::CHECKS,
-        // The clients of agents are those of the harness.
+        // The only client of an agent is the harness, which is not judged.
         (ProtocolStandard::Acp, JudgedParty::Clients) => &[],
     }
 }
@@ -132,9 +132,8 @@ impl Oracle {
         Oracle::of_client(options, None)
     }
 
-    /// Creates an oracle without any entries that judges only one client: the client with this id, or the client
-    /// of the connection with this name. Without a name the oracle judges every client. The name has no
-    /// meaning if the oracle does not judge clients.
+    /// Creates an oracle without any entries. If the oracle judges clients, `only` selects one client, by its id or by
+    /// the name of its connection; with `None`, every client is judged.
     pub fn of_client(options: OracleOptions, only: Option<&str>) -> Oracle {
         let fold = match (options.standard, options.party) {
             (ProtocolStandard::Ahp, JudgedParty::Server) => {
@@ -151,7 +150,7 @@ impl Oracle {
         Oracle { fold, sink: FindingSink::new(checks_of(options.standard, options.party)) }
     }
 
-    /// Adds a secret that no later frame of the host may contain, such as a token of the handshake.
+    /// Adds a secret, such as a token of the handshake. No later frame of the host may contain the secret.
     pub fn keep_secret(&mut self, secret: &str) {
         let ProtocolFold::Ahp(families) = &mut self.fold else { return };
         let known = &mut families.context.secrets;

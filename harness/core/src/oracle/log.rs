@@ -113,8 +113,8 @@ impl AcceptedLog {
         self.entries.get(place).map(|(_, logged)| logged)
     }
 
-    /// Returns whether no connection has received an action with this number before. A number at or below a
-    /// dropped one does not count as new, because its action may have been dropped as well.
+    /// Returns whether no connection has received an action with this number before. A number that is not above the
+    /// highest dropped number does not count as new, because its action may have been dropped.
     pub(super) fn is_new(&self, seq: u64) -> bool {
         self.dropped.is_none_or(|dropped| seq > dropped) && self.get(seq).is_none()
     }

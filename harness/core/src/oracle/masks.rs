@@ -1,8 +1,8 @@
-//! Selects the members of two states of a channel that are compared.
+//! Selects the members that are compared in two states of a channel.
 //!
-//! A snapshot is predictable only where actions determine it. The comparison omits members that no action of
-//! the version can change, unknown members, `_meta`, and the difference between null, an empty list and an
-//! absent member.
+//! Only the members that actions determine are predictable in a snapshot. The comparison omits members that no action
+//! of the version can change, unknown members, `_meta`, and the difference between null, an empty list and an absent
+//! member.
 //!
 //! Knows: the members of states. Never knows: the folding of states.
 //!
@@ -28,7 +28,7 @@ enum CompareMode {
     /// The whole value is compared. If no action of the version marks a chat as read, the bit IsRead is
     /// omitted: a host that also supports a newer version may change the bit without an action in this version.
     Activity,
-    /// Only `values` is compared, and only if both states have the member, because no action carries the
+    /// Only the member's `values` are compared, and only if both states have the member, because no action carries the
     /// schema.
     Values,
     /// The entries are compared one by one; times and change counts separately.
@@ -286,8 +286,8 @@ pub(super) fn comparable(comparison: &StateComparison<'_>, state: &Value) -> Com
     }
 }
 
-/// Makes two states comparable: removes a configuration that only one of them has, turns that only one has
-/// loaded, and output that only one has kept.
+/// Removes the parts that only one of two states has for a legal reason: a configuration, older turns that were loaded,
+/// and the beginning of a terminal's output.
 pub(super) fn align(
     mut first: ComparableState,
     mut second: ComparableState,
@@ -375,8 +375,8 @@ pub(super) fn plain(value: &Value) -> Option<Value> {
         Value::Number(number) => {
             let whole = number.as_f64().filter(|number| number.fract() == 0.0);
             match (number.is_f64(), whole) {
-                // Only numbers with a fraction or an exponent, such as `3.0`, reach this arm. The limit
-                // keeps the conversion exact.
+                // Only numbers with a fraction or an exponent, such as `3.0`, reach this arm. Below this limit the
+                // conversion is exact.
                 (true, Some(whole)) if whole.abs() < 1e15 => Some(Value::from(whole as i64)),
                 _ => Some(value.clone()),
             }

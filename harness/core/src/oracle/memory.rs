@@ -1,4 +1,4 @@
-//! The bounded memory of a check for each channel of a kind, mostly chats.
+//! A bounded memory, with a value for each channel of one kind, usually for each chat.
 //!
 //! After a gap in a channel's actions, earlier knowledge is not valid any more. When the fold of a channel restarts,
 //! the memory of this channel is cleared.

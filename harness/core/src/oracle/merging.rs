@@ -1,11 +1,11 @@
 //! Checks merged deliveries: a subscription whose actions the host may merge has the same state as any other
 //! subscription.
 //!
-//! Each subscription with `delivery.maxLatencyMs` has its own state, folded from the actions that the
-//! connection received. The state is compared with the channel's state when both have the same number. The cost
-//! of a comparison grows with the size of the state. To keep the total cost linear, each envelope adds a few values to
-//! a budget, and a comparison takes place only when the budget covers its cost. At rest and at the end of the
-//! subscription the comparison always takes place.
+//! Each subscription with `delivery.maxLatencyMs` has its own state, folded from the actions that the connection
+//! received. The state is compared with the channel's state when both have the same number. The cost of a comparison
+//! grows with the size of the state. To keep the total cost linear in the number of envelopes, each envelope adds
+//! [`SAVED`] to a budget, and a comparison takes place only when the budget covers its cost. At rest and at the end of
+//! the subscription the comparison always takes place.
 //!
 //! Knows: folded channels, deliveries. Never knows: the rules for merging.
 //!
@@ -57,8 +57,8 @@ struct FollowedChannel {
     cost: usize,
 }
 
-/// The member that reducers derive from the turns of a chat. It is not compared: if the snapshot at the beginning of a
-/// subscription has a value that does not match its turns, the delivery of later actions is not the cause.
+/// The member that reducers derive from the turns of a chat. It is not compared: if its value in the first snapshot
+/// does not match the turns there, the later difference does not come from the delivery of actions.
 const DERIVED: &str = "modifiedAt";
 
 impl CheckFamily for MergeChecks {

@@ -1,16 +1,16 @@
 //! The always-on checks: rules that any traffic has to follow, regardless of the expectations of a scenario.
 //!
-//! The oracle is a pure fold over the entries of a transcript. [`context`] derives once per entry the state
-//! that the rules need (connections, subscriptions, the log of envelopes, one folded state per channel) and
-//! emits a sequence of [`step::OracleStep`]s. Each family of rules is a file with a small struct that
-//! implements [`check::CheckFamily`] and handles the steps that it needs.
+//! The oracle is a pure fold over the entries of a transcript. For each entry, [`context`] updates the state that the
+//! rules need (connections, subscriptions, the log of envelopes, one folded state per channel) and emits a sequence of
+//! [`step::OracleStep`]s. Each family of rules is a file with a small struct that implements [`check::CheckFamily`] and
+//! handles the steps that it needs.
 //!
 //! A function that *judges* something counts an observation of its rule, and reports a finding if the rule is
 //! broken. The words "Invariant I5" name the invariant that the function implements, see
 //! [`CheckRow::invariant`]. A *fence* is the answer to a later request, which shows that everything before that
 //! request has arrived. A session or a host *at rest* has been inactive for some time, see [`rest`].
 //!
-//! A false finding is the worst failure. Behaviour that depends on unseen traffic, on an evicted part of the
+//! A false finding is worse than a missed breach. Behaviour that depends on unseen traffic, on an evicted part of the
 //! log or on an open point of the specification is not judged, or is reported as a note.
 //!
 //! Knows: `wire`, `transcript`, `model`, `verdict`. Never knows: scenarios, expected results, the source of the

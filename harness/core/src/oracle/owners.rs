@@ -1,4 +1,5 @@
-//! Checks which client acts on a tool call: only the client that contributed the tool, while it is active.
+//! Checks which client acts on a client's tool call: only the client that contributed the tool may act, and only while
+//! it is an active client.
 //!
 //! Knows: folded chats and sessions. Never knows: the effect of tools.
 //!
@@ -57,7 +58,7 @@ impl OwnerChecks {
                 self.gone.insert(key, (folding.envelope.seq, folding.line));
             }
         }
-        // The part of the name after the slash is equal for chats and, up to 0.3.0, for sessions.
+        // The name is the part of the type after the slash, which is the same for chats and, up to 0.3.0, for sessions.
         match folding.envelope.name {
             "toolCallStart" => self.started(cx, folding, out),
             "toolCallReady" => ready(cx, folding, out),
@@ -70,8 +71,8 @@ impl OwnerChecks {
         }
     }
 
-    /// Judges whether the owner of a new call is an active client. The session's fold may be ahead of the
-    /// chat's fold, so a client that left after the start still counts as active. Invariant F7.
+    /// Judges whether the owner of a new call is an active client. The session's fold may be ahead of the chat's fold,
+    /// so a client that left the session only after the start of the call still counts as active. Invariant F7.
     fn started(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let Some(client) = owner(folding.envelope.action) else {
             return;

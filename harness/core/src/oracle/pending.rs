@@ -78,9 +78,9 @@ impl CheckFamily for PendingChecks {
 }
 
 impl PendingChecks {
-    /// Judges whether an idle chat takes its queued messages. The specification does not say what happens to
-    /// the queue after a turn that was cancelled, failed or was removed. It also does not say what happens to the queue
-    /// in an archived session, or in a session that is still being created. Invariant J2.
+    /// Judges whether an idle chat starts turns with its queued messages. Not judged are cases for which the
+    /// specification does not say what happens to the queue: after a turn that was cancelled, that failed or that was
+    /// removed, in an archived session, and in a session that is still being created. Invariant J2.
     fn drains(&mut self, cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
         if text(&family.fold.state, "lifecycle") != Some("ready") {
             return;
@@ -195,7 +195,7 @@ impl PendingChat {
                 consumed(cx, folding, fold, id, taken.as_ref(), out);
                 self.past(id, folding.line, PendingEnd::Delivered);
             }
-            // A client may name any message in its turn. If there is no such message, the host delivers no message
+            // The turn of a client may name a message that does not exist. In this case the host delivers no message
             // twice.
             Some(id) => {
                 let queue = list(&fold.state, "queuedMessages");
@@ -255,8 +255,8 @@ impl PendingChat {
     }
 }
 
-/// Judges whether the host took the first message of the queue, and whether the turn has its content. Invariant
-/// J1.
+/// Judges whether the host took the first message of the queue, and whether the turn has the content of the message.
+/// Invariant J1.
 fn consumed(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,

@@ -147,8 +147,8 @@ impl ProgressChecks {
             && !cx.conns.values().any(ConnectionRecord::partial)
     }
 
-    /// Judges, when the host is at rest, whether progress has ended. Progress has to end once the requested
-    /// channel exists or was refused, and no frame has arrived for as long as a host may take. Invariant L1.
+    /// Judges, when the host is at rest, whether progress has ended. Progress has to end once the requested channel
+    /// exists or was refused, and no frame has arrived for the time that a host may take to answer. Invariant L1.
     fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let root = cx.channels.find(ROOT);
         for ((conn, token), told) in self.told.iter_mut().filter(|(_, told)| !told.ended) {

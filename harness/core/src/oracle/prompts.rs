@@ -1,9 +1,9 @@
 //! Checks what the agent below a host receives for a turn: the message exactly once, the earlier turns of its chat, no
 //! removed turn, no turn of another chat, and the chosen model.
 //!
-//! A request to a model contains the whole conversation; a session of ACP has received all its earlier prompts.
-//! Both are a list of strings from the user. A string is compared with whole messages, because one message may be a
-//! part of another. White space at both ends is ignored.
+//! A request to a model contains the whole conversation; a session of ACP has received all its earlier prompts. Both
+//! are read as a list of strings from the user. Each string is compared with whole messages, because one message may be
+//! a part of another. White space at both ends is ignored.
 //!
 //! The two sides of the host use different sockets, which have no common order. Therefore a request is judged
 //! when its turn ends.
@@ -48,7 +48,7 @@ const MAX_TEXT: usize = 4 << 10;
 const MIN_TEXT: usize = 16;
 /// The names by which a client leaves the choice of the model to the host.
 const OPEN_CHOICES: &[&str] = &["auto", "default"];
-/// The values of options that leave the choice to the host, or that a request expresses by leaving the option out.
+/// The values of options that leave the choice to the host, or that a request may express by omitting the option.
 const OPEN_OPTIONS: &[&str] = &["", "auto", "default", "none", "off"];
 /// The number of characters of a message that a finding shows.
 const SHOWN: usize = 60;
@@ -59,7 +59,7 @@ type TextHash = u64;
 /// The requests that agents have received, and the messages of turns.
 #[derive(Default)]
 pub(super) struct PromptChecks {
-    /// The requests whose turn has not ended yet, by each string of the user's latest message.
+    /// The requests whose turn has not ended yet. A request is stored under each string of the user's latest message.
     pending: HashMap<TextHash, Vec<Arc<AgentRequest>>>,
     pending_requests: usize,
     /// The chats in which a string was the message of a turn.
@@ -79,8 +79,8 @@ struct AgentRequest {
     is_complete: bool,
     /// The name of the model; `None` if the agent speaks ACP.
     model: Option<String>,
-    /// The short strings of the request outside of the conversation, including the options; `None` if the log does not
-    /// have them.
+    /// The short strings of the request that are not part of the conversation, including the options; `None` if the log
+    /// does not contain these strings.
     options: Option<Vec<String>>,
 }
 
@@ -170,7 +170,7 @@ impl PromptChecks {
     /// Keeps a request until its turn ends. The message of that turn is one of the latest strings.
     fn keep(&mut self, latest: &[TextHash], request: AgentRequest) {
         if self.pending_requests >= MAX_PENDING {
-            // Requests for turns whose chat no connection follows are dropped here.
+            // This drops requests whose turn is never seen to end, because no connection follows the chat.
             self.pending.clear();
             self.pending_requests = 0;
         }
@@ -245,7 +245,7 @@ impl PromptChecks {
         let text = hash_of(message);
         let Some(requests) = self.pending.remove(&text) else { return };
         self.pending_requests -= requests.len();
-        // Another chat has the same message, so it is unknown to which of the two the requests belong.
+        // If another chat has the same message, it is unknown to which of the two chats the requests belong.
         if self.authors.get(&text).is_none_or(|chats| chats.as_slice() != [chat]) {
             return;
         }
@@ -340,7 +340,8 @@ impl JudgedTurn<'_> {
         text == self.message || self.earlier.iter().any(|(_, earlier)| *earlier == text)
     }
 
-    /// Returns whether the chat may use turns of other chats: those of its origin, or of an attachment.
+    /// Returns whether the chat may use turns of other chats: of the chat that is its origin, or of a chat that is
+    /// attached.
     fn takes_over(&self) -> bool {
         let origin = given(self.state, "origin").and_then(|origin| text(origin, "kind"));
         let attaches = |turn: &Value| {
@@ -354,7 +355,7 @@ impl JudgedTurn<'_> {
 
     /// Judges whether an agent receives the message of a turn exactly once. Invariant N7.
     fn arrived_once(&self, request: &AgentRequest, out: &mut FindingSink) {
-        // The list of turns may be a window, and a turn before the window may have the same message.
+        // If the list of turns is a window, an omitted older turn may have the same message.
         if given(self.state, "turnsNextCursor").is_some() {
             return;
         }

@@ -58,7 +58,7 @@ impl PublishedChecks {
             let uri = text(plugin, "uri").filter(|uri| !uri.starts_with(SHARED));
             let Some(uri) = uri else { continue };
             if self.remembered >= MAX_URIS {
-                // Without all of its clients, the URI cannot be judged.
+                // A URI cannot be judged if one of its clients is not remembered.
                 self.uris.remove(uri);
                 continue;
             }

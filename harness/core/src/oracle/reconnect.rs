@@ -38,7 +38,7 @@ pub(super) struct ReconnectChecks {
     notified: VecDeque<NotifiedClient>,
     /// The entry at which each client's last connection ended.
     dropped: HashMap<Arc<str>, u64>,
-    /// The connections between their reconnect and the first fence after it.
+    /// The connections that have reconnected, until the first fence after the reconnect.
     returning: HashMap<ConnId, ReturningClient>,
     /// The replays after which no live action has arrived yet: the `lastSeenServerSeq` of the request, and the
     /// line of the answer.
@@ -121,7 +121,7 @@ impl ReconnectChecks {
         }
     }
 
-    /// Judges a replay after a number that the host has never reached, for example because it was restarted.
+    /// Judges a replay for a `lastSeenServerSeq` that the host has never reached, for example because it was restarted.
     /// Invariant M5.
     fn future(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if delivery.envelope.rejected {
@@ -141,7 +141,8 @@ impl ReconnectChecks {
         }
     }
 
-    /// Judges whether a reconnected client receives a notification from the time of its absence. Invariant M4.
+    /// Judges whether a reconnected client receives a notification that was sent while the client was disconnected.
+    /// Invariant M4.
     fn told(&mut self, cx: &OracleContext, seen: &Arc<SeenFrame>, out: &mut FindingSink) {
         let (conn, line, tick) = (cx.now.conn, cx.now.line, cx.now.tick);
         if let Some(gap) = self.returning.get(&conn) {

@@ -1,9 +1,9 @@
 //! Checks requests that must fail: creation of an existing session, subscription to a disposed channel, unknown
 //! methods.
 //!
-//! A session is known to exist if the host answered a request about it that was sent after every disposal. If clients
-//! outside the transcript may have disposed of the session, a recorded connection is also needed that would have been
-//! notified of the removal.
+//! A session is known to exist if the host answered a request about the session that was sent after the last disposal.
+//! If clients outside the transcript may have disposed of the session, there must also be a recorded connection that
+//! would have been notified of the removal.
 //!
 //! Knows: sessions and disposals by URI. Never knows: states, lists.
 //!
@@ -52,7 +52,8 @@ struct SessionExistence {
     created: Option<u64>,
     /// The entry of the last request to dispose of the session.
     disposed: u64,
-    /// Whether a connection would have received the removal of the session at the last request to create it.
+    /// Whether, at the time of the last request to create the session, a connection would have been notified of its
+    /// removal.
     watched: bool,
 }
 
@@ -165,8 +166,8 @@ impl RefusalChecks {
     }
 }
 
-/// Returns whether some connection would receive the removal of a session: a connection that follows the
-/// session with its chats, or that is subscribed to the root channel.
+/// Returns whether a connection would be notified of the removal of a session: a connection that follows the session
+/// with its chats, or that is subscribed to the root channel.
 fn is_watched(cx: &OracleContext, session: &str) -> bool {
     let followed = cx.channels.find(session).and_then(|session| SessionFamily::of(cx, session));
     let chats = followed

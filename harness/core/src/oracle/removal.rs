@@ -39,7 +39,7 @@ pub(super) struct RemovalChecks {
     vain: VecDeque<VainDispatch>,
 }
 
-/// A dispatch to a channel whose removal the client knew.
+/// A dispatch to a channel although the client had been told of the channel's removal.
 struct VainDispatch {
     conn: ConnId,
     channel: ChannelId,
@@ -203,8 +203,8 @@ impl RemovalChecks {
                 let Some(chat) = chat.and_then(|uri| cx.channels.find(uri)) else {
                     return;
                 };
-                // If any connection uses a version in which chats can move, the chat may continue in a session
-                // that no connection follows: older versions see a move as a removal.
+                // If any connection uses a version in which chats can move, the chat may continue in a session that no
+                // connection follows. Connections of older versions receive a move as a removal.
                 let moves = |protocol: &Protocol| protocol.has(ProtocolFeature::ChatMoves);
                 let mut spoken = cx.conns.values().filter_map(|conn| conn.protocol);
                 let known = cx.here().is_some_and(|conn| conn.protocol.is_some());
@@ -231,7 +231,7 @@ impl RemovalChecks {
         };
         let root = cx.channels.find(ROOT).and_then(|root| cx.channel(root));
         let fold = root.and_then(|root| root.fold.as_ref());
-        // A state that already includes this action no longer contains the earlier list.
+        // If the state already includes this action, it no longer contains the earlier list.
         let before =
             fold.filter(|fold| matches!(since, SilentSince::Number(seq) if fold.seq < seq));
         let before = before.and_then(|fold| fold.state.get("terminals"));

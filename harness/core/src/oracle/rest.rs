@@ -1,8 +1,8 @@
 //! Detects when a session is at rest: the host has sent every action that results from earlier actions.
 //!
-//! A host is at rest after some time without any frame. A busy host never rests, although most of its sessions
-//! do. A session is at rest if no request about it is open, and if no frame has concerned it, or may have concerned it,
-//! for a longer time.
+//! A host is at rest after some time without any frame. A busy host is never at rest, but most of its sessions are. A
+//! session is at rest if no request about it is open, and if for a longer time no frame has concerned it or may have
+//! concerned it.
 //!
 //! Knows: the session of a frame. Never knows: rules.
 //!
@@ -122,7 +122,7 @@ impl OracleContext {
         } else {
             let rest = REST + self.options.spread;
             while let Some(session) = self.rests.next(at, rest) {
-                // The answer to an open request will concern the session again.
+                // The answer to an open request about the session counts as activity and will add the session again.
                 if self.is_answered(session, at) {
                     sessions.push(session);
                 }
@@ -142,11 +142,11 @@ impl OracleContext {
         self.rests.disturb(self.now.at, about);
     }
 
-    /// Returns whether every request that may concern this session was answered, except requests that have been
-    /// open for so long that no answer is expected.
+    /// Returns whether every request that may concern this session was answered, except requests that have been open
+    /// for longer than the deadline.
     fn is_answered(&self, session: ChannelId, at: Duration) -> bool {
         let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
-        // The open requests of a connection with a gap are unknown.
+        // If a connection has a gap, its open requests are unknown.
         if open.clone().any(|(_, conn)| conn.gap) {
             return false;
         }

@@ -1,7 +1,8 @@
 //! The content that a user sees in a session, a chat, a terminal, the automations or the annotations, and the differences
 //! between the content before a restart and after it.
 //!
-//! Each difference has a class: lost, changed, or previous value. A previous value is one that the channel had earlier.
+//! Each difference has a class: lost, changed, or previous value. The class is "previous value" if the channel had the
+//! new value at an earlier time.
 //!
 //! Knows: states. Never knows: connections, the time of a restart.
 //!
@@ -31,7 +32,8 @@ const ENDED_TURNS: &[&str] = &["complete", "cancelled"];
 /// The final states of tool calls.
 const ENDED_CALLS: &[&str] = &["completed", "cancelled"];
 
-/// The values that the members of a channel have had: the place in [`MEMBERS`] and the hash.
+/// The values that the members of a channel have had, each as the member's index in [`MEMBERS`] and the hash of the
+/// value.
 #[derive(Default)]
 pub(super) struct EarlierValues(VecDeque<(usize, u64)>);
 
@@ -58,15 +60,15 @@ impl EarlierValues {
 
 /// The part of a channel's content that a restart must or should keep.
 pub(super) struct KeptContent {
-    /// Whether the content has every action that clients have seen, and every dispatch on the channel was settled.
-    /// The host may have applied a dispatch whose echo was lost.
+    /// Whether the content includes every action that clients have received, and every dispatch on the channel was
+    /// settled. If a dispatch was not settled, the host may have applied it although its echo was lost.
     pub(super) is_settled: bool,
     pub(super) protocol: &'static Protocol,
     /// The line of the last message that changed the content.
     pub(super) line: u64,
     /// The hash of each of [`MEMBERS`].
     members: Vec<Option<u64>>,
-    /// The values that these members have had.
+    /// The earlier values of these members.
     pub(super) earlier: EarlierValues,
     turns: Vec<KeptTurn>,
     calls: Vec<KeptCall>,
@@ -174,7 +176,7 @@ impl KeptContent {
         if self.is_window {
             return Vec::new();
         }
-        // A host may begin the interrupted turn again.
+        // The message of the active turn is not judged, because a host may start the interrupted turn again.
         let before = shown(self, None);
         let nothing = hash_of(&Value::Null);
         let more = |(message, count): (u64, usize)| {
@@ -226,7 +228,7 @@ impl KeptContent {
         let calls = after.calls_by_id();
         for was in self.calls.iter().filter(|call| ENDED_CALLS.contains(&call.status.as_str())) {
             let Some(now) = calls.get(&was.id[..]) else { continue };
-            // A host may store a denied call as one that failed.
+            // A host may store a denied call as a failed call, but not as a call that succeeded.
             let has_run = was.status == "cancelled" && now.has_succeeded;
             if has_run || !ENDED_CALLS.contains(&now.status.as_str()) {
                 let (id, now, was) = (&was.id, &now.status, &was.status);
@@ -321,7 +323,7 @@ impl KeptContent {
         for chat in self.chats.iter().filter(|chat| !shown.contains(chat)) {
             differences.push(format!("found no chat `{chat}`: lost"));
         }
-        // A restarted host may go on with the queue.
+        // A restarted host may have started turns with queued messages.
         let asked = after.turns.iter().map(|turn| turn.asked).chain(after.asked_now);
         let shown: foldhash::HashSet<u64> = asked.chain(after.queue.iter().copied()).collect();
         let lost = self.queue.iter().filter(|message| !shown.contains(message)).count();
@@ -347,7 +349,7 @@ impl KeptContent {
                 true => {
                     format!("found {kept} of {all} bytes of the terminal's output: previous value")
                 }
-                // The exit of the terminal may have added output.
+                // When the terminal exited, it may have printed more output.
                 false if after.output.starts_with(&self.output) => return differences,
                 false => "found other output of the terminal: changed".to_owned(),
             });
@@ -364,7 +366,7 @@ fn members_of(state: &Value) -> Vec<Option<u64>> {
     MEMBERS.iter().map(|name| member(name).map(hash_of)).collect()
 }
 
-/// Returns the beginning of a terminal's output, with the commands.
+/// Returns the beginning of a terminal's output, including the text of its commands.
 fn output(state: &Value) -> String {
     let pieces = |part| ["value", "commandLine", "output"].map(|name| text(part, name));
     let pieces = list(state, "content").iter().flat_map(pieces).flatten();

@@ -1,5 +1,5 @@
-//! Checks what a restarted host has kept: that the sessions that it lists can be opened, that no decision is
-//! undone, that no message is shown twice, and that lists, titles and histories are as they were.
+//! Checks what a restarted host has kept: the sessions that it lists can be opened, no decision is undone, no message
+//! is shown twice, and lists, titles and histories are the same as before.
 //!
 //! Knows: folded channels before a restart, lists and snapshots after it. Never knows: the storage of a host.
 //!
@@ -43,24 +43,24 @@ const NOT_FOR_YOU: &[i64] = &[-32007, -32009];
 pub(super) struct RestartChecks {
     /// The connection that is being closed.
     closing: Option<ConnId>,
-    /// The contents of channels whose subscribers' connections were closed. A crash closes them before the
-    /// restart.
+    /// The contents of channels whose subscribers' connections were closed: a crash of the host closes the connections
+    /// before the restart is seen.
     left: foldhash::HashMap<ChannelId, KeptContent>,
     /// The contents of channels before the restart. A channel is removed at its first snapshot after the restart.
     before: foldhash::HashMap<ChannelId, KeptContent>,
     /// The dispatches on each channel that no envelope has settled yet, by client and `clientSeq`.
     in_flight: foldhash::HashMap<ChannelId, foldhash::HashSet<(String, i64)>>,
     restarted: bool,
-    /// The line of the list in which the restarted host has named a session.
+    /// The sessions that the restarted host has listed, each with the line of the first list.
     listed: foldhash::HashMap<String, u64>,
-    /// The sessions that the host has listed or announced, and (`announced_before`) those before the restart, until
-    /// the first list after it.
+    /// The sessions that the host has listed or announced. `announced_before` contains the sessions from before the
+    /// restart, until the first list after the restart.
     announced: foldhash::HashMap<String, SessionAnnouncement>,
     announced_before: foldhash::HashMap<String, SessionAnnouncement>,
     /// The earlier titles, drafts and flags of each channel.
     earlier: foldhash::HashMap<ChannelId, EarlierValues>,
-    /// The sessions, chats and terminals that a client disposed of, with the line of the answer, and
-    /// (`disposed_before`) those before the restart.
+    /// The sessions, chats and terminals that a client disposed of, with the line of the answer. `disposed_before`
+    /// contains the disposals from before the restart.
     disposed: foldhash::HashMap<String, u64>,
     disposed_before: foldhash::HashMap<String, u64>,
 }
@@ -75,7 +75,8 @@ struct SessionAnnouncement {
 impl CheckFamily for RestartChecks {
     fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         if is_traffic(step) {
-            // The host is still running, so its state may change after the clients have left.
+            // This traffic shows that the host still runs, so its state may have changed after the connections were
+            // closed.
             self.left.clear();
             self.closing = None;
         }
@@ -114,7 +115,7 @@ impl CheckFamily for RestartChecks {
                 if !delivery.envelope.rejected && EarlierValues::concerns(action) {
                     self.remember_values(delivery.channel, action);
                 }
-                // The action may have changed the state since the restart.
+                // The restarted host may have changed the state with this action.
                 self.before.remove(&delivery.channel);
                 if let Some(origin) = delivery.envelope.origin
                     && let Some(open) = self.in_flight.get_mut(&delivery.channel)
@@ -294,7 +295,7 @@ impl RestartChecks {
         let is_whole =
             ["cursor", "filter"].iter().all(|name| given(request.params(), name).is_none())
                 && given(result, "nextCursor").is_none();
-        // Only the whole list shows that a session has not returned.
+        // Only the complete list shows that a disposed session is absent.
         if self.restarted && is_whole {
             self.disposed_before.iter().for_each(|_| out.seen(Rule::RestartUndoes));
         }

@@ -26,7 +26,7 @@ use super::step::{ActionFolding, OracleStep};
 /// Upper bound for the remembered entries that differ from their chat.
 const MAX_UNLIKE: usize = 256;
 
-/// The entries that have differed from their chat ever since they were set.
+/// The entries that have always differed from their chat since they were set.
 #[derive(Default)]
 pub(super) struct RollupChecks {
     unlike: Vec<UnlikeEntry>,
@@ -39,7 +39,7 @@ struct UnlikeEntry {
     /// The entry as it was set, and the line of its action.
     entry: Value,
     line: u64,
-    /// The line at which the fold of the chat began.
+    /// [`ChannelFold::since_line`] of the chat when the entry was set.
     since_line: u64,
     /// The request or call in the chat, as it was last seen; `None` if the chat never had it.
     seen: Option<Value>,
@@ -123,7 +123,7 @@ impl RollupChecks {
         });
     }
 
-    /// Judges an entry that is removed: at some time the entry must have equalled what its chat waits for.
+    /// Judges an entry that is removed: at some time, the entry must have equalled the request or call in its chat.
     /// Invariants H2 and H3.
     fn leaves(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         if folding.envelope.action_type != "session/inputNeededRemoved" {
@@ -146,7 +146,7 @@ impl RollupChecks {
         let UnlikeEntry { chat, entry, line, since_line, seen, .. } =
             self.unlike.swap_remove(place);
         let fold = cx.followed(chat).filter(|fold| fold.since_line == since_line);
-        // The chat's actions may arrive later than those of its session, on other connections.
+        // The actions of the chat may arrive on another connection, later than the actions of the session.
         let is_current = cx.known_to(chat) >= folding.envelope.seq;
         let Some(fold) = fold.filter(|_| is_current) else { return };
         let lines = [fold.base_line, line, fold.last_line, folding.line];
@@ -193,8 +193,8 @@ fn member_of(entry: &Value) -> &'static str {
     if text(entry, "kind") == Some("chatInput") { "request" } else { "toolCall" }
 }
 
-/// Returns whether an entry equals what its chat waits for. Members that the tables do not define may occur in
-/// only one of the two.
+/// Returns whether an entry equals the request or call that its chat waits for. Members that the tables do not define
+/// may occur in only one of the two.
 fn is_copy(chat: &ChannelFold, block: &ChatBlock<'_>, entry: &Value) -> bool {
     known_part(chat, entry, block.value)
         == known_part(chat, entry, given(entry, member_of(entry)).unwrap_or(&Value::Null))

@@ -1,8 +1,8 @@
 //! Compares values by meaning: null, an empty list and an absent member are equal, 3 equals 3.0, and `_meta` is
 //! ignored.
 //!
-//! The comparison copies nothing. The result of the comparison equals the result of comparing the values that
-//! `plain` in [`super::masks`] returns.
+//! The comparison copies nothing. Its result is the same as if the values that `plain` in [`super::masks`] returns were
+//! compared.
 //!
 //! Knows: JSON. Never knows: the purpose of the values.
 

@@ -44,8 +44,8 @@ const SUMMARY: ScalarMembers = &[
 const RUN: ScalarMembers =
     &[("createdAt", Time), ("startedAt", Time), ("completedAt", Time), ("scheduledFor", Time)];
 
-/// Returns the name of the member with the values of an action, and these values; `None` for other actions. The name is
-/// empty if the values are in the action itself.
+/// Returns the name of the action's member that contains values to be judged, and these values with their forms; `None`
+/// for actions without such values. The name is empty if the values are in the action itself.
 fn members_of(action_type: &str) -> Option<(&'static str, ScalarMembers)> {
     Some(match action_type {
         "root/activeSessionsChanged" => ("", &[("activeSessions", Count)]),
@@ -166,7 +166,7 @@ fn one(
     }
 }
 
-/// Returns whether a value has a form, and the name of the form; `None` if the form says nothing about values of this
+/// Returns whether a value has a form, and the name of the form; `None` if the form does not apply to values of this
 /// JSON type.
 fn fitting(form: ScalarForm, value: &Value) -> Option<(bool, &'static str)> {
     Some(match (form, value) {
@@ -179,8 +179,8 @@ fn fitting(form: ScalarForm, value: &Value) -> Option<(bool, &'static str)> {
     })
 }
 
-/// Returns whether the values of a client's action have their form. An action is not valid if it has a value of the
-/// right JSON type in a wrong form.
+/// Returns whether the values of a client's action have their form. A value of the right JSON type in a wrong form
+/// makes an action invalid.
 pub(super) fn has_valid_scalars(action_type: &str, action: &Value) -> bool {
     let members: ScalarMembers = match action_type {
         "chat/turnStarted" => &[("startedAt", Time)],

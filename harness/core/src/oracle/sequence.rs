@@ -132,7 +132,7 @@ fn covered(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingS
         return;
     };
     let seq = delivery.envelope.seq;
-    // Other checks report numbers at or below the snapshot, and numbers below the last one.
+    // Other checks report numbers at or below the snapshot's number, and numbers below the last number.
     let last = cx.here().and_then(|conn| conn.last).is_none_or(|(last, _)| last < seq);
     let new = sub.from_seq.is_some_and(|from_seq| from_seq < seq) && last;
     if delivery.envelope.rejected || !new {

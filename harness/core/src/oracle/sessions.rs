@@ -1,4 +1,4 @@
-//! Checks lists of sessions: one answer, updated by the later notifications, equals the next answer.
+//! Checks lists of sessions: an answer to `listSessions`, updated by the later notifications, equals the next answer.
 //!
 //! Each connection has its own list, because notifications go only to subscribers. Lists are compared only if
 //! the host was at rest at the time of the request, because a host may delay its summaries. Summaries are
@@ -62,7 +62,7 @@ pub(super) struct SessionListChecks {
     created: HashMap<String, CreatedSession>,
     /// The summary changes announced since the host was at rest, by the URI of the session.
     changed: HashMap<String, LatestSummaryValues>,
-    /// The sessions that are not in a list although the host had announced them, with the lines of the finding.
+    /// The announced sessions that are missing in a list, each with the lines of the finding.
     missing: HashMap<String, [u64; 3]>,
 }
 
@@ -108,7 +108,7 @@ struct OwnSessionState<'a> {
 }
 
 struct KnownSession {
-    /// The summary; null if the session was removed, or if it was announced before any list.
+    /// The summary; null if the session was removed, or if it was announced before the first list.
     summary: Value,
     /// The line of the session's last announcement or change.
     line: u64,
@@ -300,8 +300,8 @@ impl SessionListChecks {
     }
 
     /// Remembers the sessions that are not in a complete list although they were created before the request and
-    /// announced on this connection. Another client may just have removed such a session; this is known once the host
-    /// is at rest. Invariant I5.
+    /// announced on this connection. Another client may have removed such a session a moment before, so the finding is
+    /// reported when the host is at rest. Invariant I5.
     fn announced(&mut self, cx: &OracleContext, request: &OpenRequest, items: &[Value]) {
         let Some(list) = self.lists.get(&cx.now.conn) else { return };
         let listed: foldhash::HashSet<&str> =
@@ -329,9 +329,9 @@ impl SessionListChecks {
         }
     }
 
-    /// Judges whether a complete list contains the sessions that this client created. A session may be absent
-    /// from lists until it is ready. The session's own channel or the root channel shows that the session still
-    /// exists. Invariant I5.
+    /// Judges whether a complete list contains the sessions that this client created. A session may be absent from
+    /// lists until it is ready. The check judges only sessions that certainly still exist, which the session's own
+    /// channel or the root channel shows. Invariant I5.
     fn contains(
         &mut self,
         cx: &OracleContext,
@@ -420,8 +420,8 @@ impl SessionListChecks {
                 out.seen(Rule::AnnouncedToAll.of(CHANGED));
                 let mut differing = Vec::new();
                 let mut lines = vec![sub.line, known.line, cx.now.line];
-                // The host does not owe a change to a connection whose list is newer. Such a list may also
-                // contain values that no change can clear.
+                // The host does not owe a change to a connection that has received a newer list. A newer list may also
+                // show that a value was removed, which no change can express.
                 let told = changed.members.iter().filter(|(_, (_, line))| list.line < *line);
                 for (name, (value, line)) in told {
                     if given(&known.summary, name).and_then(plain) != plain(value) {

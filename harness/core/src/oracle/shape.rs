@@ -43,7 +43,7 @@ fn host(
 ) {
     let line = [cx.now.line];
     out.seen(Rule::ShapeHost);
-    // In the documents of the first version, two messages have another form than in its types.
+    // In the documents of the first version, two messages have another form than in the types of that version.
     let spoken = cx.here().and_then(|conn| conn.protocol);
     let oldest = spoken.is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels));
     about(seen, oldest).for_each(|id| out.seen_of(Rule::ShapeHost, id));
@@ -107,8 +107,8 @@ fn host(
     }
 }
 
-/// Returns whether the frame is a rejection, which repeats the client's own action. Soft errors in a rejection
-/// are the client's.
+/// Returns whether the frame is a rejection, which repeats the client's own action. For soft errors in a rejection, the
+/// client is responsible.
 fn is_refusal(seen: &SeenFrame) -> bool {
     seen.message().is_some_and(|message| message.params()["rejectionReason"].is_string())
 }
@@ -175,7 +175,7 @@ fn about(seen: &SeenFrame, oldest: bool) -> impl Iterator<Item = &'static str> {
     .filter_map(|(tested, requirement)| tested.then_some(requirement))
 }
 
-/// Returns whether a result is a snapshot without a `snapshot` around it.
+/// Returns whether a result is itself a snapshot, instead of an object with the member `snapshot`.
 fn is_bare_snapshot(message: &Message) -> bool {
     let has = |name: &str| message.result().is_some_and(|result| result.get(name).is_some());
     has("fromSeq") && has("state") && !has("snapshot")

@@ -72,7 +72,7 @@ fn capable(server: &Value, lines: &[u64], out: &mut FindingSink) {
     }
 }
 
-/// Judges whether a side channel has ended that the last change of state omitted. Invariant L11.
+/// Judges whether a side channel has ended if the last change of the server's state omitted the channel. Invariant L11.
 fn compare(comparison: &StateComparison<'_>, out: &mut FindingSink) {
     for server in servers(comparison.snapshot).filter(|server| given(server, "channel").is_some()) {
         let id = text(server, "id");

@@ -150,7 +150,7 @@ fn derived(
     };
     let expected = activity_of(protocol.version(), state);
     let turns = list(state, "turns");
-    // The failed turn may lie outside the window.
+    // A failed turn may be among the omitted turns.
     let unseen = turns.is_empty() && given(state, "turnsNextCursor").is_some();
     let failed = turns.last().is_some_and(|turn| text(turn, "state") == Some("error")) || unseen;
     out.seen(Rule::ChatDerived);
@@ -180,7 +180,7 @@ fn aggregated(cx: &OracleContext, uri: &str, state: &Value, out: &mut FindingSin
     if expected.is_empty() {
         expected.push(base);
     }
-    // Up to 0.7.0 the session may wait for a client's tool that its chats do not show.
+    // Up to 0.7.0, the session may also wait for a client's tool, which the statuses of its chats do not show.
     if !list(state, "inputNeeded").is_empty() {
         expected.push(INPUT_NEEDED);
     }
@@ -194,9 +194,8 @@ fn aggregated(cx: &OracleContext, uri: &str, state: &Value, out: &mut FindingSin
     }
 }
 
-/// Judges the activity of a summary. A summary does not show what the session waits for outside its chats, and
-/// only `defaultChat` shows which chat determines the activity. Summaries without `defaultChat` are not judged.
-/// Invariant G2.
+/// Judges the activity of a summary. A summary has no `inputNeeded`, and only its `defaultChat` shows which chat
+/// determines the activity. Summaries without `defaultChat` are not judged. Invariant G2.
 fn summarised(cx: &OracleContext, uri: &str, summary: &Value, out: &mut FindingSink) {
     let chats = list(summary, "chats");
     let default = text(summary, "defaultChat");

@@ -1,6 +1,6 @@
-//! The steps that the checks handle: the meaning of a transcript entry.
+//! The steps that the checks handle. A step is one effect of a transcript entry.
 //!
-//! The context emits a step just before the step takes effect, so a check sees the state before it.
+//! The context emits a step just before the step takes effect, so a check sees the state before the step.
 //!
 //! Knows: connections, channels, envelopes. Never knows: rules.
 
@@ -47,7 +47,7 @@ pub(super) enum OracleStep<'a> {
     },
     /// The host sent an action.
     Envelope(ActionDelivery<'a>),
-    /// The host sent another notification.
+    /// The host sent a notification other than `action`.
     Notified { seen: &'a Arc<SeenFrame>, method: &'a str, channel: Option<ChannelId> },
     /// The host sent a snapshot in the answer to `request`.
     Snapshot {
@@ -88,7 +88,7 @@ pub(super) enum OracleStep<'a> {
     Restarted,
 }
 
-/// A step that every family of checks receives.
+/// The bit mask of steps that every family of checks receives.
 pub(super) const RARE: u8 = 0;
 /// The bit of [`OracleStep::Frame`], which only the families that request this step receive.
 pub(super) const FRAME: u8 = 1;

@@ -43,7 +43,7 @@ impl OracleContext {
         self.listed(seen, request, result, &wanted, emit);
     }
 
-    /// Reads `result.snapshots`. A requested channel without a snapshot has no state, or does not exist.
+    /// Reads `result.snapshots`. If a requested channel has no snapshot, the channel has no state or does not exist.
     fn listed(
         &mut self,
         seen: &Arc<SeenFrame>,
@@ -194,8 +194,9 @@ impl OracleContext {
 
     /// Adds a subscription of the current connection, and replaces an older subscription to the channel.
     ///
-    /// Answers on different connections may arrive in another order than the host handled the requests. If a
-    /// subscription was requested before the channel was known to be disposed of, it may have ended already.
+    /// Answers on different connections may arrive in another order than the order in which the host handled the
+    /// requests. If a subscription was requested before the channel's disposal was confirmed, the subscription may have
+    /// ended already.
     fn enter(&mut self, channel: ChannelId, mut sub: SubscriptionRecord, request: &OpenRequest) {
         let id = self.now.conn;
         if let Some(known) = self.channels.get_mut(channel)
@@ -263,7 +264,7 @@ impl OracleContext {
     pub(super) fn dispatched_after_leaving(&mut self, client_seq: i64) {
         let tick = self.now.tick;
         let conn = self.here_mut();
-        // The echo of an earlier dispatch with the same number would prove nothing.
+        // If an earlier dispatch had the same number, an echo could belong to that dispatch and would prove nothing.
         let is_new = conn.client_seq.is_none_or(|highest| highest < client_seq);
         conn.client_seq = conn.client_seq.max(Some(client_seq));
         if is_new && conn.leaving {
@@ -314,7 +315,8 @@ impl OracleContext {
         self.adopt_if_uncovered(channel);
     }
 
-    /// Emits a step that says that every subscription to the channel may end, because the channel may end.
+    /// Emits a step for each subscription to a channel that may end, because the subscriptions may end with the
+    /// channel.
     pub(super) fn ending(&self, channel: ChannelId, emit: StepEmitter<'_>) {
         let subscribers = self.channel(channel).map_or(&[][..], |known| &known.subscribers);
         for conn in subscribers {
@@ -322,9 +324,8 @@ impl OracleContext {
         }
     }
 
-    /// Records the entry up to which a subscription to the channel, or to a chat of the session, may have ended before
-    /// the host answered the request, see
-    /// [`ChannelRecord::doubtful_until`](super::channel::ChannelRecord::doubtful_until).
+    /// Records that subscriptions to the channel, or to a chat of the session, may have ended if they were requested
+    /// before the entry `until`; see [`ChannelRecord::doubtful_until`](super::channel::ChannelRecord::doubtful_until).
     pub(super) fn doubt(&mut self, channel: ChannelId, until: u64) {
         let chats = self.channel(channel).map(|known| known.chats.clone());
         for channel in std::iter::once(channel).chain(chats.into_iter().flatten()) {

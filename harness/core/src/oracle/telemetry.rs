@@ -1,7 +1,7 @@
 //! Checks telemetry: the payload of each signal, and the level of log records.
 //!
-//! The URI of a channel states its level: the URI is the host's template, expanded with the name of a level. The states
-//! of canvases contain the addresses of canvases. No log record may contain such an address, no matter whether the
+//! The URI of a channel shows its level: the URI is the host's template, expanded with the name of a level. The states
+//! of canvases contain the addresses of canvases. No log record may contain such an address, regardless of whether the
 //! state or the record arrives first.
 //!
 //! Knows: templates, severities. Never knows: the content of logs, the recipients.

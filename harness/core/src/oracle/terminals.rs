@@ -1,9 +1,9 @@
 //! Checks terminals: commands start and finish in pairs, a terminal exits once, its output is clean, and the
 //! list in the root state agrees with the terminal.
 //!
-//! The record of a terminal begins with its state and is updated by its actions, so the cost of a frame does
-//! not grow with the earlier output. The comparison of snapshots judges whether all observers have the same
-//! output; either state may lack output that scrolled away.
+//! The record of a terminal begins with its state and is updated by its actions, so the cost of a frame does not grow
+//! with the earlier output. The comparison of snapshots judges whether all observers have the same output; either state
+//! may lack the oldest output.
 //!
 //! Knows: folded terminals and the root. Never knows: the meaning of output.
 //!
@@ -80,7 +80,7 @@ struct TerminalRecord {
     forgets: bool,
     /// The line that proves the exit of the terminal.
     exited: Option<u64>,
-    /// The end of the output, if this end may be the start of a marker.
+    /// The last characters of the output, if a marker may have begun there.
     tail: String,
 }
 
@@ -183,7 +183,8 @@ impl TerminalChecks {
             out.broken(Rule::TerminalsListed, message, &[lines[0], lines[1], line]);
         }
         for (channel, line, maker) in made {
-            // Later frames have to prove that the connection with the list is alive.
+            // If another client created the terminal, a later frame has to prove that the connection with the list is
+            // alive.
             let listens = |(id, conn): (&ConnId, &ConnectionRecord)| {
                 cx.covers(root_id, *id)
                     && (*id == maker || conn.last_any.is_some_and(|(_, last)| last > line))
@@ -225,7 +226,7 @@ impl TerminalRecord {
     fn begin(&mut self, fold: &ChannelFold) {
         let first = std::mem::replace(&mut self.base, fold.base_line) == 0;
         let content = list(&fold.state, "content");
-        // The content that scrolled away may have included commands.
+        // Content that was dropped may have included commands.
         self.forgets |= first && !content.is_empty();
         for command in commands(content) {
             let Some(id) = text(command, "commandId") else {
@@ -314,7 +315,7 @@ impl TerminalRecord {
                  `{id}`, which {why}",
                 seen.uri
             );
-            // The command may have begun in the content that scrolled away.
+            // The command may have begun in content that was dropped.
             let forgotten = known.is_none() && self.forgets;
             let weight = if forgotten { Weight::Note } else { Weight::Essential };
             let [base, last, line] = seen.lines();
@@ -428,8 +429,8 @@ fn agrees(
     }
 }
 
-/// Returns whether one connection receives both the list and the terminal. Only such a connection shows both
-/// states at the same moment, even if the connection is silently dead.
+/// Returns whether one connection receives both the list and the terminal. Such a connection shows both states as of
+/// the same moment, even if it has stopped receiving frames unnoticed.
 fn both_follow(cx: &OracleContext, terminal: ChannelId) -> bool {
     let subscribers = cx.channel(terminal).map_or(&[][..], |channel| &channel.subscribers);
     let root = cx.channels.find(ROOT);
@@ -457,7 +458,7 @@ fn complete(command: &Value) -> bool {
     command.get("isComplete").and_then(Value::as_bool) == Some(true)
 }
 
-/// Returns, for each OSC introducer, the rest of the text twice: from the introducer on, and after the introducer.
+/// Returns two slices of the text for each OSC introducer: the rest with the introducer, and the rest after it.
 fn sequences(data: &str) -> impl Iterator<Item = (&str, &str)> {
     BEGINNINGS.into_iter().flat_map(move |beginning| {
         data.match_indices(beginning).filter_map(move |(at, _)| {
@@ -473,8 +474,8 @@ fn marker(data: &str) -> Option<&'static str> {
         .find_map(|(_, rest)| MARKERS.into_iter().find(|marker| rest.starts_with(marker)))
 }
 
-/// Returns the end of the output, from the point at which a marker may have begun; empty if no marker may have
-/// begun.
+/// Returns the last characters of the output from the point at which an incomplete marker may have begun; empty if
+/// there is no such point.
 fn beginning(data: &str) -> &str {
     if data.ends_with('\u{1b}') {
         return "\u{1b}";

@@ -35,13 +35,13 @@ struct TestPlayer {
     findings: Vec<Finding>,
     line: u64,
     at: Duration,
-    /// The current connection of each client. The key is the client's word in the script.
+    /// The current connection of each client. The key is the client's name in the script.
     conns: Vec<(String, u32)>,
     next_conn: u32,
     next_id: u64,
 }
 
-/// Plays a script. Clients are words; `A2` is another connection of the client `A`.
+/// Plays a script. The first word of a line names the client; `A2` is another connection of the client `A`.
 pub(super) fn play(options: OracleOptions, script: &str) -> TestVerdict {
     play_with(Oracle::new(options), script)
 }

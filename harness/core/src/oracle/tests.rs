@@ -32,7 +32,7 @@ pub(super) fn only<'a>(said: &'a TestVerdict, id: &str) -> &'a Finding {
     finding
 }
 
-/// Two clients, a turn with a tool call, a rejection, a reconnect, late snapshots.
+/// A script without a breach: two clients, a turn with a tool call, a rejection, a reconnect, late snapshots.
 const GOOD: &str = r#"
     A hello 0
     B hello 0
@@ -130,7 +130,7 @@ fn shapes() {
         &["shape.null-optional"],
     );
     assert_eq!(only(&soft, "shape.null-optional").weight, Weight::Should);
-    // Errors of the client are notes, and never findings against the host.
+    // Errors of the client are notes of `shape.harness`, and never findings against the host.
     let ours = check("A hello 0\nA > hello\nA > [{}]\nA > 5\nA > {\"id\":[]}", &[]);
     let report = ours.reports.iter().find(|it| it.check == "shape.harness").unwrap();
     assert_eq!((report.findings.len(), report.breaches()), (2, 4));
@@ -219,7 +219,8 @@ fn numbers() {
         &["sequence.real-time"],
     );
     assert_eq!(only(&said, "sequence.real-time").weight, Weight::Note);
-    // A host that other people operate may be restarted unseen, but not while a connection is open.
+    // If the harness does not control the host, the host may have been restarted unnoticed, but not while a connection
+    // was open.
     let foreign = OracleOptions { foreign: true, ..OracleOptions::default() };
     let script = "A hello 0\nA got root 7 agents\nA close\nB hello 1\nB got root 2 agents";
     check_with(foreign, script, &[]);
@@ -271,8 +272,8 @@ fn fanout() {
     check("A hello 0\nA unsub root\nA got root 1 agents", &[]);
     let said = check("A hello 0\nA unsub root\nA barrier\nA got root 1 agents", &only_subscribed);
     assert_eq!(only(&said, "fanout.subscribed-only").weight, Weight::Must);
-    // The echo of a later dispatch is the same evidence as an answer. The echo of an earlier dispatch, or of a dispatch
-    // with the number of an earlier one, proves nothing.
+    // The echo of a later dispatch proves as much as an answer to a later request. The echo of an earlier dispatch, or
+    // of a dispatch whose number an earlier dispatch has, proves nothing.
     let play = |rest: &str, expected: &[&str]| {
         check(&format!("A hello 0\nA sub session 0\n{rest}\nA got root 9 agents"), expected)
     };
@@ -292,8 +293,7 @@ fn fanout() {
     );
     check("A hello 5\nA got root 5 agents", &["fanout.after-snapshot"]);
     check("A hello 0\nA sub session 0\nA got session 1 agents", &["fanout.family"]);
-    // The oracle learns the kind of a channel from traffic, and does not guess it from a scheme that the host
-    // chose.
+    // The oracle determines the kind of a channel from the traffic, and not from a scheme that the host chose.
     check(
         r#"A hello 0
         A ask 1 subscribe {"channel":"ahp-session:/1/changes"}
@@ -324,7 +324,7 @@ fn readings_of_old_documents() {
     assert_eq!(broken("0.3.0", diffs, known), reading("reading.no-diffs"));
     let start = r#"A got root 1 {"type":"session/toolStart"}"#;
     assert_eq!(broken("0.1.0", start, known), reading("reading.tool-actions"));
-    // Other versions do not permit this interpretation.
+    // In other versions, the finding does not break this requirement.
     assert_ne!(broken("0.2.0", start, known), reading("reading.tool-actions"));
     assert_ne!(broken("1.0.0", diffs, known), reading("reading.no-diffs"));
     let wrapped = r#"A < {"jsonrpc":"2.0","method":"action","params":{"envelope":{"serverSeq":1,"action":{"type":"root/activeSessionsChanged","activeSessions":1}}}}"#;
@@ -397,7 +397,8 @@ fn dispatches() {
     let applied = r#"B sub session 1 {"provider":"p","title":"x","status":1,"lifecycle":"ready","activeClients":[],"chats":[{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-01T00:00:00.000Z"}]}"#;
     let said = play(&format!("{refused}{applied}"), &["dispatch.rejection-without-effect"]);
     assert_eq!(only(&said, "dispatch.rejection-without-effect").weight, Weight::Must);
-    // The host settles a reused `clientSeq` again, and a rejection has no `serverSeq` of its own.
+    // If a client uses a `clientSeq` again, the host settles it again; a rejection may repeat the `serverSeq` of
+    // another action.
     let again = "A sends session 1 title x\nA refused session 1 A 1 title x\n".repeat(2);
     play(&format!("{again}A sends session 2 title y\nA echo session 2 A 2 title y"), &[]);
     play("A sends root 1 agents\nA echo root 1 A 1 agents", &["dispatch.client-dispatchable-only"]);
@@ -417,7 +418,7 @@ fn snapshots() {
     let agrees = ["state.snapshot-agrees"];
     let (x, y) = (titled("x", ""), titled("y", ""));
     let none = titled("", "");
-    // Snapshots for the same client and for another client, ahead of the fold and behind the fold.
+    // The snapshots here are for the same client or for another client, and ahead of the fold or behind it.
     play(&format!("A got session 1 title x\nA sub session 1 {x}"), &[]);
     let said = play(&format!("A got session 1 title x\nA sub session 1 {y}"), &agrees);
     let finding = only(&said, "state.snapshot-agrees");
@@ -452,7 +453,7 @@ fn snapshots() {
         ),
         &[],
     );
-    // Actions during a gap without any subscriber are unknown and not judged.
+    // While the channel has no subscriber, its actions are unknown and are not judged.
     play(&format!("A close\nB hello 9\nB sub session 9 {y}"), &[]);
     play(&format!("A close\nB hello 9\nB sub session 9 {y}\nB sub session 9 {x}"), &agrees);
     // Members that no action changes, unknown members and `_meta` are not compared.
@@ -497,7 +498,7 @@ fn turns() {
     let again = "A sends chat 1 start t1\nA echo chat 2 A 1 start t1";
     let said = play(again, &["turns.one-active"]);
     assert_eq!(only(&said, "turns.one-active").weight, Weight::Note);
-    // Both the fold and the host lose the first turn, so no client will ever see it again.
+    // Both the fold and the host lose the first turn, so no later state contains it.
     let replaced = r#"A got chat 2 start t2
         A got chat 3 end t2
         A sub chat 3 {"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-01T00:00:01.005Z","turns":[{"id":"t2","startedAt":"2026-01-01T00:00:01.000Z","duration":5,"state":"complete","message":{"text":"hi","origin":{"kind":"user"}},"responseParts":[]}]}"#;

@@ -1,4 +1,4 @@
-//! Tests of legal variants: several spellings of the same content break no check. A counterexample in each test
+//! Tests of legal variants: no spelling of the same content breaks a check. Each test also has a counterexample that
 //! breaks a check.
 
 use super::tests::{check, only};
@@ -74,7 +74,7 @@ fn an_older_snapshot_may_arrive_late() {
         "A got session 2 title two".to_owned(),
     ];
     check(&script.join("\n"), &[]);
-    // The older snapshot is compared too if the actions in between are known.
+    // The older snapshot is also compared if the actions between the two snapshots are known.
     let known = [
         "B hello 0".to_owned(),
         "A hello 0".to_owned(),

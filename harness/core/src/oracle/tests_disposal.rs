@@ -43,7 +43,7 @@ fn a_difference_after_an_unseen_disposal_is_only_noted() {
     assert_eq!(weight_of_another_title(deaf), Weight::Essential);
     let removal = r#"A got session 2 {"type":"session/chatRemoved","chat":"ahp-chat:/1"}"#;
     assert_eq!(weight_of_another_title(&format!("{deaf}\n{removal}")), Weight::Note);
-    // Another connection would be notified; it was subscribed before the last action.
+    // Another connection that subscribed before the last action would be notified.
     assert_eq!(
         weight_of_another_title(&format!("B hello 0\n{deaf}\n{removal}")),
         Weight::Essential
@@ -60,7 +60,7 @@ fn a_disposal_does_not_excuse_lost_actions() {
     // The answer arrives after everything that the host sent before the request.
     play(&format!("{lost}{DISPOSAL}\nA ok 1"), &[complete]);
     play(&format!("{lost}A got chat 1 start t1\nA got chat 2 end t1\n{DISPOSAL}\nA ok 1"), &[]);
-    // Nothing proves that the actions should have arrived by now.
+    // Nothing proves that the actions should have arrived before the answer.
     play(&format!("{DISPOSAL}\n{lost}A ok 1"), &[]);
 }
 
@@ -134,9 +134,9 @@ fn chat_updated_carries_a_status_that_the_chat_has() {
     };
     play(&format!("wait 2\n{}", turn(8)), &[]);
     play(&format!("wait 2\n{}", turn(2)), &["catalog.mirrors-chats"]);
-    // A status from before the first snapshot may still be in transit.
+    // An update of the entry with a status from before the first snapshot may still be in transit.
     play(&turn(2), &[]);
-    // The entry may arrive late: the chat has had that status since the previous update.
+    // The update of the entry may arrive late: since the previous update, the chat has had that status.
     let (running, over) = (update(3, 8), update(4, 1));
     let turn = format!("wait 2\nA got chat 1 start t1\nA got chat 2 end t1\n{running}\n{over}");
     play(&turn, &[]);
@@ -166,7 +166,7 @@ fn a_subscription_from_before_a_disposal_may_have_ended() {
     };
     let met = "B hello 0\nB close\nC hello 0\nC close";
     let resumed = answer("B2", "");
-    // The host handled the reconnect first, and its answer arrived last.
+    // The host handled the reconnect before the disposal, but its answer arrived after the answer to the disposal.
     let (first, last) = (back("B2"), back("C2").replace("\"B\"", "\"C\""));
     let crossing = format!("{met}\n{first}\n{DISPOSAL}\nA ok 1\n{resumed}");
     play(&crossing, &[]);
@@ -178,12 +178,12 @@ fn a_subscription_from_before_a_disposal_may_have_ended() {
 
 #[test]
 fn a_removed_entry_is_not_compared_with_a_chat_that_is_behind() {
-    // One client has the session, the other one the chat, whose actions arrive later.
+    // One client follows the session, and the other follows the chat, whose actions arrive later.
     let start = "A hello 0\nA sub session 0\nB hello 0\nB sub chat 0\n";
     let lines: Vec<String> = waiting("m").lines().map(|line| line.trim().to_owned()).collect();
     let of = |channel: &str| {
         let lines = lines.iter().filter(|line| line.split(' ').nth(2) == Some(channel));
-        // The host decides, so that no dispatch shows when the call was known.
+        // The decision becomes an action of the host, because a dispatch would show when the client knew the call.
         let lines = lines.filter(|line| !line.contains(" sends "));
         let lines =
             lines.map(|line| line.replacen('A', if channel == "chat" { "B" } else { "A" }, 1));
@@ -191,7 +191,7 @@ fn a_removed_entry_is_not_compared_with_a_chat_that_is_behind() {
         lines.join("\n").replace("echo chat 7 A 1", "got chat 7")
     };
     check(&format!("{start}{}\n{}", of("session"), of("chat")), &[]);
-    // If the chat is up to date, the call that it never had is found.
+    // If the chat is up to date, an entry for a call that the chat never had is a finding.
     let other = of("session").replace("\"toolCallId\":\"c\"", "\"toolCallId\":\"d\"");
     check(
         &format!(

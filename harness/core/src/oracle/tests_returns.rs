@@ -34,7 +34,7 @@ fn actions_during_a_reconnect_are_not_lost() {
     returns(turn, end, later, &[]);
     let said = returns(turn, "", later, &complete);
     assert_eq!(only(&said, "fanout.complete").lines, [20, 21, 25]);
-    // It is not proven that the host has skipped the action.
+    // Without a later frame, it is not proven that the host has skipped the action.
     returns(turn, "", "", &[]);
 }
 
@@ -74,7 +74,7 @@ fn errors_before_the_handshake_are_judged_by_json_rpc() {
         );
     };
     refused(r#"{"code":-32600,"message":"the handshake comes first"}"#, &[]);
-    // The version determines which further members an error with this code has.
+    // Which other members an error with this code needs depends on the version.
     refused(r#"{"code":-32005,"message":"no"}"#, &[]);
     refused(r#"{"code":-32600}"#, &shape);
     refused(r#"{"code":"no","message":"no"}"#, &shape);
@@ -105,7 +105,7 @@ fn two_concurrent_creations_of_a_session_must_not_both_succeed() {
     let disposal = r#"A ask 7 disposeSession {"channel":"ahp-session:/9"}"#;
     check(&format!("{both}A ok 5\n{disposal}\nA ok 7\nB ok 6"), &[]);
     check(&format!("{both}{disposal}\nA ok 7\nA ok 5\nB ok 6"), &[]);
-    // A snapshot before the answer to the creation does not prove a second session.
+    // A subscription before the answer to the creation does not prove that the session existed before the creation.
     let subscribed = r#"A ask 8 subscribe {"channel":"ahp-session:/9"}"#;
     check(&format!("{start}{}\n{subscribed}\nA ok 5", create("A", 5)), &[]);
 }

@@ -1,11 +1,12 @@
 //! Compares both sides of a host: the state and the decisions of its clients, and the traffic of the agent
 //! below the host.
 //!
-//! A turn above the host and a conversation below it belong together if the prompt contains the message of the turn.
-//! Tool calls are matched in order by the longest string in their input, because hosts assign their own ids.
+//! "Above" means the side of the clients, and "below" means the side of the agent. A turn above and a conversation
+//! below belong together if the prompt contains the message of the turn. Tool calls are matched in order by the longest
+//! string in their input, because hosts assign their own ids.
 //!
-//! The two sides use different sockets, which have no common order. Therefore no finding depends on the order
-//! of two lines, with one exception: a tool that ran before our own client even sent its decision.
+//! The two sides use different sockets, which have no common order. Therefore no finding depends on the order of two
+//! lines, with one exception: that a tool ran before a client of the harness sent its decision.
 //!
 //! Knows: folded chats, facts of conversations. Never knows: ACP, models.
 //!
@@ -45,19 +46,19 @@ const SHOWN: usize = 60;
 /// The time that a cancel may take to reach the agent. The specification states no limit.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The turns above and the conversations below that were seen so far.
+/// The turns above and the conversations below, as far as they were recorded.
 #[derive(Default)]
 pub(super) struct TranslationChecks {
     reading: BelowReading,
     /// The latest turn of each chat.
     turns: LiteMap<ChannelId, ClientTurn>,
     talks: LiteMap<String, AgentTalk>,
-    /// The chats whose turn has no conversation yet, and (`early`) the conversations without a turn.
+    /// The chats whose turn has no conversation yet. `early` contains the conversations without a turn.
     waiting: Vec<ChannelId>,
     early: Vec<String>,
     /// The number of bytes of text that are kept.
     bytes: usize,
-    /// The chats whose turn was cancelled, if no traffic shows yet that the agent received the cancel.
+    /// The chats whose turn was cancelled and whose agent is not yet known to have received the cancel.
     cancelled: Vec<ChannelId>,
 }
 
@@ -98,7 +99,7 @@ struct CallAbove {
     asked: bool,
     denied: Option<u64>,
     approved: bool,
-    /// The line at which one of our clients sent its approval.
+    /// The line at which a client of the harness sent its approval.
     sent: Option<u64>,
 }
 
@@ -184,7 +185,7 @@ fn offered(cx: &OracleContext, record: &Value, out: &mut FindingSink) {
 }
 
 impl TranslationChecks {
-    // Methods for the side above the host.
+    // These methods read the side above the host.
 
     fn above(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let (chat, action, line) = (folding.channel, folding.envelope.action, folding.line);
@@ -285,7 +286,7 @@ impl TranslationChecks {
         self.judge_ended(cx, chat, out);
     }
 
-    // Methods for the side below the host.
+    // These methods read the side below the host.
 
     fn below(
         &mut self,
@@ -376,7 +377,7 @@ impl TranslationChecks {
         Some((turn, self.talks.get(turn.talk.as_ref()?)?))
     }
 
-    // Methods that judge both sides.
+    // These methods compare both sides.
 
     /// Judges a turn once it has ended on both sides.
     fn judge_ended(&mut self, cx: &OracleContext, chat: ChannelId, out: &mut FindingSink) {
@@ -417,7 +418,7 @@ impl TranslationChecks {
             turn.judged = true;
             turn.calls = Vec::new();
         }
-        // Frees the judged strings, but keeps the fields that show the end of a cancelled turn.
+        // The strings that were judged are freed. The fields that show the end of a cancelled turn are kept.
         if let Some(talk) = key.and_then(|key| self.talks.get_mut(&key)) {
             self.bytes = self.bytes.saturating_sub(talk.bytes);
             let (chat, ended, stopped) = (talk.chat, talk.ended, talk.stopped);
@@ -439,7 +440,7 @@ impl TranslationChecks {
                 out.seen(Rule::CancelArrives);
                 return false;
             }
-            // The conversation ended by itself before the cancel could arrive.
+            // The conversation ended without the cancel, perhaps before the cancel could arrive.
             if talk.ended {
                 return false;
             }
@@ -460,7 +461,7 @@ impl TranslationChecks {
 }
 
 impl AgentTalk {
-    /// Starts a round of calls. If an exchange is repeated, its first version is dropped.
+    /// Starts a round of calls. If the agent repeats a round, the first version of the round is dropped.
     fn round(&mut self, round: u64) {
         self.ended = false;
         if let Some((calls, texts)) = self.rounds.get(&round).copied() {
@@ -506,7 +507,8 @@ impl AgentTalk {
     }
 }
 
-/// Returns the text of a turn that completes now. The result does not contain text that the state keeps elsewhere.
+/// Returns the end of a turn that completes now, with its text and the outputs of its calls. Text that the state keeps
+/// elsewhere is not included.
 fn complete(cx: &OracleContext, folding: &ActionFolding<'_>) -> TurnEnd {
     let state = cx.folded(folding.channel).map(|fold| &fold.state);
     let turn = state.and_then(|state| state.get("activeTurn"));

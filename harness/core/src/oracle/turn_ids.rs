@@ -95,7 +95,7 @@ impl TurnIdChat {
             self.base = fold.base_line;
             self.turns = list(&fold.state, "turns").iter().filter_map(id).map(Text::from).collect();
         }
-        // Another check judges a repeated start of the active turn.
+        // The check `turns.one-active` judges a repeated start of the active turn.
         if active == Some(turn) {
             return;
         }
@@ -156,8 +156,8 @@ impl TurnIdChat {
         }
     }
 
-    /// Judges the id of a tool call against the ids of text parts. The check of transitions compares it with
-    /// other calls. Invariant E5.
+    /// Judges the id of a tool call against the ids of text parts. The check `tools.legal-transitions` compares it with
+    /// the ids of other calls. Invariant E5.
     fn call(
         &mut self,
         cx: &OracleContext,

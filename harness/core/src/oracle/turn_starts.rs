@@ -80,7 +80,7 @@ impl TurnStarts {
                 self.explained(cx, folding, fold, out);
                 self.start(cx, folding, fold, out);
             }
-            // A resumed turn began before the action that resumes it.
+            // A resumed turn began earlier, so its duration cannot be compared.
             "turnResume" => self.started.forget(folding.channel),
             _ => self.end(cx, folding, fold, out),
         }
@@ -107,7 +107,7 @@ impl TurnStarts {
         let other =
             kind(action.get("message")) == Some(true) || kind(Some(&fold.state)) == Some(true);
         let begins = made == Some(true);
-        // The origin of a chat that existed before is unknown.
+        // If the creation of the chat is not in the transcript, the reason for its first turn is unknown.
         let before = fold.state.get("turns").and_then(Value::as_array);
         let known = made.is_some() || before.is_some_and(|turns| !turns.is_empty());
         if known && !queued && !other && !begins {

@@ -132,7 +132,7 @@ impl TurnChecks {
         }
     }
 
-    /// Judges whether a replaced turn is in the history of a snapshot. This is the second half of invariant E3.
+    /// Judges whether a replaced turn is in the history of a snapshot. This is the second part of invariant E3.
     fn compare(
         &mut self,
         cx: &OracleContext,

@@ -1,5 +1,5 @@
-//! Checks histories of chats that arrive in pages: a subscription without a window receives all turns, and
-//! pages that are loaded later are older and in order.
+//! Checks histories of chats that arrive in pages: a subscription without a window receives all turns, and pages that
+//! are loaded later contain older turns, in order.
 //!
 //! A page goes to all subscribers, regardless of their windows, so a page may repeat turns that some subscribers
 //! already have; reducers skip these turns. A finding is reported only if the history is wrong for every possible

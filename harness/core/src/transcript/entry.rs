@@ -86,7 +86,7 @@ pub enum ConnectionEvent {
         by: ClosingSide,
         /// The WebSocket close code, if there was one.
         code: Option<u16>,
-        /// The reason beside the code, or the error of the network or the operating system.
+        /// The reason in the close frame, or the error of the network or the operating system.
         reason: String,
     },
     /// A message is incomplete, because the connection ended first.
@@ -118,7 +118,7 @@ pub enum ConnectionEvent {
     Restarted,
 }
 
-/// The kind of traffic below a host, or beside a conversation.
+/// The kind of a message that is not part of the AHP conversation itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BelowEvent {
     /// The host sent a message to its agent over ACP.
@@ -172,7 +172,7 @@ impl BelowEvent {
 }
 
 impl ConnectionEvent {
-    /// Creates the opening of a connection without a recorded handshake.
+    /// Creates the event for an opened connection without a recorded handshake.
     pub fn open(client: impl Into<String>) -> ConnectionEvent {
         ConnectionEvent::Open { client: client.into(), handshake: None }
     }

@@ -115,7 +115,7 @@ pub const KINDS: &[LineKind] = &[
         conn: true,
         members: HANDSHAKE,
         frame: false,
-        doc: "a connection stands",
+        doc: "a connection was opened",
     },
     LineKind {
         dir: "refused",
@@ -157,14 +157,14 @@ pub const KINDS: &[LineKind] = &[
         conn: true,
         members: FRAME,
         frame: true,
-        doc: "the agent sent a request to the model stand-in: a line of its log",
+        doc: "the agent sent a request to the model stand-in; the frame is a line of the stand-in's log",
     },
     LineKind {
         dir: "tool",
         conn: true,
         members: FRAME,
         frame: true,
-        doc: "the agent called a tool of the harness's own MCP server: a line of its log",
+        doc: "the agent called a tool of the harness's own MCP server; the frame is a line of the server's log",
     },
     LineKind {
         dir: "err",
@@ -215,7 +215,7 @@ pub const KINDS: &[LineKind] = &[
             "who sent the missing message; by default the client",
         )],
         frame: false,
-        doc: "a message that passed here is missing from the capture, or incomplete",
+        doc: "a message is missing from the capture at this point, or is incomplete",
     },
     LineKind {
         dir: "restart",

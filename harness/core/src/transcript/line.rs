@@ -4,8 +4,8 @@
 //! {"t":0.000152,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"ping"}}
 //! ```
 //!
-//! [`super::format`] contains the table of the members. If a connection is opened under the name of an earlier one, the
-//! name refers to the new connection from then on.
+//! [`super::format`] contains the table of the members. If a connection is opened with the name of an earlier
+//! connection, later lines with this name belong to the new connection.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -162,7 +162,7 @@ fn stands_alone(json: &str) -> bool {
 }
 
 /// Appends a number with leading zeros up to `digits` digits. Every frame needs two numbers, and the standard
-/// formatting would be slower than the rest of the line.
+/// formatting of both would take more time than the rest of the line.
 #[inline]
 fn number(out: &mut String, number: u64, digits: usize) {
     let mut text = [b'0'; 20];
@@ -284,7 +284,7 @@ pub fn read(line: &str) -> Result<TranscriptLine, LineError> {
         "c2s" => ConnectionEvent::Sent(Arc::new(SeenFrame::new(content(&raw)?))),
         "s2c" => ConnectionEvent::Received(Arc::new(SeenFrame::new(content(&raw)?))),
         "fault" => ConnectionEvent::Fault { what: raw.fault },
-        // A missing frame of the client may have changed anything, so the client is the default sender.
+        // The client is the default sender, because a missing frame of the client may have changed anything.
         "gap" => ConnectionEvent::Gap {
             by: if raw.by.as_deref() == Some("host") {
                 ClosingSide::Host

@@ -299,7 +299,7 @@ impl ConnectionLogs {
         orders.windows(2).all(|pair| pair[0] != pair[1])
     }
 
-    /// Marks connections that another log contains from the other end, so that each connection is judged once.
+    /// Marks connections that another log recorded at the other end, so that each connection is judged once.
     fn count_once(&mut self) -> Result<(), LogsError> {
         if self.sources.len() < 2 || self.counted {
             return Ok(());
@@ -355,7 +355,7 @@ impl ConnectionLogs {
         }
     }
 
-    /// Returns the name, in its log, of the connection to which a line belongs.
+    /// Returns the name of the connection to which a line belongs. The name is the one in the connection's log.
     pub fn connection_at(&self, line: u64) -> Option<&str> {
         Some(&self.connections[self.item(line)?.connection].name)
     }
@@ -396,10 +396,9 @@ impl ConnectionLogs {
         Duration::from_millis(if self.counted || self.sources.len() < 2 { 0 } else { steps })
     }
 
-    /// Returns the orders in which the logs are judged. If the times do not determine the order, the orders
-    /// cover these cases for each log and any two other logs: the events of the log come before both, after
-    /// both, and not between them. The index of a log, XORed with an order, is the rank of the log in that
-    /// order.
+    /// Returns the orders in which the logs are judged. If the times do not determine the order, then for each log and
+    /// any two other logs there is an order in which the events of the log come before the events of both, and an order
+    /// in which they come after. The index of a log, XORed with an order, is the rank of the log in that order.
     pub fn orders(&self) -> Vec<usize> {
         let logs = self.sources.len();
         if logs < 2 || self.counted {

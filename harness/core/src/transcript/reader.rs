@@ -1,7 +1,7 @@
 //! Reads a capture from any source line by line, with bounded memory and clear errors for files of other kinds.
 //!
-//! Reading stops at an unreadable line. Otherwise the host would be blamed for the missing part in the middle of a
-//! conversation.
+//! Reading stops at an unreadable line. If reading continued after the line, the host would be blamed for the messages
+//! that are missing there.
 //!
 //! Knows: lines. Never knows: files, the meaning of lines.
 //!

@@ -35,8 +35,8 @@ pub(super) struct ConnectionDigest {
     span: Option<(i64, i64)>,
     sent: Vec<u64>,
     received: Vec<u64>,
-    /// Whether the connection contains an action of the host. No two connections receive the same actions at
-    /// the same position by accident.
+    /// Whether the connection contains an action of the host. If two connections receive the same actions at the same
+    /// position, they are the same connection.
     acted: bool,
 }
 
@@ -83,7 +83,7 @@ impl ConnectionDigest {
         spans.is_some_and(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
     }
 
-    /// Returns whether the messages permit that both are the same connection.
+    /// Returns whether both digests can belong to the same connection, judged by their messages.
     fn agrees(&self, other: &ConnectionDigest) -> bool {
         let sent = contained(&self.sent, &other.sent);
         sent && !self.sent.is_empty() && contained(&self.received, &other.received)
@@ -115,7 +115,7 @@ pub(super) fn again(
     digests: &[ConnectionDigest],
     names: &[&str],
 ) -> Result<Vec<DuplicateConnection>, UndecidedReason> {
-    // The two ends of a connection share at least the first client message of one of them.
+    // If two logs show the same connection, both contain the first client message of at least one of the two logs.
     let mut having: HashMap<u64, Vec<usize>> = HashMap::new();
     let firsts: std::collections::HashSet<u64> =
         digests.iter().filter_map(|it| it.sent.first()).copied().filter(|it| *it != ANY).collect();

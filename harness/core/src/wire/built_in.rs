@@ -1,14 +1,14 @@
 //! Facts that are compiled in: tables, vectors and texts of the repository.
 //!
-//! A fact that cannot be read is a defect of this build, and no input of a user causes it. A default in its place
-//! would turn the defect into silence: an empty table accuses nobody. Every fact is read by a test, so a defect
-//! fails the tests, and the panic here is for a build whose tests nobody ran.
+//! An unreadable fact is a defect of this build, and is never caused by a user's input. A default value would hide the
+//! defect: with an empty table, the checks report nothing. A test reads every fact, so a panic occurs here only if the
+//! tests were not run.
 //!
-//! Knows: nothing. Never knows: what a fact is for.
+//! Knows: nothing. Never knows: the purpose of a fact.
 
 use std::fmt::Display;
 
-/// Returns a fact that is compiled in. `name` is its file or constant.
+/// Returns a fact that is compiled in. `name` is the file or the constant that contains the fact.
 ///
 /// # Panics
 /// Panics if the fact cannot be read.

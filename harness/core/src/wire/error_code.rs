@@ -33,7 +33,7 @@ pub enum ErrorName {
     NotFound = -32008,
     /// The sender may not do this.
     PermissionDenied = -32009,
-    /// There is something already.
+    /// The resource already exists.
     AlreadyExists = -32010,
     /// The content has changed.
     Conflict = -32011,
@@ -100,7 +100,7 @@ impl ErrorCode {
         ERROR_CODES.iter().find(known)
     }
 
-    /// Returns the name of the type of the error's `data`. The tables have this type only if the data has one.
+    /// Returns the name of the type of the error's `data`. The tables contain this type only if they define the data.
     pub fn data_type(&self) -> String {
         format!("{:?}ErrorData", self.name)
     }

@@ -51,7 +51,7 @@ struct FeatureRow {
 }
 
 features! {
-    /// All `params` name their channel, and actions do not contain a URI.
+    /// All `params` name their channel, and actions no longer contain the URI of their channel.
     Channels (0, 2, 0), "changelog 0.2.0";
     /// A `reconnect` replay names the channels that no longer exist.
     Missing (0, 2, 0), "ReconnectReplayResult.missing";
@@ -71,7 +71,7 @@ features! {
     Progress (0, 5, 0), "root/progress";
     /// `subscribe` accepts `delivery.maxLatencyMs`: the host may delay and merge actions.
     Delivery (0, 5, 1), "SubscriptionDeliveryOptions";
-    /// `subscribe` accepts `view.turns`; `fetchTurns` loads older turns as an action.
+    /// `subscribe` accepts `view.turns`; after `fetchTurns`, older turns arrive in an action.
     TurnWindows (0, 5, 1), "SubscribeView, chat/turnsLoaded";
     /// A session lists everything that its chats wait for (`session/inputNeededSet`).
     InputNeeded (0, 5, 1), "session/inputNeededSet";
@@ -89,7 +89,7 @@ features! {
     ToolAuthentication (0, 6, 0), "chat/toolCallAuthRequired";
     /// Sessions and chats have a list of working directories.
     WorkingDirectories (0, 7, 0), "changelog 0.7.0";
-    /// Customizations have enablement decisions by scope.
+    /// Customizations have a separate enablement decision for each scope.
     Enablement (0, 8, 0), "changelog 0.8.0";
     /// A refusal of the handshake has to list the versions that the host supports.
     SupportedVersionsRequired (0, 9, 0), "UnsupportedProtocolVersionErrorData";

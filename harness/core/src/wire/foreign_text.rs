@@ -1,8 +1,8 @@
 //! Text that may come from outside: messages of a target, and text derived from them.
 //!
-//! A [`ForeignText`] has no `Display`. To show the text, the caller has to call the function for the place of output.
-//! An invisible character, or a character that affects the text around it (a control character, a change of direction,
-//! a zero-width character), is shown as its code point, such as `\u{202e}`.
+//! A [`ForeignText`] has no `Display`. To show the text, the caller has to call the function for the place of output,
+//! such as [`ForeignText::markdown`]. An invisible character, or a character that affects the text around it (a control
+//! character, a change of direction, a zero-width character), is shown as its code point, such as `\u{202e}`.
 //!
 //! Start at [`ForeignText`]; [`shown`] is the escape function behind all others, for strings of mixed origin.
 
@@ -38,7 +38,7 @@ impl ForeignText {
         self.0.is_empty()
     }
 
-    /// Returns the text with these words before it.
+    /// Returns the text with a prefix.
     #[must_use]
     pub fn after(&self, words: &str) -> ForeignText {
         ForeignText(format!("{words}{}", self.0))
@@ -130,7 +130,7 @@ pub fn xml(text: &str) -> String {
     shown(text, LineBreaks::Kept).replace("]]>", "]]\\u{3e}")
 }
 
-/// Escapes text, on one line, so that no character has a meaning in Markdown.
+/// Escapes text, on one line, so that Markdown treats every character as plain text.
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in shown(text, LineBreaks::Shown).chars() {

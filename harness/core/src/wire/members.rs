@@ -5,7 +5,7 @@
 use super::protocol::Protocol;
 use super::shape::{MemberPresence, TypeId, ValueShape};
 
-/// A member of an object, as it is described to a reader.
+/// The description of an object's member for a reader.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MemberRow {
     /// The name of the member.
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(newest.action_members("chat/unknown"), None);
     }
 
-    /// Every action and method of every version has members with a spelled type.
+    /// Checks that every member of every action and method has a written type, in every version.
     #[test]
     fn every_row_of_the_tables_can_be_listed() {
         for version in Version::played() {

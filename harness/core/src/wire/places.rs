@@ -1,10 +1,10 @@
 //! Counts how often traffic exercised each item that a table defines: methods, actions, members, words of
 //! enumerations, variants of unions.
 //!
-//! Only items that a message can contain are counted; unreachable types have no items. A type has one set of items for
-//! all places in messages where its values occur.
+//! Only items that a message can contain are counted; types that no message uses have no items. All values of a type
+//! share one set of items, wherever in messages they occur.
 //!
-//! Knows: the tables. Never knows: senders, rules (every value that [`TablePlaces`] gets counts as sent).
+//! Knows: the tables. Never knows: senders, rules. Every value that [`TablePlaces`] receives is counted as sent.
 //!
 //! Start at [`TablePlaces::of`].
 
@@ -40,7 +40,7 @@ pub enum PlaceKind {
 }
 
 impl PlaceKind {
-    /// Returns the name of several items of this kind.
+    /// Returns the plural name of this kind.
     pub fn plural(self) -> &'static str {
         match self {
             PlaceKind::Method => "methods",
@@ -268,7 +268,7 @@ impl PlaceLayout {
         true
     }
 
-    /// Adds all items that a type reaches. `path` is the label of a type without a name.
+    /// Adds all items of a type, and of the types that it contains. `path` is the label of a type without a name.
     fn reach(&mut self, id: TypeId, path: &str) {
         let label = self.types.get(&id).cloned().unwrap_or_else(|| path.to_owned());
         let protocol = self.places.protocol;

@@ -1,7 +1,8 @@
 //! The valid methods, actions and types of each version of the protocol, as data.
 //!
-//! The tables come from the JSON files under `protocol/`, one for each version. A file has what differs from the
-//! version before; the build (`build.rs`) makes whole tables of the files. A table is parsed on its first use.
+//! The tables come from the JSON files under `protocol/`, one for each version. A file contains only the differences
+//! from an older version; the build (`build.rs`) expands the files to complete tables. A table is parsed on its first
+//! use.
 //!
 //! Knows: the tables. Never knows: who sent a message, or earlier messages.
 //!
@@ -62,14 +63,14 @@ pub struct ActionRow {
     pub(super) shape: TypeId,
 }
 
-/// The tables as the build wrote them, newest first; the table of ACP comes last.
+/// The text of the tables that the build has expanded, newest first; the table of ACP comes last.
 static TABLES: [(Version, &str); PUBLISHED.len() + 1] =
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
-/// The place of the newest table.
+/// The index of the newest table.
 const NEWEST: usize = 0;
 
-// The table of versions in `version.rs` and the files agree.
+// Asserts that the table of versions in `version.rs` lists the same versions as the files.
 const _: () = {
     let mut place = 0;
     while place < PUBLISHED.len() {
@@ -91,7 +92,7 @@ impl Protocol {
     /// caret range accepts the version (1.0.7 uses the table of 1.0.0). Returns `None` if no table fits: the
     /// harness does not support the version.
     ///
-    /// Source: versioning.md, caret ranges; minor versions only add to the wire.
+    /// Source: versioning.md, caret ranges; minor versions only make additions.
     pub fn of(version: Version) -> Option<&'static Protocol> {
         let exact = TABLES.iter().position(|(own, _)| *own == version);
         exact.or_else(|| TABLES.iter().position(|(own, _)| own.accepts(version))).map(Protocol::at)
@@ -112,7 +113,7 @@ impl Protocol {
         Protocol::at(PUBLISHED.len())
     }
 
-    /// Returns the text of a version's table, with everything that the version shares with older versions.
+    /// Returns the text of a version's complete table, including everything that older versions also define.
     pub fn text_of(version: Version) -> Option<&'static str> {
         TABLES.iter().find(|(own, _)| *own == version).map(|(_, text)| *text)
     }
@@ -228,9 +229,9 @@ mod tests {
         text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
     }
 
-    /// The number of methods and of actions of each table, and the hash of its text. A file has what differs from
-    /// an older version, so a change in one file changes the tables of all newer versions, too: this list shows
-    /// which.
+    /// The number of methods and actions of each table, and the hash of its text. A file contains only the differences
+    /// from an older version, so a change in one file also changes the tables of newer versions. This list shows which
+    /// tables changed.
     const PINS: &[(Version, usize, usize, u64)] = &[
         (Version::V1_0, 42, 106, 0x8728_72dd_a99f_c7c1),
         (Version::V0_9, 41, 96, 0xab2f_ea5b_7fed_adc1),
@@ -257,7 +258,7 @@ mod tests {
         let row = |(version, methods, actions, hash): &(Version, usize, usize, u64)| {
             format!("{version}: {methods} methods, {actions} actions, {hash:#018x}")
         };
-        // A change that is meant comes with new rows.
+        // After an intended change of a table, its row in `PINS` has to be updated.
         let other: Vec<String> =
             found.iter().filter(|table| !PINS.contains(table)).map(row).collect();
         assert!(other.is_empty(), "tables that are not pinned: {other:#?}");

@@ -1,7 +1,8 @@
 //! Visits the objects of a message together with the names of their types, to change them.
 //!
-//! An object of an unnamed type is visited with an empty name, and an unnamed variant with the name of its union.
-//! The visit skips unknown members, and actions that a client sent, because a host has to echo these unchanged.
+//! An object of an unnamed type is visited with an empty name, and an unnamed variant with the name of its union. The
+//! visit skips unknown members. The visit also skips actions that a client sent, because a host has to echo such
+//! actions unchanged.
 //!
 //! Knows: the tables. Never knows: the changes, the validity of results.
 //!

@@ -1,9 +1,10 @@
-//! Generates random values of the protocol's types. The values are valid by construction, and have few
-//! different ids, so values refer to each other.
+//! Generates random values of the protocol's types. The values are valid by construction. The ids come from a small
+//! pool, so values often refer to each other.
 //!
-//! Every decision is a call of `choose(n)`, which returns a number below `n`. Zero is always the simplest
-//! choice (an optional member is absent, a list is empty, a union has its first variant). If the source of choices is
-//! exhausted, the result is therefore the smallest value. If a shrinker lowers the choices, it shrinks the values.
+//! Every decision is a call of `choose(n)`, which returns a number below `n`. Zero is always the simplest choice (an
+//! optional member is absent, a list is empty, a union has its first variant). A source of choices that is exhausted
+//! and returns only zeros therefore produces the smallest value, and a shrinker that lowers the choices also shrinks
+//! the values.
 //!
 //! Knows: the tables. Never knows: the source of the choices, the purpose of a value.
 //!
@@ -20,8 +21,8 @@ const MAX_DEPTH: usize = 7;
 /// The number of times that [`ValueSampler::spoil`] tries to find an error that the tables detect.
 const SPOIL_TRIES: usize = 8;
 
-/// The pool of ids, which also end the URIs. The ids are not in alphabetical order, so a reducer that sorts
-/// them is detected.
+/// The pool of ids, which are also used as the last parts of URIs. The ids are not in alphabetical order, so a reducer
+/// that sorts them is detected.
 const IDS: &[&str] = &["m", "z", "a", "k", "b", "y", "c", "x"];
 const TEXTS: &[&str] = &["text", "", "a", "two\nlines", "`**Ä** 𝄞", " "];
 const INTEGERS: &[i64] = &[1, 0, 2, 3, 9_999, -1, 2_147_483_648, 9_007_199_254_740_991];
@@ -35,7 +36,7 @@ const TIMES: &[&str] = &[
 ];
 /// Invalid times. The tables define times as strings, so these strings are valid for the tables.
 const NO_TIMES: &[&str] = &["yesterday", "", "2026-13-45T99:99:99Z"];
-/// The activities of a status, and its flags. The last flag is unknown.
+/// The activities of a status, and its flags. The protocol does not define the last flag.
 const ACTIVITIES: &[u64] = &[1, 2, 8, 24, 0];
 const FLAGS: &[u64] = &[0, 32, 64, 96, 256];
 
@@ -356,7 +357,7 @@ fn put(value: &mut Value, name: &str, member: Value) {
     }
 }
 
-/// Returns the id that distinguishes the objects of one list.
+/// Returns the id of an object in a list; `None` if the object has no id.
 fn identity(value: &Value) -> Option<&Value> {
     const PATHS: [&str; 6] =
         ["/id", "/toolCall/toolCallId", "/request/id", "/resource", "/clientId", "/commandId"];
@@ -380,7 +381,7 @@ mod tests {
     use crate::wire::validate::ShapeError;
     use crate::wire::version::{PUBLISHED, Version};
 
-    /// Returns the choices of a small random generator; equal seeds result in equal choices.
+    /// Returns a source of choices, which is a small random generator; equal seeds result in equal choices.
     fn choices(mut state: u64) -> impl FnMut(usize) -> usize {
         move |count| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -28,8 +28,8 @@ pub(super) enum ValueShape {
     /// A string. The form of a URI is not checked.
     Uri,
     Boolean,
-    /// A number without a fraction. The specification's own types say `number`, while the crates reject
-    /// fractions: a fraction is a soft error.
+    /// A number without a fraction. The specification's own types say `number`, while the crates reject fractions: a
+    /// fraction is only a warning.
     Integer,
     /// A number without a fraction that is not negative.
     Natural,
@@ -93,7 +93,7 @@ impl TaggedUnion {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MemberPresence {
     Required,
-    /// The sources contradict each other, so absence is a soft error.
+    /// The sources of the specification contradict each other, so absence is only a warning.
     Expected,
     Optional,
 }
@@ -139,7 +139,7 @@ impl VersionShapes {
         self.names.get(name).copied()
     }
 
-    /// Returns the types with a name in the table, without type expressions.
+    /// Returns the names of the types that the table defines, without type expressions.
     pub(super) fn names_of_types(&self) -> HashMap<TypeId, String> {
         let plain = |name: &str| name.starts_with(|first: char| first.is_ascii_uppercase());
         let whole = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric());

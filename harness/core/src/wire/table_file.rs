@@ -1,9 +1,9 @@
-//! The form of a protocol table: what a file below `protocol/` says after its base was filled in.
+//! The format of a complete protocol table, which the build creates from a file below `protocol/` and its base.
 //!
 //! The build reads every table in this form, and the program reads the text that the build wrote. A table that
 //! cannot be read therefore fails the build.
 //!
-//! Knows: the form of the tables. Never knows: what an entry means.
+//! Knows: the form of the tables. Never knows: the meaning of an entry.
 //!
 //! Start at [`TableFile`].
 
@@ -69,7 +69,7 @@ pub enum DispatchRight {
     Client,
     /// Only the host may originate the action; it rejects a client's dispatch.
     Host,
-    /// The sources contradict each other, so neither acceptance nor rejection is an error.
+    /// The sources of the specification contradict each other, so neither acceptance nor rejection is an error.
     Disputed,
 }
 

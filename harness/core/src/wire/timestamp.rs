@@ -10,7 +10,7 @@ use time::{Duration, OffsetDateTime};
 
 /// Adds milliseconds to a time, and returns it in the form `2026-01-31T10:00:00.000Z`.
 ///
-/// Returns `None` if the string is not such a time, or the sum is outside the years 0 to 9999.
+/// Returns `None` if the string is not an RFC 3339 time, or if the sum is outside the years 0 to 9999.
 pub fn plus_millis(text: &str, millis: i64) -> Option<String> {
     format(parse(text)?.checked_add(millis)?)
 }

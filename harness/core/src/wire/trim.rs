@@ -1,8 +1,8 @@
-//! Removes members from a value that one version of the protocol defines and another version does not.
+//! Removes from a value the members that a newer version of the protocol defines and an older version does not.
 //!
 //! Most additions of a version are members. Messages are built in the newest version, also for a peer of an older
-//! version. The sender does not need a list of the new members, because the tables of both versions have them. Members
-//! that neither table names are extensions and stay.
+//! version. The tables of both versions show which members are new, so the sender does not need a list of these
+//! members. Members that neither table names are extensions and stay.
 //!
 //! Knows: the tables. Never knows: renamings between versions.
 //!
@@ -31,7 +31,8 @@ pub enum TrimType<'a> {
 }
 
 impl Protocol {
-    /// Removes the members that `newer` defines in `theirs` and this version does not define in `own`.
+    /// Removes the members that the type `theirs` has in the version `newer` and that the type `own` does not have in
+    /// this version.
     pub fn trim(
         &self,
         own: TrimType<'_>,

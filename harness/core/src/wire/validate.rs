@@ -1,8 +1,8 @@
 //! Reports the members of a message that do not match the protocol's tables.
 //!
-//! Only shapes are checked; other code judges whether a message was allowed at that moment. The checks are
-//! lenient: unknown members and unknown variants of open types are legal, as are unknown methods and actions.
-//! If the sources contradict each other, an error is at most soft.
+//! Only shapes are checked; other code judges whether a message was allowed at that moment. The checks are lenient:
+//! unknown members and unknown variants of open types are legal, as are unknown methods and actions. If the sources of
+//! the specification contradict each other, an error is only a warning (a soft error).
 //!
 //! Knows: messages and the tables. Never knows: states, connections, earlier messages.
 //!
@@ -57,8 +57,8 @@ impl fmt::Display for ShapeError {
 }
 
 impl Protocol {
-    /// Checks a whole message. `answers` is the method of the request that a response answers; if it is `None`,
-    /// only the frame of a response is checked.
+    /// Checks a whole message. `answers` is the method of the request that a response answers; if it is `None`, the
+    /// result is not checked.
     ///
     /// The params of a method that `sender` may not send are not checked.
     pub fn check_message(
@@ -233,7 +233,7 @@ impl ValueWalk<'_> {
                 self.absent(path, expected, false);
             }
             (Some(data), Some(shape), Some(_)) => self.value(shape, data, path),
-            // Errors in optional data are only warnings.
+            // Errors in data that this version does not require are only warnings.
             (Some(data), Some(shape), None) => self.softly(|walk| walk.value(shape, data, path)),
             _ => {}
         }

@@ -1,5 +1,5 @@
-//! Tests of single messages, and mutations of a sample of every type. Each mutation has to be rejected at its
-//! path.
+//! Tests of single messages, and mutations of a sample of every type. Each mutation has to be rejected, with an error
+//! at the path of the mutation.
 
 use crate::wire::json::json;
 
@@ -47,7 +47,7 @@ fn record(protocol: &Protocol, members: &[ObjectMember], depth: usize) -> Value 
     let wanted = members
         .iter()
         .filter(|member| depth < FULL || member.presence != MemberPresence::Optional)
-        // A rejected action is judged less strictly, and has its own test.
+        // With this member, an action counts as rejected, and is judged less strictly; another test covers it.
         .filter(|member| member.name != "rejectionReason");
     object(wanted.map(|member| {
         let value = sample(protocol, member.shape, depth + 1);

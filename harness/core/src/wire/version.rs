@@ -1,7 +1,7 @@
 //! Protocol versions: three numbers, the integer `1` before them, and the ranges that hosts accept.
 //!
-//! A version includes its protocol: the versions of AHP are plain numbers, and `acp-1` is the Agent Client
-//! Protocol, for which agents are certified.
+//! A [`Version`] also names its protocol: the versions of AHP are plain numbers, and `acp-1` is version 1 of the Agent
+//! Client Protocol, for which agents are certified.
 //!
 //! Start at the table of versions, which is the argument of `versions!`; [`PUBLISHED`], [`Version::NEWEST`],
 //! [`Version::played`] and [`Version::offered`] are derived from it.
@@ -87,8 +87,8 @@ macro_rules! versions {
     };
 }
 
-// Every other list of versions is derived from this table. `protocol/<version>.json` has what a version defines;
-// the build fails if a version has no such file.
+// Every other list of versions is derived from this table. `protocol/<version>.json` contains the definitions of a
+// version; the build fails if a version has no such file.
 versions! {
     /// The protocol of spring 2026, whose version is the integer `1` on the wire. This version sorts before
     /// 0.1.0, and differs from every real version of three numbers.
@@ -163,7 +163,7 @@ impl Version {
     pub const ACP_1: Version =
         Version { standard: ProtocolStandard::Acp, major: 1, minor: 0, patch: 0 };
 
-    /// The newest version of AHP. Scenarios, clients and the reference host use this version inside.
+    /// The newest version of AHP. Scenarios, clients and the reference host use this version internally.
     pub const NEWEST: Version = TABLE[TABLE.len() - 1].0;
 
     /// Returns every version of AHP that hosts and clients of the harness support, newest first.
@@ -203,9 +203,9 @@ impl Version {
         }
     }
 
-    /// Returns whether a host built for `self` has to understand a peer that uses `other`. The two need the
-    /// same major version from 1.0.0 on, and the same minor version before 1.0.0; `other` must not be older
-    /// than `self`.
+    /// Returns whether a host built for `self` has to understand a peer that uses `other`. From 1.0.0 on, both versions
+    /// need the same major version; before 1.0.0, both also need the same minor version. `other` must not be older than
+    /// `self`.
     ///
     /// Source: versioning.md, caret ranges.
     pub fn accepts(self, other: Version) -> bool {

@@ -15,7 +15,7 @@ use super::validate::{MAX_DEPTH, MAX_ERRORS, ShapeError};
 /// Maximum length in characters of names and strings in messages.
 const MAX_TEXT: usize = 48;
 
-/// A path that is converted to a string only for an error.
+/// A path that is converted to a string only when an error is reported.
 pub(super) struct ValuePath<'a> {
     parent: Option<&'a ValuePath<'a>>,
     step: WalkStep<'a>,
@@ -66,7 +66,7 @@ pub(super) struct ValueWalk<'p> {
     lenient: bool,
     /// The paths of unknown members; `None` if the caller does not need them.
     pub(super) strange: Option<Vec<String>>,
-    /// The members that have chosen the type of the next record, which the record itself does not define.
+    /// The names of the tags that selected the type of the next record. The type does not define these members itself.
     tags: Vec<String>,
 }
 
@@ -219,7 +219,7 @@ impl<'p> ValueWalk<'p> {
                     .and_then(|kind| self.protocol.shapes.named(kind.state_type()));
                 self.value(known.unwrap_or(id), value, path);
             }
-            // A rejected action repeats the client's own content, so its errors are not the host's.
+            // A rejected action repeats the client's own content, so the host is not responsible for its errors.
             ValueShape::Action if beside.contains_key("rejectionReason") => {
                 self.softly(|walk| walk.action(value, path));
             }
@@ -249,7 +249,7 @@ impl<'p> ValueWalk<'p> {
         }
     }
 
-    /// Records the member that has chosen the type of the next record.
+    /// Records the name of the tag that selected the type of the next record.
     #[inline]
     fn chosen_by(&mut self, tag: &str) {
         if self.strange.is_some() {

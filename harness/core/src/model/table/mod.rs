@@ -1,9 +1,9 @@
 //! The table of actions: one row each, with its channel, its versions and its effect.
 //!
-//! A row applies from its `since` on and before its `until`, or until a later row of the same action replaces
-//! the row: the newest row that applies to the negotiated version is used. The version of a row is the version
-//! of the first published crate with the action. The registry of the specification names an earlier version for
-//! some of the 1.0.0 rows, but no 0.9.0 peer can read these actions.
+//! A row applies to versions from its `since` up to, but not including, its `until`. If several rows of an action apply
+//! to the negotiated version, the row with the newest `since` is used. The `since` of an action's first row is the
+//! version of the first published crate that has the action. The registry of the specification names an earlier version
+//! for some of the 1.0.0 rows, but no 0.9.0 peer can read these actions.
 //!
 //! Knows: the reducers of each channel. Never knows: senders, permissions.
 //!
@@ -103,7 +103,7 @@ pub enum ActionEffect {
         /// The reason for a no-op if there is no such entry.
         missing: NoOp,
     },
-    /// Never changes a state, for this reason. The reducer does not read the payload.
+    /// Returns a no-op with this reason, without reading the payload.
     Ignore(NoOp),
     /// Applies the effect to the object that contains title and status, which may be the `summary`.
     InSummary(&'static ActionEffect),
@@ -116,7 +116,7 @@ pub enum ActionEffect {
 }
 
 impl ActionEffect {
-    /// Changes the state, or leaves the state untouched and returns the reason.
+    /// Changes the state; or leaves the state untouched and returns the reason as an error.
     pub(super) fn run(
         &self,
         context: &ReducerContext,

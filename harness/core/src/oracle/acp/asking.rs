@@ -1,7 +1,7 @@
 //! Checks requests for permission: their options, their answers, and the behaviour of the agent before and
 //! after the answer.
 //!
-//! Knows: calls and decisions. Never knows: the decisions of clients.
+//! Knows: calls and decisions. Never knows: the reasons for decisions.
 
 use crate::oracle::below::longest;
 use crate::oracle::members::{list, repeated, text};
@@ -126,7 +126,7 @@ impl AgentFold {
                     super::turns::works_on(cancel, at, line, "a tool was called", out);
                 }
             }
-            // The tool ran the latest call with this input.
+            // This use of the tool belongs to the latest call with this input.
             let calls = session.calls.values().filter(|call| !leaf.is_empty() && call.leaf == leaf);
             let Some(call) = calls.max_by_key(|call| call.line) else { continue };
             if let Some(asked) = call.waits {

@@ -19,17 +19,17 @@ catalogue! {
     Batches "acp.wire.no-batches" Note "TR-02" ["acp.tr-02"]
         "The agent sends no JSON-RPC batches, which version 1 does not have. Source: overview.";
     Envelope "acp.wire.envelope" Must "TR-03" ["acp.tr-03"]
-        "Every message is JSON-RPC 2.0: tagged, a response with either a result or an error, an error with an integer \
-         code and a message string. Source: JSON-RPC 2.0, sections 4 and 5.";
+        "Every message is JSON-RPC 2.0: it has the member `jsonrpc`, a response has either a result or an error, and \
+         an error has an integer code and a message string. Source: JSON-RPC 2.0, sections 4 and 5.";
     AnsweredOnce "acp.wire.answered-once" Must "TR-04" ["acp.tr-04"]
         "Every request of the client is answered once, and nothing else is answered. Source: JSON-RPC 2.0, sections \
             4.1 and 5."
-        open "The specification states no deadline. A request counts as unanswered if the agent has answered \
-              another one, and the conversation continued for a whole deadline, or three times as long as \
-              the handshake took, without an answer. Prompts have no deadline.";
+        open "The specification states no deadline. A request counts as unanswered if the agent has answered another \
+              request, and the conversation continued without an answer for a whole deadline or, if that is longer, \
+              for three times the duration of the handshake. Prompts have no deadline.";
     RequestIds "acp.wire.request-ids" Must "TR-05" ["acp.tr-05"]
         "The agent's open requests have different ids, which are strings or whole numbers. Source: RequestId."
-        open "The schema permits the id null, which JSON-RPC discourages, so it is a note.";
+        open "The schema permits the id null, which JSON-RPC discourages, so this id is a note.";
     MethodNames "acp.wire.method-names" Must "TR-06" ["acp.tr-06"]
         "The name of a method that the protocol does not define begins with `_`. Source: extensibility.";
     CustomMembers "acp.wire.no-custom-members" Must "TR-07" ["acp.tr-07"]
@@ -52,18 +52,18 @@ catalogue! {
     Statuses "acp.calls.statuses" Must "TC-05" ["acp.tc-05"]
         "The status of a call is pending, in_progress, completed or failed. Source: ToolCallStatus.";
     Contents "acp.calls.contents" Must "CT-03" ["acp.ct-03"]
-        "The content of a call is a content block, a diff or a terminal, each with its members. Source: \
+        "Each item of a call's content is a content block, a diff or a terminal, with the members of its type. Source: \
          ToolCallContent.";
     Diffs "acp.calls.diffs" Must "CT-04" ["acp.ct-04"]
         "A diff has a path and a new text; its old text is a string, null or absent. Source: Diff.";
     Reported "acp.calls.reported" Should "TC-01" ["acp.tc-01"]
-        "Each tool that the model asks for is reported as a call. Source: tool calls, creating."
+        "Each tool call that the model requests is reported. Source: tool calls, creating."
         open "The check needs the harness's own model or tool: the agent has to report at least as many calls \
               in a turn as were made. For a denied call, the permission request is enough.";
     UniqueCalls "acp.calls.unique-ids" Note "TC-03" ["acp.tc-03"]
         "The id of a call is used once in a session. Source: ToolCall.toolCallId, implied.";
     NameKept "acp.calls.name-kept" Should "TC-06" ["acp.tc-06"]
-        "The name of a tool does not change once it was given. Source: ToolCall.name.";
+        "The name of a call's tool does not change after the agent has stated it. Source: ToolCall.name.";
     KnownCalls "acp.calls.known" Note "TC-07" ["acp.tc-07"]
         "An update is about a call that was reported. Source: tool calls, updating; implied."
         open "If an update is the first report of its call, the call needs a title, because client libraries \
@@ -88,8 +88,8 @@ catalogue! {
     KnownTerminals "acp.content.known-terminals" Note "CT-05" ["acp.ct-05"]
         "The client created every terminal that is in a call's content. Source: ToolCallContent, implied.";
     EmbedFirst "acp.terminals.embedded-before-release" Must "CT-06" ["acp.ct-06"]
-        "A terminal in the content of a call is there before its release, not only afterwards. \
-         Source: ToolCallContent.";
+        "If a terminal is in the content of a call, it is there before its release, and not only afterwards. Source: \
+         ToolCallContent.";
     Released "acp.terminals.released" Must "CT-07" ["acp.ct-07"]
         "The agent releases every terminal that the client created at its request. Source: terminals."
         open "The check judges terminals when the conversation ends, if their turn ended at least a second ago. \
@@ -109,7 +109,7 @@ catalogue! {
     ResumedSilently "acp.sessions.resumed-silently" Must "RS-01" ["acp.rs-01"]
         "While a session is being resumed its conversation is not repeated. Source: session setup, \
          resuming sessions."
-        open "Updates after the answer are not judged: the specification speaks only of those before it.";
+        open "Updates after the answer are not judged: the specification mentions only updates before the answer.";
     LoadedFirst "acp.sessions.loaded-first" Must "LD-02" ["acp.ld-02"]
         "The agent answers `session/load` after it has repeated the conversation. Source: session setup, \
          loading sessions."
@@ -117,10 +117,10 @@ catalogue! {
     ModesKnown "acp.modes.known" Note "MD-01" ["acp.md-01"]
         "The current mode of a session is one of its modes. Source: SessionModeState, implied.";
     OptionsSound "acp.options.sound" Note "CO-02" ["acp.co-02"]
-        "The options of a session have different ids, and a current value that they list. Source: \
-         SessionConfigOption, implied.";
+        "The options of a session have different ids, and the current value of each option is one of the option's \
+         values. Source: SessionConfigOption, implied.";
     CommandNames "acp.commands.names" Note "CM-01" ["acp.cm-01"]
-        "Commands have unique names, without the leading slash. Source: AvailableCommand, implied.";
+        "Commands have unique names, which do not begin with a slash. Source: AvailableCommand, implied.";
     PermissionShape "acp.permission.shape" Must "PM-02" ["acp.pm-02"]
         "A permission request names its session and its call, and the session exists. Source: \
          RequestPermissionRequest.";
@@ -129,13 +129,13 @@ catalogue! {
     OptionIds "acp.permission.option-ids" Note "PM-05b" ["acp.pm-05b"]
         "The options of a permission request have different ids. Source: PermissionOption.optionId, implied.";
     FirstMention "acp.permission.after-report" Note "PM-03" ["acp.pm-03"]
-        "The agent reports a call before it requests permission for the call. Version 1 does not say whether it \
-         has to.";
+        "The agent reports a call before it requests permission for the call. Version 1 does not say whether this is \
+         required.";
     OptionsGiven "acp.permission.some-option" Note "PM-04" ["acp.pm-04"]
         "A permission request offers at least one option. The schema also permits an empty list.";
     BothWays "acp.permission.both-ways" Note "PM-06" ["acp.pm-06"]
-        "A permission request has an option that allows and an option that rejects. Version 1 does not say \
-         whether it has to.";
+        "A permission request has an option that allows and an option that rejects. Version 1 does not say whether \
+         both are required.";
     Waits "acp.permission.waits" Note "PM-07" ["acp.pm-07"]
         "While the answer is outstanding the call neither runs nor advances. Source: requesting \
          permission, implied.";
@@ -146,7 +146,7 @@ catalogue! {
         "A turn does not end while its own permission request is open. Source: prompt turn, implied."
         open "The check does not judge a cancelled turn, because the client has to answer the open request.";
     InTurn "acp.permission.in-turn" Note "PM-12" ["acp.pm-12"]
-        "The agent requests permission only within a turn. Version 1 does not say whether it has to.";
+        "The agent requests permission only within a turn. Version 1 does not say whether this is required.";
     Remembered "acp.permission.remembered" Note "PM-14" ["acp.pm-14"]
         "After `allow_always` or `reject_always` the agent does not ask again for the same input. \
          Source: PermissionOptionKind; implied."
@@ -160,11 +160,11 @@ catalogue! {
               the quickest other answer, or within a quarter of the time of the handshake.";
     NoAbortErrors "acp.turns.no-abort-errors" Must "CN-02" ["acp.cn-02"]
         "A prompt that was cancelled is not answered with an error. Source: prompt turn, cancellation."
-        open "The exception of `acp.turns.cancelled` applies; the answer to a prompt that `$/cancel_request` \
-              cancelled may be -32800.";
+        open "As in `acp.turns.cancelled`, a breach is a note if the answer may have been in transit; the answer to a \
+              prompt that `$/cancel_request` cancelled may be -32800.";
     CancelAnswered "acp.turns.cancel-answered" Must "CN-03" ["acp.cn-03"]
         "A prompt that was cancelled is answered. Source: prompt turn, cancellation."
-        open "The specification states no deadline; the check uses the deadline of every request.";
+        open "The specification states no deadline; the check uses the deadline of all other requests.";
     NoLateUpdates "acp.turns.no-late-updates" Must "CN-04" ["acp.cn-04"]
         "After a cancelled prompt was answered its calls are not reported or updated, and no content arrives. \
          Source: prompt turn, cancellation."

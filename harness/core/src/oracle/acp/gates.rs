@@ -126,8 +126,8 @@ impl AgentFold {
         }
     }
 
-    /// Counts an observation of the checks that a tool could have broken while it ran, by requests for capabilities
-    /// that the client does not offer.
+    /// Counts an observation of each check for a capability that the client does not offer: the agent could have broken
+    /// the check while a tool ran.
     pub(super) fn tools_gated(&self, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };
         if !offers.read || !offers.write {

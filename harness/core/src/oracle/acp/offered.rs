@@ -118,7 +118,7 @@ impl AgentFold {
         }
     }
 
-    /// Judges an update of a session that is or was loaded or resumed. Returns `true` if the update repeats the
+    /// Judges an update of a session that is being, or was, loaded or resumed. Returns `true` if the update repeats the
     /// earlier conversation and is therefore not part of a turn.
     pub(super) fn told_again(
         &mut self,

@@ -17,8 +17,8 @@ use super::{AgentFold, FindingSink, key};
 /// Upper bound for the errors of one message that a finding names. Further errors are only counted.
 const MAX_NAMED: usize = 3;
 
-/// The time after which an answer is late in any case, as a multiple of the duration of the agent's handshake. On a
-/// busy machine, an agent that starts slowly also answers slowly.
+/// The lower bound of the deadline for an answer, as a multiple of the duration of the agent's handshake. On a busy
+/// machine, an agent that starts slowly also answers slowly.
 const SLOWER: u32 = 3;
 
 /// The ends of the paths of members that only the unstable schema of November 2026 has.

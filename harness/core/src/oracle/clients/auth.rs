@@ -20,7 +20,8 @@ use super::{ClientFamily, ClientView, sent};
 
 /// Upper bound for the tokens and resources that are remembered.
 const MAX_KNOWN: usize = 16_384;
-/// The time after which a lifetime has to be smaller. Shorter times may disappear in rounding.
+/// The minimum time between two deliveries of a token after which the second lifetime has to be smaller. The effect of
+/// a shorter time may be lost in rounding.
 const AGED: Duration = Duration::from_secs(10);
 
 /// The tokens so far.
@@ -45,7 +46,7 @@ struct DeliveredToken {
     expires_in: Option<i64>,
     /// The line and the time at which the host reported the token as expired.
     expired: Option<(u64, Duration)>,
-    /// Whether the client has delivered no other token for the resource since.
+    /// Whether this is the last token that the client has delivered for the resource.
     latest: bool,
 }
 
@@ -80,7 +81,7 @@ impl ClientFamily for TokenChecks {
 }
 
 impl TokenChecks {
-    /// Remembers the resources that a message of the host names, wherever they are.
+    /// Remembers the resources that a message of the host names in any of its members.
     fn learn(&mut self, value: &Value) {
         match value {
             Value::Array(items) => items.iter().for_each(|item| self.learn(item)),

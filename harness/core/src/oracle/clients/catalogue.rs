@@ -52,11 +52,13 @@ catalogue! {
         open "The specification sets no deadline. A request counts as unanswered if the client sent other messages at \
               least ten seconds later; a `resourceRequest` may wait for a person without a limit.";
     LastSeen "clients.last-seen" Essential "P4" ["reconcile.lastseen-tracking"]
-        "The `lastSeenServerSeq` of a `reconnect` is the greatest number that the client has processed, from actions and \
-         snapshots: a lower one repeats actions, and a higher one loses them. Source: ReconnectParams."
-        open "A number certainly has been processed if the client sent a frame at least two seconds after it arrived. \
-              A number that was not sent to the client is too high if the next action has no higher number; it may \
-              have been sent over a connection that is not recorded. Rejections may be included or not.";
+        "The `lastSeenServerSeq` of a `reconnect` is the greatest number that the client has processed, from actions \
+         and snapshots: with a lower number the host repeats actions, and with a higher number the client loses \
+         actions. Source: ReconnectParams."
+        open "A number certainly has been processed if the client sent a frame at least two seconds after the number \
+              arrived. A number that no recorded frame to the client had may have been sent over a connection that is \
+              not recorded; it is too high only if the next action has no higher number. Rejections may be included or \
+              not.";
     ResumedChannels "clients.resumed-channels" Should "P4"
         ["reconcile.reconnect-drop-missing", "client.subscribe.error-surface", "reconcile.reconnect-subscribed-only"]
         apart ["reconcile.reconnect-drop-missing", "client.subscribe.error-surface",
@@ -72,7 +74,7 @@ catalogue! {
     ClientSeqGrows "clients.client-seq" Note "P5" ["client.dispatch.clientseq-increasing"]
         "The `clientSeq` of a client's dispatches grows, also after a reconnect: it distinguishes the echoes. Source: \
          guide, actions."
-        open "After a new `initialize` the numbers may begin again, because a new process may use the same client id.";
+        open "After a new `initialize` the numbers may restart, because a new process may use the same client id.";
     Dispatchable "clients.dispatchable" Note "P5" ["client.dispatch.only-dispatchable"]
         "A client dispatches only actions that clients may dispatch. Source: the table of actions.";
     DispatchChannel "clients.dispatch-channel" Note "P5" ["client.tool.complete-on-chat-channel"]
@@ -81,7 +83,7 @@ catalogue! {
     UserMessages "clients.user-messages" Must "P5" ["client.dispatch.user-kind-only"]
         "The messages that a client sends are of the kind `user`. Source: ChatTurnStartedAction.";
     StartTimes "clients.start-times" Note "P5" ["client.dispatch.startedAt"]
-        "A client starts a turn with the time in ISO 8601. Source: ChatTurnStartedAction.startedAt.";
+        "A client starts a turn with a `startedAt` in ISO 8601. Source: ChatTurnStartedAction.startedAt.";
     DraftCleared "clients.draft-cleared" Note "P6" ["client.dispatch.draft-clear"]
         "After a client has sent a message that it had drafted, it clears the draft. Source: chat-channel.md, drafts."
         open "The check judges this ten seconds after the turn began, if the draft and the message have the same text.";
@@ -91,7 +93,7 @@ catalogue! {
         open "The specification names no time. More than twenty changes of one draft within a second are too many; nobody \
               types faster.";
     OwnEntry "clients.registers-itself" Must "P7" ["client.activeclient.own-id"]
-        "A client enters itself as an active client by the id of its handshake. Source: \
+        "A client registers itself as an active client with the id from its handshake. Source: \
          CreateSessionParams.activeClient.";
     ToolOwner "clients.tool-owner" Essential "P7" ["client.tool.execute-only-own"]
         "A client completes only calls of its own tools, once they run: otherwise a call runs on the wrong machine, or \
@@ -100,7 +102,8 @@ catalogue! {
     ToolOnce "clients.tool-once" Essential "P7" ["client.tool.execute-once"]
         "A client completes a call once: a second completion shows that the tool ran twice. Source: \
          ToolCallRunningState."
-        open "A completion may be repeated after its rejection, or over another connection before its echo.";
+        open "A completion may be repeated after it was rejected, or over another connection before its echo has \
+              arrived.";
     ToolCancelled "clients.tool-cancelled" Essential "P7" ["client.tool.stop-on-cancel"]
         "A client does not complete a call after its turn was cancelled: the tool had to stop. Source: \
          ChatTurnCancelledAction."
@@ -121,10 +124,10 @@ catalogue! {
     AutomationOperations "clients.automation-operations" Must "P9" ["client.automation.operations-authoritative"]
         "A client uses an automation only as the automation's `operations` permit. Source: AutomationOperation.";
     DefaultChat "clients.default-chat" Should "P10" ["chat.archived.default-chat"]
-        "To archive the default chat a client SHOULD archive its session. Source: ChatIsArchivedChangedAction.";
+        "Instead of the default chat, a client SHOULD archive the session. Source: ChatIsArchivedChangedAction.";
     LastEntry "clients.last-entry" Note "P10" ["client.annotations.last-entry"]
-        "A client removes the last entry of an annotation together with the annotation, which needs an entry. Source: \
-         Annotation.";
+        "Instead of the last entry of an annotation, a client removes the annotation, because an annotation needs an \
+         entry. Source: Annotation.";
     McpMethods "clients.mcp-methods" Should "P10" ["client.mcp.no-speculation"]
         "A client SHOULD send a server over its side channel only methods that the server has advertised. Source: \
          mcp-channel.md."
@@ -135,8 +138,8 @@ catalogue! {
         open "A URI that differs from one of the host only in escapes, in the case of letters or in a slash at its end \
               counts as changed, unless the client has created it itself.";
     VerbatimCursors "clients.verbatim-cursors" Must "P11" ["client.list.cursor-opaque"]
-        "A cursor of `listSessions` is one that the host has sent on the same connection. Source: root-channel.md, \
-         pagination.";
+        "A client requests pages of `listSessions` only with cursors that the host has sent on the same connection. \
+         Source: root-channel.md, pagination.";
     ProgressTokens "clients.progress-tokens" Must "P11" ["client.progress.token-unique"]
         "The progress tokens of a client's open requests are different. Source: CreateSessionParams.progressToken.";
     CompletionOffset "clients.completion-offset" Must "P11" ["client.completion.offset-utf16"]
@@ -148,10 +151,10 @@ catalogue! {
         open "The check applies if the transcript has the root state, where the host names the resources of its \
             agents.";
     TokenLifetime "clients.token-lifetime" Must "P12" ["client.auth.expiresIn"]
-        "`expiresIn` is positive, and smaller by the elapsed time when the same token is delivered again. Source: \
-         AuthenticateParams.expiresIn."
-        open "The check applies if ten seconds have passed. The check does not judge the amount, because the times of \
-              a capture are not those of the client.";
+        "`expiresIn` is positive. When the same token is delivered again, `expiresIn` is smaller by the elapsed time. \
+         Source: AuthenticateParams.expiresIn."
+        open "Deliveries of a token are compared if at least ten seconds have passed. The check does not judge the \
+              amount of the difference, because a capture does not have the times of the client's clock.";
     ExpiredToken "clients.expired-token" Must "P12" ["client.auth.no-replay-expired"]
         "A client does not deliver a token again that the host has reported as expired. Source: AuthRequiredParams.";
 }

@@ -60,7 +60,7 @@ impl ClientFamily for ClientDispatches {
 }
 
 impl ClientDispatches {
-    /// Judges whether the `clientSeq` is greater than the last one of the client.
+    /// Judges whether the `clientSeq` is greater than the client's last `clientSeq`.
     fn number(&mut self, view: &ClientView<'_>, client_seq: i64, out: &mut FindingSink) {
         let Some(client) = view.client() else { return };
         let now = (client_seq, view.line());

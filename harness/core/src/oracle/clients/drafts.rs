@@ -16,7 +16,7 @@ use crate::oracle::step::OracleStep;
 use super::catalogue::Rule;
 use super::{ClientFamily, ClientView, dispatched};
 
-/// The number of changes of one draft within [`SPAN`] that is too high.
+/// The highest permitted number of changes of one draft within [`SPAN`].
 const MOST: usize = 20;
 const SPAN: Duration = Duration::from_secs(1);
 /// Upper bound for the drafts that are followed.
@@ -31,7 +31,7 @@ pub(super) struct DraftChecks {
 /// The draft of one connection in one chat.
 #[derive(Default)]
 struct ChatDraft {
-    /// The times of the latest changes, with the line of the first.
+    /// The times of the latest changes, each with its line.
     changes: VecDeque<(Duration, u64)>,
     /// Whether the present burst of changes was reported.
     told: bool,

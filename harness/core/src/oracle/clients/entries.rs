@@ -128,7 +128,7 @@ fn is_default(view: &ClientView<'_>, session: ChannelId, uri: &str) -> Option<(b
     view.told.every(view, session, |state| text(state, "defaultChat") == Some(uri))
 }
 
-/// Judges whether an entry that a client removes is the last one of its annotation.
+/// Judges whether an entry that a client removes is the last entry of its annotation.
 fn removes_entry(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) {
     let annotation = text(sent.action, "annotationId").zip(text(sent.action, "entryId"));
     let Some((annotation, entry)) = annotation else { return };

@@ -31,7 +31,7 @@ const AUTOMATION_METHODS: [&str; 3] =
 const ADVERTISED: [(&str, &str); 2] =
     [("tools/", "serverTools"), ("resources/", "serverResources")];
 
-/// What the host declared in the handshake of each client.
+/// The capabilities that the host declared in the handshake of each client.
 #[derive(Default)]
 pub(super) struct CapabilityChecks {
     automations: HashMap<Arc<str>, (DeclaredAutomations, u64)>,
@@ -117,7 +117,7 @@ fn agent_is(
     provider: &str,
     holds: impl Fn(&Value) -> bool,
 ) -> Option<(bool, u64)> {
-    // Older versions have no capabilities of agents, and then all of them are permitted.
+    // Older versions do not define capabilities of agents, so no command is judged by them.
     if !view.protocol()?.has_type("AgentCapabilities") {
         return None;
     }

@@ -16,8 +16,8 @@ use super::{ClientFamily, ClientView, SentDispatch, dispatched};
 const KINDS: &str = "client.input.answer-kinds";
 const REQUIRED: &str = "client.input.required";
 
-/// The kinds of values that answer each kind of question. A select that permits free text may also be answered with
-/// text.
+/// Each kind of question with the kind of value that answers it. A select that permits free text may also be answered
+/// with text.
 const FITTING: [(&str, &str); 6] = [
     ("text", "text"),
     ("number", "number"),

@@ -50,7 +50,7 @@ use super::step::OracleStep;
 use sender::NamedSender;
 use told::ToldStates;
 
-/// The time that a client may take to process what it has received. The specification states no such time.
+/// The time that a client may take to process a received frame. The specification states no such time.
 const REACTION: Duration = Duration::from_secs(2);
 
 /// A family of checks on clients.
@@ -81,7 +81,7 @@ impl<'a> ClientView<'a> {
         self.here()?.protocol
     }
 
-    /// Returns whether the transcript has everything that the current connection exchanged so far.
+    /// Returns whether the transcript contains all traffic of the current connection so far.
     fn is_whole(&self) -> bool {
         self.here().is_some_and(|conn| !conn.partial() && !conn.gap && !conn.stale)
     }

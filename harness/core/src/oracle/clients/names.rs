@@ -25,7 +25,7 @@ use super::{ClientFamily, ClientView, sent};
 const MAX_URIS: usize = 65_536;
 /// Upper bound for the cursors of one connection that are remembered.
 const MAX_CURSORS: usize = 4_096;
-/// The members of the host's messages with a URI that clients send back.
+/// The members of the host's messages that contain a URI which clients send back.
 const GIVEN: [&str; 9] = [
     "channel",
     "resource",
@@ -37,15 +37,15 @@ const GIVEN: [&str; 9] = [
     "run",
     "automation",
 ];
-/// The members of a client's params that name something of the host.
+/// The members of a client's params that contain a URI of the host.
 const USED: [&str; 5] = ["channel", "chat", "session", "terminal", "automation"];
 /// The members of a client's params that list channels.
 const LISTED: [&str; 2] = ["subscriptions", "initialSubscriptions"];
 
-/// The names so far.
+/// The names that have occurred so far.
 #[derive(Default)]
 pub(super) struct NameChecks {
-    /// The URIs that the host has sent or that a client has made.
+    /// The URIs that the host has sent or that a client has created.
     known: HashSet<String>,
     /// The URIs of the host, by their normalised form, each with its line.
     normal: HashMap<String, (String, u64)>,
@@ -161,7 +161,7 @@ fn normalised(uri: &str) -> String {
     plain.trim_end_matches('/').to_owned()
 }
 
-/// Judges whether an open request of the connection has the progress token of a new one.
+/// Judges whether the progress token of a new request differs from the tokens of all open requests of the connection.
 fn token(view: &ClientView<'_>, message: &Message, out: &mut FindingSink) {
     let token = given(message.params(), "progressToken");
     let (Some(token), Some(id)) = (token, message.id()) else { return };

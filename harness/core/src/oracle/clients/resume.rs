@@ -60,14 +60,15 @@ enum ChannelLoss {
     Unsubscribed,
 }
 
-/// What each client has received, over all its connections.
+/// The state of each client, derived from the frames on all its connections.
 #[derive(Default)]
 pub(super) struct ResumeChecks {
     clients: HashMap<Arc<str>, ClientMemory>,
-    /// The clients of connections whose `reconnect` succeeded: the line and the time of the answer.
+    /// The connections whose `reconnect` succeeded, with the line and the time of the answer.
     resumed: HashMap<ConnId, (u64, Duration)>,
     /// The numbers that clients claim to have processed, although no frame to them had these numbers. The frames may
-    /// have been sent on a connection that is not in the transcript. If a lower number follows, they were not sent.
+    /// have been sent on a connection that is not in the transcript. If the next action has no higher number, no such
+    /// frame was sent.
     claimed: HashMap<ConnId, ClaimedNumber>,
 }
 
@@ -80,7 +81,7 @@ struct ClaimedNumber {
     greatest: (u64, u64),
 }
 
-/// What one client has received.
+/// The state of one client, derived from the frames that it has received.
 #[derive(Default)]
 struct ClientMemory {
     /// Whether the transcript has the client's `initialize`, and everything since.
@@ -91,7 +92,8 @@ struct ClientMemory {
     processed: Option<(u64, u64)>,
     /// The numbers that the client may not have processed: their times, numbers and lines.
     recent: Vec<(Duration, u64, u64)>,
-    /// The channels that the client is not subscribed to any more, each with the line that shows it.
+    /// The channels that the client is no longer subscribed to, each with the line that proves the end of the
+    /// subscription.
     gone: HashMap<String, (u64, ChannelLoss)>,
     /// Whether the client has requested the list of sessions.
     lists: bool,
@@ -286,12 +288,13 @@ impl ResumeChecks {
                 if let Some(seq) = seq.and_then(Value::as_u64) {
                     memory.stated(seq, line);
                 }
-                // A refused subscription has no snapshot, and neither has a channel without state.
+                // All of these channels may be subscribed: a missing snapshot does not prove a refusal, because a
+                // channel without a state also has no snapshot.
                 for uri in list(params, "initialSubscriptions").iter().filter_map(Value::as_str) {
                     memory.gone.remove(uri);
                 }
             }
-            // A host without the requested history refuses, and the client starts again.
+            // A host that no longer has the requested history refuses, and the client starts again with `initialize`.
             "reconnect" if failed => memory.whole = false,
             "subscribe" => {
                 let Some(uri) = channel(params) else { return };
@@ -317,7 +320,7 @@ impl ResumeChecks {
     }
 }
 
-/// Returns the channel of a subscription. Before 0.2.0 it is named `resource`.
+/// Returns the channel of a subscription. Before 0.2.0 the member is named `resource`.
 fn channel(params: &Value) -> Option<&str> {
     text(params, "channel").or_else(|| text(params, "resource"))
 }

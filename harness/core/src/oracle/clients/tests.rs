@@ -3,7 +3,7 @@
 
 use crate::oracle::testkit::{TestVerdict, play_clients};
 
-/// A client that has a tool call of another client, and completes it.
+/// The client `A` completes the tool call `c`.
 const COMPLETES: &str = r#"A > {"jsonrpc":"2.0","method":"dispatchAction","params":{"channel":"ahp-chat:/1","clientSeq":1,"action":{"type":"chat/toolCallComplete","turnId":"t1","toolCallId":"c","result":{"success":true,"pastTenseMessage":"d"}}}}"#;
 
 fn checks(script: &str) -> Vec<&'static str> {
@@ -46,8 +46,8 @@ fn the_beginning_of_a_connection_may_be_missing() {
     assert!(checks("A sends session 1 title a\nA sends session 2 title b").is_empty());
 }
 
-/// The call of another client is cancelled and started again as the client's own; the completion belongs to
-/// one of the two.
+/// A client may complete its own running call, but not a call of another client, and not a call whose turn was
+/// cancelled some time ago.
 #[test]
 fn a_client_is_not_blamed_for_frames_that_it_may_not_have_read() {
     let state = |owner: &str| {
@@ -60,13 +60,13 @@ fn a_client_is_not_blamed_for_frames_that_it_may_not_have_read() {
     };
     assert_eq!(play("B", ""), ["clients.tool-owner"]);
     assert!(play("A", "").is_empty());
-    // The cancel has just arrived, or the client has had time to read it.
+    // In the first script the cancel has just arrived; in the second, the client has had time to read it.
     assert!(play("A", "A got chat 6 cancel t1").is_empty());
     assert_eq!(play("A", "A got chat 6 cancel t1\nwait 3"), ["clients.tool-cancelled"]);
 }
 
-/// The host names its resources in the root state. A client that has not received the root state may know the resources
-/// from another source.
+/// The host names its resources in the root state. If the transcript does not contain the root state, the client may
+/// know the resources from another source.
 #[test]
 fn a_resource_is_judged_only_if_the_root_state_is_known() {
     let script = |between: &str| {

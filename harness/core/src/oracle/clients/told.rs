@@ -3,7 +3,7 @@
 //!
 //! A client may not have read the last frames, and it may apply its own dispatches before the host accepts them.
 //! [`ToldStates::every`] therefore tests all states that the client may have known: the state some time ago, each later
-//! state, and these states with its own dispatches applied.
+//! state, and each of these states with the client's own dispatches applied.
 //!
 //! Knows: snapshots, actions, the reducers. Never knows: rules.
 //!
@@ -30,10 +30,9 @@ use super::{ClientView, REACTION, dispatched};
 /// Upper bound for the channels of one connection whose states are kept. States of further channels are
 /// unknown.
 const MAX_CHANNELS: usize = 1_024;
-/// Upper bound for the actions of one channel that a client may not have processed. The older ones count as
-/// processed.
+/// Upper bound for the actions of one channel that a client may not have processed. Older actions count as processed.
 const MAX_RECENT: usize = 1_024;
-/// Upper bound for the dispatches of one connection that the host has not settled. Older ones are dropped.
+/// Upper bound for the dispatches of one connection that the host has not settled. Older dispatches are dropped.
 const MAX_OWN: usize = 1_024;
 /// Upper bound for the actions on a channel that are kept until its snapshot arrives.
 const MAX_EARLY: usize = 256;
@@ -77,7 +76,7 @@ struct ToldChannel {
     state: Value,
     /// The time at which the snapshot replaced an earlier state, which the client may still use.
     replaced: Option<Duration>,
-    /// The actions since that state, with the times of their arrival.
+    /// The actions after `state`, with the times of their arrival.
     recent: VecDeque<(Duration, Value)>,
 }
 

@@ -71,7 +71,7 @@ impl ClientTools {
         out.seen(Rule::ToolOnce);
         let conn = view.cx.now.conn;
         if let Some(first) = self.completed.get(&key) {
-            // A dispatch that got lost with its connection may be repeated.
+            // A client may repeat a dispatch that was lost when its connection ended.
             let repeats = first.accepted || first.conn == conn;
             if repeats && first.client_seq != sent.client_seq {
                 let message = format!(
@@ -159,7 +159,7 @@ fn judge_status(view: &ClientView<'_>, sent: &SentDispatch<'_>, call: &str, out:
     }
 }
 
-/// Returns the newest tool call with this id, in the active turn or in a finished one.
+/// Returns the newest tool call with this id, in the active turn or in a finished turn.
 fn call_of<'a>(state: &'a Value, call: &str) -> Option<&'a Value> {
     let active = given(state, "activeTurn").and_then(|turn| find(turn, call));
     active.or_else(|| list(state, "turns").iter().rev().find_map(|turn| find(turn, call)))

@@ -47,7 +47,7 @@ struct HostAsked {
     open: Vec<HostRequest>,
     /// The ids of answered requests, with the lines of the answers.
     answered: VecDeque<(String, u64)>,
-    /// Whether the host has sent a frame that the harness cannot read. It may have been a request.
+    /// Whether the host has sent a frame that the harness cannot read. Such a frame may have been a request.
     has_unreadable: bool,
     /// The time and the line of the client's last frame.
     last: Option<(Duration, u64)>,
@@ -104,7 +104,7 @@ impl WireChecks {
         };
         let asked = self.conns.entry(view.cx.now.conn).or_default();
         let key = id_key(id);
-        // The host may use an id again once the client has answered it.
+        // After the client has answered a request, the host may use the id of the request again.
         asked.answered.retain(|(known, _)| *known != key);
         if asked.open.len() < MAX_ASKED {
             let known = Protocol::all().any(|protocol| protocol.method(method).is_some());
@@ -234,8 +234,8 @@ fn shape(
 }
 
 /// Returns the errors in a handshake for the version with the fewest errors, with the name of that version. A handshake
-/// is written before a version is selected: in the words of an offered version, or of the version of the client's
-/// earlier connection. If neither is known, any version may be meant.
+/// is sent before a version is selected, so it has the form of an offered version, or of the version of the client's
+/// earlier connection. If neither is known, the handshake may have the form of any version.
 fn handshake_errors(cx: &OracleContext, message: &Message) -> (Vec<ShapeError>, String) {
     let params = message.params();
     let resumed = text(params, "clientId").and_then(|client| cx.versions.get(client)).copied();
@@ -256,7 +256,7 @@ fn handshake_errors(cx: &OracleContext, message: &Message) -> (Vec<ShapeError>, 
     best.unwrap_or_else(|| of(Protocol::newest()))
 }
 
-/// Judges whether the version of the connection has a method, and the action that it dispatches.
+/// Judges whether the version of the connection defines a method and, for a dispatch, the action.
 fn method_of_version(
     view: &ClientView<'_>,
     protocol: &Protocol,
@@ -297,7 +297,7 @@ fn method_of_version(
     }
 }
 
-/// Judges whether an open request of the connection has the id of a new one.
+/// Judges whether the id of a new request differs from the ids of all open requests of the connection.
 fn request_id(view: &ClientView<'_>, message: &Message, out: &mut FindingSink) {
     let (MessageKind::Request, Some(id)) = (message.kind(), message.id()) else { return };
     out.seen(Rule::RequestIds);

@@ -267,8 +267,7 @@ pub(super) struct MapBuilder {
 }
 
 impl MapBuilder {
-    /// Creates a builder of a map with this number of members. If the number is above two, the map may have more
-    /// members.
+    /// Creates a builder of a map with this number of members. If the number is above two, it is a lower bound.
     pub(super) fn of_about(members: usize) -> MapBuilder {
         let room = if members > 2 { USUAL } else { members };
         let map = Map { members: Vec::with_capacity(room), tags: NameTags(0) };
