@@ -1,7 +1,7 @@
-//! The types of `agent-client-protocol-schema`, by method. A message is deserialized into the crate's type and
-//! serialized again. The crate's schema is converted to the form of the harness's tables.
+//! The types of the crate `agent-client-protocol-schema`, listed by method. A message is deserialized into the crate's
+//! type and serialized again. The crate's schema is converted to the form of the harness's tables.
 //!
-//! Real clients use these types, which are lenient: a member that does not fit is dropped, not refused. A
+//! Real clients use these types, which are lenient: a member of the wrong type is usually dropped instead of refused. A
 //! comparison of input and output therefore detects both dropped and refused members.
 //!
 //! Knows: the crate. Never knows: the harness, scenarios, rules.

@@ -1,6 +1,6 @@
-//! Compares the harness with the protocol's own crate. All messages of the client and of the reference agent without
-//! faults in the suite for agents pass through the crate's types, and the harness's tables are compared with the
-//! crate's schema. The lists here contain the known differences with reasons.
+//! Compares the harness with the protocol's own crate. The tests play the suite for agents with the reference agent,
+//! without faults, and pass all messages of both sides through the crate's types. They also compare the harness's
+//! tables with the crate's schema. The lists here contain the known differences with reasons.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its files has failed")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +37,8 @@ const CHANGED: &[(&str, &str, &str, &str)] = &[
     ("WaitForTerminalExitResponse", "/signal", "null", NULL),
 ];
 const ABSENT: &str = "\"(absent)\"";
-const DEFAULT: &str = "what it says is the default, which the types leave out here and write there";
-const NULL: &str = "null and absent are the same, and the types leave null out";
+const DEFAULT: &str = "the value is the default: the types leave out some defaults, and write others that were absent";
+const NULL: &str = "null and an absent member mean the same, and the types leave out null";
 
 /// The known differences between the tables and the schema: the type, the member, the reason for the
 /// difference.
@@ -46,7 +46,7 @@ const OTHERWISE: &[(&str, &str, &str)] = &[
     (
         "AuthMethod",
         "/variants/agent",
-        "some agents say `agent`, which is what a method without a type is",
+        "some agents write the type `agent`, which is also the meaning of a method without a type",
     ),
     ("NewSessionRequest", "/fields/mcpServers", OURS),
     ("LoadSessionRequest", "/fields/mcpServers", OURS),
@@ -59,12 +59,12 @@ const OTHERWISE: &[(&str, &str, &str)] = &[
     ("CreateElicitationResponse", "/variants", OURS),
     ("SessionConfigOption", "/variants/boolean/category?", OPEN),
     ("SessionConfigOption", "/variants/select/category?", OPEN),
-    ("CancelRequestNotification", "/fields/requestId", "an id is judged by the rules of ids"),
+    ("CancelRequestNotification", "/fields/requestId", "ids are checked by separate rules"),
     ("SessionConfigOption", "/variants/select/options", UNTAGGED),
     (
         "SessionConfigSelectItem",
         "",
-        "options alone and groups of options are told apart by the name of a group",
+        "plain options and groups of options are distinguished by the name of a group",
     ),
     ("EmbeddedResourceResource", "/fields/_meta?", UNTAGGED),
     ("EmbeddedResourceResource", "/fields/blob?", UNTAGGED),
@@ -75,10 +75,11 @@ const OTHERWISE: &[(&str, &str, &str)] = &[
     ("CreateElicitationRequest", "/tag", UNTAGGED),
     ("CreateElicitationRequest", "/variants", UNTAGGED),
 ];
-const OURS: &str = "only we send it, and the types above take what we send";
-const OPEN: &str = "the list of words is open: any text fits";
-const UNTAGGED: &str = "a choice that no member tells apart; the table has the members of all cases, so that it \
-                        never blames an agent that the schema does not";
+const OURS: &str =
+    "only the harness sends this type, and the crate's types accept what the harness sends";
+const OPEN: &str = "the enumeration is open: any text is valid";
+const UNTAGGED: &str = "a union without a tag; the table lists the members of all variants, so a check never blames \
+                        an agent for a value that the schema permits";
 
 /// The sender of a message.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -119,7 +120,8 @@ fn conversations(
         let kept = KeptMessages::default();
         let mut agent = AgentSubject::new(config.clone());
         let verdict = play_recorded(&entry, &mut agent, side.clone(), Box::new(kept.clone()));
-        // An agent without the requested mode or option ends the scenario early; only the request matters then.
+        // If the agent does not have the requested mode or option, the scenario ends early. This is accepted, because
+        // only the request is of interest.
         let asked = side.mode.is_some() || !side.options.is_empty();
         assert!(verdict.status == Status::Pass || asked, "{}", entry.scenario.id);
         let messages = kept.0.lock().unwrap().clone();
@@ -264,7 +266,7 @@ fn messages_equal_those_of_the_crates_types() {
 /// Methods that neither side of the harness sends, because the suite does not play elicitation.
 const UNSENT: &[&str] = &["elicitation/create", "elicitation/complete"];
 
-/// This test proves that the test above can fail: each of these messages is a correct message with one change.
+/// Proves that the test above can fail: each of these messages is a correct message with one change.
 #[test]
 fn an_invalid_message_does_not_survive_a_round_trip() {
     let plain = sim::side(Some(Version::ACP_1));
@@ -318,8 +320,8 @@ fn methods_are_those_of_the_crate() {
     assert_eq!(METHODS.len(), rows.len());
 }
 
-/// Checks that every type of the tables must agree with the schema in its members, required members and words,
-/// except for the listed differences.
+/// Checks that every type of the tables agrees with the schema in its members, its required members and its enumerated
+/// words, except for the listed differences.
 #[test]
 fn tables_agree_with_the_schema_of_the_crate() {
     let tables: Value = serde_json::from_str(TABLES).unwrap();

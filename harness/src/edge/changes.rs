@@ -141,7 +141,7 @@ pub const CHANGES: &[VersionChange] = &[
     ),
     row(
         Version::V0_8,
-        "`auth/required` describes the protected resource, instead of naming it.",
+        "`auth/required` describes the protected resource, instead of only naming it.",
         &[Params("auth/required")],
         reshaped(to::resource_name, to::resource_metadata),
     ),
@@ -176,7 +176,7 @@ pub const CHANGES: &[VersionChange] = &[
     ),
     row(
         Version::V0_6,
-        "Clients mark files of a changeset as reviewed by URI; before, the host did so by id.",
+        "Clients mark files of a changeset as reviewed, by URI; in older versions, the host marks them, by id.",
         &[Action("changeset/filesReviewChanged")],
         reshaped(to::same, to::same),
     ),
@@ -279,19 +279,19 @@ pub const CHANGES: &[VersionChange] = &[
     ),
     row(
         Version::V0_2,
-        "`subscribe` calls its target `channel`, instead of `resource`.",
+        "`subscribe` names its target in `channel`, instead of `resource`.",
         &[Params("subscribe")],
         renamed("channel", "resource"),
     ),
     row(
         Version::V0_2,
-        "`unsubscribe` calls its target `channel`, instead of `resource`.",
+        "`unsubscribe` names its target in `channel`, instead of `resource`.",
         &[Params("unsubscribe")],
         renamed("channel", "resource"),
     ),
     row(
         Version::V0_2,
-        "Requests about a session call their target `channel`, instead of `session`.",
+        "Requests about a session name it in `channel`, instead of `session`.",
         &[
             Params("createSession"),
             Params("disposeSession"),
@@ -302,7 +302,7 @@ pub const CHANGES: &[VersionChange] = &[
     ),
     row(
         Version::V0_2,
-        "Requests about a terminal call their target `channel`, instead of `terminal`.",
+        "Requests about a terminal name it in `channel`, instead of `terminal`.",
         &[Params("createTerminal"), Params("disposeTerminal")],
         renamed("channel", "terminal"),
     ),

@@ -24,7 +24,7 @@ const WRAPPED: &[(&str, &str)] = &[
 /// The methods whose results contain snapshots and envelopes.
 const STATES: &[&str] = &["initialize", "reconnect", "subscribe"];
 
-/// Returns the type that a notification had in the wrapper; `None` if the wrapper had no such type.
+/// Returns the type under which the wrapper carried a notification; `None` if the wrapper had no such type.
 pub(super) fn wrapped_name(method: &str) -> Option<&'static str> {
     WRAPPED.iter().find(|(_, newer)| *newer == method).map(|(name, _)| *name)
 }
@@ -113,7 +113,8 @@ impl VersionEdge {
         } else if method == "initialize" {
             self.own(MessagePart::Result(method), &mut result, true);
         }
-        // A host may add `_meta` in any version. If its agent plays scripts, it lists the agent's optional abilities there.
+        // A host may add `_meta` in any version. A host whose agent plays scripts lists the agent's optional abilities
+        // there.
         let meta = result.get("_meta").filter(|_| method == "initialize").cloned();
         self.protocol.trim(
             TrimType::Result(method),

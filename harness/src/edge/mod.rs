@@ -7,7 +7,8 @@
 //! row: [`Protocol::trim`] removes them by the protocol tables.
 //!
 //! Reduced and judged values are not translated. The oracle, the mirrors of clients and the states that the host sends
-//! use the version on the wire, with its own tables and reducers. A wrong row here therefore leads to a visible error.
+//! use the version on the wire, with its own tables and reducers. A wrong row in [`changes`] therefore leads to a
+//! visible error.
 //!
 //! Before 0.4.0 a session has no chat channels: its URI is both that of the session and that of its chat.
 //!
@@ -95,8 +96,8 @@ impl VersionEdge {
         VersionEdge { protocol, newest, changes, provider: provider.to_owned() }
     }
 
-    /// Returns the translation for the first request of a client that offers these versions. If the client offers
-    /// only one version, it writes the request in the words of that version.
+    /// Returns the translation for the first request of a client that offers these versions. If the client offers only
+    /// one version, it writes the request in the form of that version.
     pub fn offering(offers: &[Version], provider: &str) -> VersionEdge {
         match offers {
             [only] => VersionEdge::new(*only, provider),
@@ -117,8 +118,8 @@ impl VersionEdge {
         self.protocol
     }
 
-    /// Returns whether no change applies. In this case the version on the wire differs from the newest version
-    /// only by added members.
+    /// Returns whether no change applies. If so, the version on the wire differs from the newest version only by added
+    /// members.
     pub fn is_plain(&self) -> bool {
         self.changes.is_empty()
     }

@@ -23,7 +23,7 @@ impl VersionEdge {
         while let Some(start) = rest.find(is_of_name) {
             let (before, from) = rest.split_at(start);
             let end = from.find(|c| !is_of_name(c)).unwrap_or(from.len());
-            // A colon after a name belongs to the sentence.
+            // A colon after a name is punctuation, and not a part of the name.
             let (word, after) = from.split_at(from[..end].trim_end_matches(':').len());
             out.push_str(before);
             match self.name_on_the_wire(word) {

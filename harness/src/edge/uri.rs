@@ -1,5 +1,5 @@
-//! The URIs of channels. Before 0.2.0 the root channel has another URI, the scheme of a session's URI is the
-//! provider, and actions name their channel themselves.
+//! The URIs of channels. Before 0.2.0, the root channel has another URI, the scheme of a session's URI is the provider,
+//! and an action itself contains the URI of its channel.
 //!
 //! Knows: URIs. Never knows: the content of a channel.
 
