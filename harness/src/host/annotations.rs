@@ -1,7 +1,7 @@
 //! Annotations: comments on a session's files, on a channel that lives as long as the session.
 //!
 //! Clients write all annotations. The session's state and summary repeat the number of annotations. No action changes
-//! that number. The host therefore updates the number in the state and in the summary itself, like the status.
+//! this number, so the host itself updates the number in the state and in the summary.
 //!
 //! Interpretations where the specification is silent:
 //! - The host rejects an annotation without entries and the removal of an annotation's last entry: the client

@@ -37,12 +37,12 @@ pub(super) struct OpenQuestionToClient {
     until: Duration,
 }
 
-/// Why the host asks a client.
+/// The reason for a request of the host to a client.
 #[derive(Debug)]
 enum QuestionCause {
     /// The host reads a plugin.
     Plugin { session: String, client: String, source: Value },
-    /// The request of another client, by its connection and its request id.
+    /// The host forwards the request of another client, which is identified by its connection and its request id.
     Request { conn: ConnId, id: Value },
 }
 
@@ -92,7 +92,7 @@ impl RefHost {
         let is_right = self.keeps("resource.symmetric.right-client");
         let serves = |(conn, it): &(&ConnId, &HostConnection)| {
             let is_client = it.client.as_deref() == Some(client);
-            // The params of another version would have to be translated.
+            // Only clients with the same version are asked, because otherwise the params would have to be translated.
             let is_like = it.protocol.is_some_and(|other| std::ptr::eq(other, protocol));
             is_like && if is_right { is_client } else { !is_client && **conn != call.conn }
         };

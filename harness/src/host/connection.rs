@@ -26,7 +26,7 @@ use crate::wire::validate::MessageOrigin;
 /// A connection to the host.
 #[derive(Debug, Default)]
 pub(super) struct HostConnection {
-    /// The owner of the connection, by its credentials.
+    /// The visitor that the credentials of the connection identify.
     pub(super) visitor: EndpointVisitor,
     /// The client id; `None` before the handshake.
     pub(super) client: Option<String>,

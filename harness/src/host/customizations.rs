@@ -150,7 +150,7 @@ impl ClientPlugin {
 }
 
 impl RefHost {
-    /// Updates a session's list to the plugins of its active clients. Source:
+    /// Updates a session's list of customizations, so that it contains the plugins of the active clients. Source:
     /// `session.customizations.client-plugin-propagated`, `disconnect.customizations-removed`.
     pub(super) fn follow_plugins(&mut self, session: &str) {
         let wanted = published(self.state(session));

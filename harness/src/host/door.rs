@@ -35,7 +35,7 @@ pub(super) enum EndpointVisitor {
     Known(usize),
 }
 
-/// Returns the request headers of a client with this guise at a guarded reference host.
+/// Returns the headers with which a client that plays this role (`guise`) connects to a guarded reference host.
 pub fn headers(guise: &ClientGuise) -> Vec<(String, String)> {
     let token = match guise.credentials {
         ClientCredentials::Own => Some(TOKENS[0]),
@@ -85,7 +85,8 @@ impl RefHost {
             None if !self.keeps("transport.auth.during-handshake") => EndpointVisitor::Anybody,
             None => return Err(401),
         };
-        // An admitted request may never become a connection, so the oldest entry is removed.
+        // A client may never open the connection for which it was admitted, so the oldest entry is removed at the
+        // limit.
         if self.visitors.len() >= MAX_CONNECTIONS
             && let Some(first) = self.visitors.keys().next().copied()
         {

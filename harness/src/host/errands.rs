@@ -4,7 +4,7 @@
 //! receives the automation's message, and the run ends with this turn. Later events of the session do not
 //! affect the run.
 //!
-//! Knows: runs, the sessions that they make. Never knows: definitions (except that of the run).
+//! Knows: runs, the sessions that runs create. Never knows: definitions, except the definition of the run.
 //!
 //! Start at [`RefHost::begin_run`].
 

@@ -57,7 +57,7 @@ impl HostHooks for ChangesMessageForAgent {
     }
 }
 
-/// Changes what the agent of a chat knows; the function gets the URI of the chat.
+/// Changes the context that the agent of a chat receives; the function gets the URI of the chat.
 pub(super) struct ChangesContextForAgent(pub(super) fn(&RefHost, &str, &mut Value));
 
 impl HostHooks for ChangesContextForAgent {

@@ -119,7 +119,7 @@ pub(super) enum MadeValue<'a> {
     Id(&'a str),
     /// The message of a turn that the agent receives.
     MessageForAgent,
-    /// The knowledge of the agent of the chat with this URI besides the message, as lists by source.
+    /// The context that the agent of the chat with this URI knows in addition to the message: a list for each source.
     ContextForAgent(&'a str),
     /// The body of a request to a model about the active turn of the chat with this URI.
     ModelRequest(&'a str),
@@ -144,9 +144,9 @@ pub(super) enum HostEvent<'a> {
     Restarted,
 }
 
-/// A fault in the states of channels, or in the snapshots of them. By default every hook changes nothing.
+/// A fault in the states of channels, or in their snapshots. By default every hook changes nothing.
 pub(super) trait StateFault: Send + Sync {
-    /// Changes the state that an action has left.
+    /// Changes a state after an action was applied to it.
     fn reduced(&self, _it: &ReducedAction, _state: &mut Value) {}
 
     /// Changes the state in a snapshot; `before` is the state before the last action of the channel.
@@ -236,7 +236,7 @@ impl fmt::Debug for StateFaults {
 }
 
 impl ActiveHooks {
-    /// Combines the variants with the faults that have hooks.
+    /// Creates the list of hooks: the hooks of the variants, then the hooks of the faults.
     pub(super) fn of(variants: Vec<&'static dyn HostHooks>, faults: &[HostFault]) -> ActiveHooks {
         let mut all = variants;
         all.extend(fault::in_host(faults));

@@ -4,9 +4,9 @@
 //! time. A ready server has a side channel, which closes when the
 //! server stops.
 //!
-//! A message belongs to a side channel if the message names the channel next to `method` or in `params`; a
-//! response names the channel next to `id`. One page of the specification says "at top level", and all other
-//! pages say `params`.
+//! A message belongs to a side channel if the message names the channel next to `method` or in `params`; a response
+//! names the channel next to `id`. One page of the specification places the channel "at top level", and all other pages
+//! place it in `params`.
 //!
 //! Knows: the states of servers, the requests that a side channel permits. Never knows: the decisions about
 //! servers.

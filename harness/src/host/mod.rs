@@ -120,11 +120,11 @@ pub trait SansIoHost {
     fn handle_errand(&mut self, _now: Duration, _errand: &ClientErrand) -> Vec<Value> {
         Vec::new()
     }
-    /// Publishes an action as a scenario about a client asks, see [`ScriptedEnvelope`]. A host without states
+    /// Publishes an action that a scenario about a client requests, see [`ScriptedEnvelope`]. A host without states
     /// ignores the call.
     fn publish(&mut self, _now: Duration, _scripted: &ScriptedEnvelope) {}
-    /// Returns whether nothing more will happen, so that whoever serves the host can stop. The default is a host
-    /// that serves until it is stopped.
+    /// Returns whether nothing more will happen, so that the caller can stop. The default is a host that serves until
+    /// it is stopped.
     fn is_over(&self) -> bool {
         false
     }
@@ -139,7 +139,7 @@ pub trait SansIoHost {
 pub struct ScriptedEnvelope {
     /// The channel.
     pub channel: String,
-    /// The action. An action that the reducers do not apply is sent all the same.
+    /// The action. The action is sent even if the reducers do not apply it.
     pub action: Value,
     /// The `origin` of the envelope; `None` for an action of the host.
     pub origin: Option<Value>,

@@ -38,7 +38,8 @@ impl RefHost {
         let serial = self.asked_so_far;
         let setting = ModelSetting { flavor: &flavor, base: "http://model", epoch: 0, serial };
         let mut record = answer(&request, &setting).record;
-        // The stand-in would play the script as well, with its own calls.
+        // The answer is removed from the record: the stand-in has also played the script of the message, with tool
+        // calls of its own.
         record["says"] = json!([]);
         self.outputs.push_back(HostOutput::Asked(record));
         self.outputs.push_back(HostOutput::Asked(json!({"serial": serial, "ended": "complete"})));

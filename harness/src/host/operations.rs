@@ -98,7 +98,7 @@ impl RefHost {
     /// Restores the original content of all files or of one file.
     ///
     /// # Errors
-    /// Returns the reason, as a string for people. A file that has changed since is rejected before any file is
+    /// Returns the reason, as a string for people. If a file has changed since the changeset was computed, no file is
     /// restored.
     fn revert(&mut self, uri: &str, target: Option<&str>) -> Result<(), String> {
         let Some(changeset) = self.changesets.get(uri) else {

@@ -1,4 +1,5 @@
-//! The only place that changes a state and sends the change to subscribers; also snapshots and subscriptions.
+//! The only place that changes a state and sends the change to subscribers. This module also serves snapshots and
+//! subscriptions.
 //!
 //! Knows: reducers, the log, subscriptions. Never knows: the rules for actions.
 //!

@@ -1,7 +1,7 @@
-//! Actions that a scenario about a client makes the host publish: its own, those of clients that are not there, and
-//! rejections for everybody.
+//! Actions that a scenario about a client makes the host publish: actions of the host, actions of clients that are not
+//! connected, and rejections that every subscriber receives.
 //!
-//! Knows: channels, the log. Never knows: which client is tested, what it should do.
+//! Knows: channels, the log. Never knows: the tested client, its expected behaviour.
 //!
 //! Start at [`RefHost::publish_scripted`].
 
@@ -14,14 +14,14 @@ use super::ScriptedEnvelope;
 use super::engine::RefHost;
 use super::publish::{ActionOrigin, action_type};
 
-/// The connection of a client that is not there.
+/// The connection id of a client that is not connected.
 const NOWHERE: ConnId = ConnId(u32::MAX);
 
 impl RefHost {
-    /// Publishes an action as the scenario asks.
+    /// Publishes an action that the scenario requests.
     pub(super) fn publish_scripted(&mut self, scripted: &ScriptedEnvelope) {
         let ScriptedEnvelope { channel, action, origin, rejected, members } = scripted;
-        // The host itself sends to each client only actions of its version.
+        // Otherwise the host would send each client only actions that the client's version defines.
         if rejected.is_some() || self.protocol.action(action_type(action)).is_none() {
             return self.send_to_subscribers(scripted);
         }
@@ -40,8 +40,8 @@ impl RefHost {
         self.scripted = Value::Null;
     }
 
-    /// Sends a rejection or an unknown action to every subscriber. It has the next number, so that a client that
-    /// applies it does not ignore it as old.
+    /// Sends a rejection or an unknown action to every subscriber. The envelope has the next number, so that a client
+    /// does not ignore it as old.
     fn send_to_subscribers(&mut self, scripted: &ScriptedEnvelope) {
         let mut envelope = json!({
             "channel": scripted.channel.as_str(),

@@ -4,7 +4,7 @@
 //! The host stores its states in the newest version. For each older version that the host supports there is a
 //! [`VersionView`]. The host translates every action to that version and applies it to the view's state. The state
 //! therefore always results from the actions that the clients of the view received. Actions that only the older version
-//! has change the view alone.
+//! has change only the view.
 //!
 //! Knows: edges, reducers. Never knows: the rules for actions.
 //!
@@ -181,8 +181,8 @@ impl RefHost {
         }
     }
 
-    /// Translates an action for each view; `None` if a view has no such action or channel. The dispatcher's own
-    /// version gets the action as the client spelled it.
+    /// Returns the translation of an action for each view; an item is `None` if the view has no such action or channel.
+    /// The view of the dispatcher gets the action as the client spelled it.
     pub(super) fn worded(
         &self,
         uri: &str,
@@ -324,7 +324,7 @@ impl RefHost {
             let gone = json!({
                 "type": "session/activeClientRemoved", "clientId": other["clientId"],
             });
-            // Do not publish this: the action that follows implies it.
+            // The removal is not published, because the action that follows implies the removal.
             if let Some(channel) = self.channels.get_mut(uri) {
                 crate::model::apply(
                     self.protocol.version(),
@@ -356,7 +356,7 @@ impl RefHost {
         outcome
     }
 
-    /// Sends an action to the clients of those older versions that have the action and that `meant` selects.
+    /// Sends an action to the clients of the older versions that have the action and for which `meant` returns `true`.
     pub(super) fn say_old(&mut self, key: &str, action: &Value, meant: fn(&Protocol) -> bool) {
         for index in 0..self.views.len() {
             let Some(view) = self.views.get(index) else {
@@ -383,7 +383,7 @@ impl RefHost {
         }
     }
 
-    /// Announces the changes of a view's summary that only this version has.
+    /// Announces the changes of the summary members that only the view's version has.
     pub(super) fn tell_summary(&mut self, index: usize, key: &str, before: &Map) {
         let Some(view) = self.views.get(index) else { return };
         let now = view.summary(key);
@@ -459,8 +459,8 @@ impl RefHost {
         computed.map(|(_, value)| value).or_else(|| shown.own().get(name))
     }
 
-    /// Announces a session's status to the subscribers of a view's root channel, if the status changed in that
-    /// version. With `told`, the status was announced already.
+    /// Announces a session's status to the subscribers of a view's root channel, if the status changed in that version.
+    /// If `told` is set, the status was already announced, and is only recorded.
     pub(super) fn tell_statuses(&mut self, uri: &str, told: bool) {
         for index in 0..self.views.len() {
             let status = self.views.get(index).and_then(|view| {
@@ -497,8 +497,8 @@ impl RefHost {
         lowered
     }
 
-    /// Replaces the members of a summary by the members of the view. With `whole`, the summary is complete and
-    /// not a list of changes.
+    /// Replaces the members of a summary by the members of the view. If `whole` is set, the summary is complete;
+    /// otherwise it contains only changes.
     pub(super) fn summary_shown(&self, view: usize, uri: &str, summary: &mut Value, whole: bool) {
         let Some(view) = self.views.get(view) else { return };
         let Some(shown) = view.channels.get(uri) else { return };

@@ -216,7 +216,7 @@ impl RefHost {
         }
     }
 
-    /// Returns the chat of the agent's session that the params name.
+    /// Returns the chat whose agent session the params name.
     fn chat_of(&self, params: &Value) -> Option<String> {
         let session = params["sessionId"].as_str()?;
         let mut talks = self.acp.as_ref()?.talks.iter();

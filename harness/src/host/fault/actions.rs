@@ -27,7 +27,7 @@ fault_table![
     ),
     AcceptsWrongFamily(
         "accepts-wrong-family",
-        "An action of another channel's family is echoed as accepted.",
+        "An action for another kind of channel is echoed as accepted.",
         Host(&LiftsRules(&["dispatch.wrong-family.session-on-chat"])),
     ),
     ModelsChangeAtOnce(
@@ -37,7 +37,7 @@ fault_table![
     ),
     DirectoriesUnoffered(
         "directories-unoffered",
-        "A chat changes its directories although its agent does not support several.",
+        "A chat changes its directories although its agent does not support several directories.",
         Host(&WaivesRefusals(|facts, _| {
             let changes = action_type(facts.action) == "chat/workingDirectorySet";
             changes && several_directories(facts).is_err()
@@ -83,7 +83,7 @@ fault_table![
     ),
     ClientSeqMustGrow(
         "client-seq-must-grow",
-        "A dispatch whose number is not above the client's last one is ignored.",
+        "A dispatch whose `clientSeq` is not above the client's last `clientSeq` is ignored.",
         Host(&ChangesDispatches(|host, it| {
             let number = it.origin.client_seq.as_i64().unwrap_or(i64::MAX);
             let last = host.memory.dispatched.entry(it.origin.client.clone()).or_insert(i64::MIN);
@@ -174,7 +174,7 @@ fault_table![
     // Faults in actions on turns.
     AcceptsTurnWhileActive(
         "accepts-turn-while-active",
-        "A turn can be started while one is active, and replaces it.",
+        "A turn can be started while another turn is active, and replaces the active turn.",
         Host(&LiftsRules(&["dispatch.chat.turnStarted.while-active"])),
     ),
     ActiveTurnRestarts(
@@ -208,7 +208,7 @@ fault_table![
     ),
     AcceptsStartAtAnyTime(
         "accepts-start-at-any-time",
-        "The start of a turn may be anything but a timestamp.",
+        "The start of a turn is accepted even if its start time is not a timestamp.",
         Host(&LiftsRules(&["dispatch.chat.turnStarted.bad-timestamp"])),
     ),
     AcceptsUnknownQueued(
@@ -387,7 +387,7 @@ fault_table![
     ),
     ReplacementUnchecked(
         "replacement-unchecked",
-        "A directory can be replaced by one that does not exist.",
+        "A directory can be replaced by a directory that does not exist.",
         Host(&LiftsRules(&["dispatch.session.workingDirectoryReplaced.validate"])),
     ),
     ForeignClaims(

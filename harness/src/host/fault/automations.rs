@@ -16,7 +16,7 @@ use crate::wire::json::{Value, json};
 fault_table![
     AutomationReplaced(
         "automation-replaced",
-        "An automation can be created at a URI in use, and replaces what is there.",
+        "An automation can be created at a URI in use, and replaces the existing automation.",
         Host(&LiftsRules(&["automation.create.duplicate"])),
     ),
     AnyMessageAutomated(
@@ -80,7 +80,7 @@ fault_table![
     ),
     PrimaryElsewhere(
         "primary-elsewhere",
-        "The primary session of a run is not one of its sessions.",
+        "The primary session of a run is not among the sessions of the run.",
         Host(&AltersAction("automationRun/primarySessionChanged", |_, _, action| {
             action["primarySession"] = json!("ahp-session:/elsewhere");
             true

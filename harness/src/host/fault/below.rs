@@ -49,7 +49,7 @@ fault_table![
     ),
     CallToldTwice(
         "call-told-twice",
-        "Each tool call of the agent subprocess becomes two.",
+        "Each tool call of the agent subprocess becomes two tool calls of the chat.",
         Host(&ActsAfterApplying(Published, "chat/toolCallReady", |host, uri, action| {
             let known = tool_call(host.state(uri), action["toolCallId"].as_str().unwrap_or(""));
             let start = json!({

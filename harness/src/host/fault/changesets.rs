@@ -40,7 +40,7 @@ fault_table![
     ),
     ChangedFileTwice(
         "changed-file-twice",
-        "The last file of a changeset is in it twice.",
+        "The last file of a changeset is listed twice.",
         Host(&AltersAction("changeset/contentChanged", |_, _, action| {
             if let Some(files) = action["files"].as_array_mut() {
                 files.extend(files.last().cloned());

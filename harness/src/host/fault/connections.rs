@@ -23,7 +23,7 @@ fault_table![
     ),
     DoorLate(
         "door-late",
-        "Every connection is admitted, but requests of one without valid credentials are rejected.",
+        "Every connection is admitted, but requests on a connection without valid credentials are rejected.",
         Host(&LiftsRules(&[ADMISSION])),
         Host(&AnswersRequests(&[], |host, call| {
             let stranger =

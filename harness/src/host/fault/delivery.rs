@@ -108,15 +108,15 @@ impl MessageRewriter for SecondSubscriberSkipped {
     }
 }
 
-/// The time within which the actions of two clients cross.
+/// Two actions of different clients cross if they arrive within this time.
 pub(super) const CROSSING: Duration = Duration::from_millis(2);
 
-/// A fault that loses the second of two actions that cross, for the client that sent the first one.
+/// A fault that drops the second of two crossing actions for the client that sent the first action.
 #[derive(Default)]
 struct CrossingActionsLost {
     /// The connection that sent the latest action, and the time.
     last: Option<(ConnId, Duration)>,
-    /// The connections that do not get an action: the channel and the action.
+    /// The connections that do not receive a crossing action, each with the channel and the action.
     lost: Vec<(ConnId, Value, Value)>,
 }
 
@@ -158,7 +158,7 @@ impl MessageRewriter for CrossingActionsLost {
     }
 }
 
-/// The maximum number of actions that cross and are not delivered yet.
+/// The maximum number of crossing actions that are not delivered yet.
 const MAX_CROSSING: usize = 64;
 
 /// A fault that also sends the actions of a session to the subscribers of all other sessions.

@@ -40,7 +40,7 @@ fault_table![
     ),
     ListCursorStuck(
         "list-cursor-stuck",
-        "Every page of the session list is the first one.",
+        "Every page of the session list is the first page.",
         Message(|| {
             Box::new(RequestChange("listSessions", |_, params| {
                 remove(params, "cursor");

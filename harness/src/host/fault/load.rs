@@ -1,5 +1,6 @@
 //! Faults that can be observed only under load: when actions of two clients arrive at nearly the same time, with many
-//! sessions, or when a client does not read for a while. `ahp-harness stress` finds them; scenarios do not have to.
+//! sessions, or when a client does not read for a while. `ahp-harness stress` finds these faults; scenarios do not have
+//! to find them.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -14,8 +15,8 @@ use crate::wire::json::{Value, json};
 fault_table![
     CrossingActionOvertaken(
         "crossing-action-overtaken",
-        "If the actions of two clients arrive within two milliseconds, the subscribers after the fourth get the second one \
-         after the next message.",
+        "If the actions of two clients arrive within two milliseconds, all subscribers after the fourth get the second \
+         action after the next message.",
         Message(|| Box::<CrossingActionOvertaken>::default()),
     ),
     ReplayMissesCrossing(
@@ -31,14 +32,14 @@ fault_table![
     ),
     CrossingActionsShareNumber(
         "crossing-actions-share-number",
-        "If the actions of two clients arrive within two milliseconds, the second one gets a number that is one too \
-            low.",
+        "If the actions of two clients arrive within two milliseconds, the second action gets a number that is one too \
+         low.",
         Message(|| CrossingChange::boxed(share_number)),
     ),
     CrossingDecisionsWin(
         "crossing-decisions-win",
-        "If two decisions on a call arrive within two milliseconds, the client of the second one is told that it was \
-         accepted.",
+        "If two decisions on a call arrive within two milliseconds, the client of the second decision is told that its \
+         decision was accepted.",
         Message(|| CrossingChange::boxed(let_decision_win)),
     ),
     SlowReaderStopsSession(
@@ -53,12 +54,12 @@ fault_table![
     ),
     CrossingEchoLost(
         "crossing-echo-lost",
-        "If the actions of two clients arrive within two milliseconds, the client of the second one gets no echo.",
+        "If the actions of two clients arrive within two milliseconds, the client of the second action gets no echo.",
         Message(|| CrossingChange::boxed(lose_echo)),
     ),
 ];
 
-/// The time within which a snapshot or a replay crosses an action.
+/// A snapshot or a replay crosses an action if it follows the action within this time.
 const CROSSING_READ: Duration = Duration::from_millis(20);
 /// The maximum number of crossing actions that are remembered.
 const MAX_CROSSING: usize = 256;
@@ -99,7 +100,7 @@ impl CrossingActions {
         }
     }
 
-    /// Returns the dispatch in an envelope, if it crossed an earlier one.
+    /// Returns the dispatch in an envelope, if it crossed an earlier dispatch.
     fn second(&self, envelope: &Value) -> Option<&CrossingDispatch> {
         self.seconds
             .iter()
@@ -108,7 +109,7 @@ impl CrossingActions {
     }
 }
 
-/// A fault that lets the next message overtake a crossing action, for all subscribers after the fourth one.
+/// A fault that sends a crossing action after the next message, to all subscribers after the fourth subscriber.
 #[derive(Default)]
 struct CrossingActionOvertaken {
     crossing: CrossingActions,
@@ -229,8 +230,8 @@ impl MessageRewriter for SessionsCollide {
     }
 }
 
-/// A fault that changes the handling of actions that crossed an earlier one. The function sends a message of the
-/// host, changed or not.
+/// A fault in the handling of actions that crossed an earlier action. The function receives each message of the host,
+/// and sends the message changed, unchanged or not at all.
 struct CrossingChange {
     crossing: CrossingActions,
     change: fn(&CrossingActions, &MessageLink<'_>, Value, &mut RewriterOutput),
@@ -278,7 +279,7 @@ fn share_number(
     out.send(message);
 }
 
-/// Tells a client that its decision was accepted, although another one came first.
+/// Tells a client that its decision was accepted, although another decision came first.
 fn let_decision_win(
     crossing: &CrossingActions,
     _: &MessageLink<'_>,
@@ -354,7 +355,7 @@ impl MessageRewriter for SlowReaderStopsSession {
     }
 }
 
-/// A fault that shows the previous title instead of the latest one.
+/// A fault that shows the previous title instead of the latest title.
 #[derive(Default)]
 struct SnapshotBehindRename {
     /// For each session, the time of its last rename, the title, and the title before.

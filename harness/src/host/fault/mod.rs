@@ -1,11 +1,11 @@
 //! The injected faults of the reference host. Each fault is a small row in a table; a run enables a fault by
 //! its name.
 //!
-//! The modules follow the protocol's concepts. Each module has a table of faults: name, sentence and
-//! implementation. A fault in messages is a [`MessageRewriter`] beside the host. A fault in behaviour is a
-//! [`HostHooks`], whose hooks the host calls. A fault in states is a [`StateFault`], which changes the result
-//! of an action or a snapshot. A fault may combine several of these. The kill matrix, not this module, says
-//! which checks must detect a fault.
+//! The modules follow the protocol's concepts. Each module has a table of faults: name, sentence and implementation. A
+//! fault in messages is a [`MessageRewriter`] between the host and its clients. A fault in behaviour is a
+//! [`HostHooks`], whose hooks the host calls. A fault in states is a [`StateFault`], which changes the result of an
+//! action or a snapshot. A fault may combine several of these. The kill matrix, not this module, says which checks must
+//! detect a fault.
 //!
 //! Knows: messages, earlier messages, the hooks of the host. Never knows: the checks that find a fault.
 //!

@@ -53,7 +53,7 @@ fault_table![
     ),
     TelemetryRenamed(
         "telemetry-renamed",
-        "Log records name the advertised channel, not the subscribed one.",
+        "Log records name the advertised channel, not the subscribed channel.",
         Message(|| {
             Box::new(MessageChange(|_, message| {
                 if is_telemetry(message)

@@ -1,4 +1,4 @@
-//! Rewriters made of one function each, and accessors for the parts of messages that these rewriters change.
+//! Rewriters that are each implemented by one function, and accessors for the parts of messages that they change.
 //!
 //! Knows: the shape of messages. Never knows: single faults.
 

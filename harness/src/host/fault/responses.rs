@@ -48,7 +48,7 @@ fault_table![
         "A request of an unknown method is not answered.",
         Message(|| {
             Box::new(LostResponse(|_, message| {
-                // A request on a side channel to an MCP server is not a method of the protocol.
+                // A request on a side channel is for an MCP server, so its method is not a method of the protocol.
                 let own = message.get("channel").is_none();
                 own && message["error"]["code"].as_i64() == Some(ErrorName::MethodNotFound.code())
             }))
@@ -128,7 +128,7 @@ fault_table![
     ),
     ExtensionsRefused(
         "extensions-refused",
-        "Parameters with a member that begins with `x-` are refused.",
+        "`params` with a member whose name begins with `x-` are refused.",
         Message(|| Box::new(TakenMessage(refuse_extensions))),
     ),
     NotificationAnswered(
@@ -138,7 +138,7 @@ fault_table![
     ),
     IdsMixedUp(
         "ids-mixed-up",
-        "A request of a client whose id equals that of a request of the host is treated as its response.",
+        "A client's request with the id of an open request of the host is treated as the response to that request.",
         Message(|| Box::<IdsMixedUp>::default()),
     ),
     MovesAnything(

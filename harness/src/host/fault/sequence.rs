@@ -20,7 +20,7 @@ fault_table![
     ),
     SeqDiffersPerClient(
         "seq-differs-per-client",
-        "The second subscriber of a channel gets other numbers than the first one.",
+        "The second subscriber of a channel gets other numbers than the first subscriber.",
         Message(|| Box::<DifferentNumbers>::default()),
     ),
     HandshakeSeqZero(

@@ -138,7 +138,7 @@ fault_table![
     // Faults in the disposal of sessions.
     DisposeUnknownSucceeds(
         "dispose-unknown-succeeds",
-        "A session that does not exist can be disposed.",
+        "A session that does not exist can be disposed of.",
         Host(&ChangesReplies(&["disposeSession"], |_, _, reply| Ok(reply.unwrap_or_default()))),
     ),
     LeaksSessionAfterDispose(
@@ -171,7 +171,7 @@ fault_table![
     ),
     SessionRemovedNotAnnounced(
         "session-removed-not-announced",
-        "A disposed session is not announced.",
+        "The disposal of a session is not announced.",
         Host(&ChangesNotifications("root/sessionRemoved", |_, _| false)),
     ),
     AnnotationsOutlive(

@@ -20,7 +20,7 @@ fault_table![
     ),
     SnapshotMissesField(
         "snapshot-misses-field",
-        "Snapshots of sessions lack `lifecycle`, those of chats `turns`.",
+        "Snapshots of sessions lack `lifecycle`, and snapshots of chats lack `turns`.",
         Message(|| {
             Box::new(SnapshotFault(|snapshot| {
                 remove(&mut snapshot["state"], "lifecycle");
@@ -43,7 +43,7 @@ fault_table![
     ),
     ChatMisnamed(
         "chat-misnamed",
-        "The state of a chat names another one.",
+        "The state of a chat names another chat.",
         Message(|| {
             Box::new(SnapshotFault(|snapshot| {
                 if snapshot.pointer("/state/turns").is_some() {
@@ -192,7 +192,7 @@ impl MessageRewriter for FabricatedSessions {
     }
 }
 
-/// A fault that replaces every snapshot by a copy of the first one.
+/// A fault that replaces every snapshot by a copy of the first snapshot.
 #[derive(Default)]
 struct FrozenSnapshot(Option<Value>);
 

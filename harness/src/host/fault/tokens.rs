@@ -1,4 +1,4 @@
-//! Injected faults in authentication: accepted and retained tokens, and the errors for missing ones.
+//! Injected faults in authentication: accepted and retained tokens, and the errors for missing tokens.
 //!
 //! Knows: `authenticate` and its errors. Never knows: the checks that find a fault.
 
@@ -37,7 +37,7 @@ fault_table![
     ),
     TokensNotTakenBack(
         "tokens-not-taken-back",
-        "An empty token does not revoke the previous one.",
+        "An empty token does not revoke the previous token.",
         Host(&LiftsRules(&["auth.authenticate.empty-token"])),
     ),
     LifetimeIgnored(
@@ -47,7 +47,7 @@ fault_table![
     ),
     AgentsUnprotected(
         "agents-unprotected",
-        "Agents that require a token can be used without one.",
+        "Agents that require a token can be used without a token.",
         Host(&LiftsRules(&["auth.required.any-command"])),
     ),
     OptionalDemanded(

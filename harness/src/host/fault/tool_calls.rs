@@ -46,7 +46,7 @@ fault_table![
     ),
     RunsBeforeApproval(
         "runs-before-approval",
-        "A tool that waits for approval runs without it.",
+        "A tool that waits for approval runs without the approval.",
         Host(&ChangesAgentSteps(|host, step, op| match op {
             HostAgentOp::Ready { call, step: tool } if tool.confirm => {
                 host.tell_ready_call(step.uri, step.turn, call, tool);
@@ -62,7 +62,7 @@ fault_table![
     ),
     AsksTheSameAgain(
         "asks-the-same-again",
-        "A second confirmation of a call repeats the message of the first one.",
+        "A second confirmation of a call repeats the message of the first confirmation.",
         Host(&AltersAction("chat/toolCallReady", |host, uri, action| {
             let id = action["toolCallId"].as_str().unwrap_or("");
             let known = tool_call(host.state(uri), id);
@@ -74,7 +74,7 @@ fault_table![
     ),
     SecondApprovalSkipped(
         "second-approval-skipped",
-        "A running call that needs a second approval completes without it.",
+        "A running call that needs a second approval completes without this approval.",
         Host(&ChangesAgentSteps(|host, step, op| {
             let HostAgentOp::Reconfirm { call, .. } = op else {
                 return true;

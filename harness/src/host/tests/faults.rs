@@ -1,5 +1,5 @@
-//! Conversations that use every part of the host: a correct host repeats each conversation exactly, and a lying
-//! host differs. No host panics.
+//! Conversations that use every part of the host. A correct host repeats each conversation exactly, a lying host
+//! behaves differently, and no host panics.
 
 use super::super::SansIoHost;
 use super::super::fault::HostFault;

@@ -71,7 +71,7 @@ impl TestPair {
         conn
     }
 
-    /// Opens a connection and shakes hands as client `c<conn>`.
+    /// Opens a connection and performs the handshake as client `c<conn>`.
     pub(super) fn join(&mut self, conn: u32, version: &str, subscriptions: &[&str]) -> ConnId {
         let id = self.open(conn);
         let params = json!({
@@ -83,7 +83,7 @@ impl TestPair {
         id
     }
 
-    /// Opens a connection and shakes hands like [`TestPair::join`], without an assertion about the result.
+    /// Opens a connection and performs the handshake like [`TestPair::join`], without an assertion about the result.
     pub(super) fn join_loosely(&mut self, conn: u32, version: &str, channels: &[&str]) -> ConnId {
         let id = self.open(conn);
         let params = json!({
@@ -153,7 +153,7 @@ impl TestPair {
         self.drain();
     }
 
-    /// Dispatches and returns the reason of the rejection, `accepted`, or `silence`.
+    /// Dispatches an action. Returns the reason for the rejection, `accepted`, or `silence`.
     pub(super) fn dispatch(&mut self, conn: ConnId, channel: &str, action: Value) -> String {
         let seat = self.seats.get_mut(&conn).unwrap();
         seat.client_seq += 1;

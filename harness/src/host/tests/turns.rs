@@ -42,8 +42,8 @@ fn plays_each_step() {
 
 #[test]
 fn asks_before_it_runs() {
-    // The arguments: the options, the decision, the expected status after the decision, the expected output of
-    // the tool.
+    // The arguments: the options of the tool call, the decision, the expected status after the decision, the expected
+    // output of the tool.
     let check = |options: &str, decision: Value, status: &str, said: &str| {
         let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
         let b = pair.join(2, "1.0.0", &[&chat]);

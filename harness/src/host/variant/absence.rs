@@ -327,7 +327,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     absent(
         "without-progress",
         "No progress is reported.",
-        "Progress is an offer of the client; no rule requires that a host uses it.",
+        "A client only offers to receive progress; no rule requires that a host sends it.",
         &AbsentFeature { notifications: &["root/progress"], ..NOTHING },
     ),
     absent(

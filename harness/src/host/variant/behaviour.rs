@@ -145,13 +145,13 @@ pub(super) const ROWS: &[VariantRow] = &[
     behaviour(
         "keeps-no-automations",
         "After a restart there are no automations.",
-        "The guide says without a normative word that definitions outlive the host's process.",
+        "The guide says, but not with MUST or SHOULD, that definitions outlive the host's process.",
         "docs/guide/automations.md › (intro)",
         &ActsAfterRestart(RefHost::forget_automations),
     ),
     behaviour(
         "turn-ids-of-each-start",
-        "After a restart turns have other ids, and a denied call is shown as one that failed.",
+        "After a restart turns have other ids, and a denied call is shown as a failed call.",
         "What outlives the host's process, and in which form, is not specified.",
         "docs/specification/lifecycle.md › Unexpected Disconnection",
         &ActsAfterRestart(|host| host.change_states(store_history)),
@@ -211,7 +211,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     ),
     behaviour(
         "first-piece-in-the-part",
-        "Each part has the first piece of its text; deltas add the others.",
+        "Each part begins with the first piece of its text; deltas add the other pieces.",
         PIECES,
         STREAMING,
         &ChangesAgentSteps(first_piece_in_the_part),

@@ -15,7 +15,7 @@ const NUMBERS: [&str; 2] = ["serverSeq", "fromSeq"];
 /// The member in which a client reports a sequence number to the host.
 const LAST_SEEN: &str = "lastSeenServerSeq";
 
-/// Maps sequence numbers to others in the same order.
+/// Maps sequence numbers to other numbers in the same order.
 struct RenumberedSequence {
     there: fn(u64) -> u64,
     back: fn(u64) -> u64,
@@ -92,8 +92,8 @@ fn split(envelope: &Value) -> Option<[Value; 2]> {
 impl MessageRewriter for SplitText {
     fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         number_back(message, |seq| seq / 2);
-        // A host may ignore the delivery options. If it merged deltas for one subscriber, they would be split
-        // differently for that subscriber than for the others.
+        // A host may ignore the delivery options. With merging, the deltas of one subscriber would be split differently
+        // from the deltas of the others.
         if message["method"] == "subscribe"
             && let Some(params) = message.get_mut("params").and_then(Value::as_object_mut)
         {

@@ -382,7 +382,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     ),
     absent(
         "without-authorization-details",
-        "Protected resources have their URI only.",
+        "Protected resources have only their URI.",
         MEMBER,
         &AbsentFeature {
             members: &[

@@ -158,7 +158,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         Version::V0_5_1,
         row(
             "whole-histories",
-            "A snapshot of a chat has all turns, whatever `view` asks for.",
+            "A snapshot of a chat has all turns, regardless of the requested `view`.",
             "With `view.turns` the host may expose fewer turns.",
             "docs/specification/subscriptions.md › Snapshot views",
             || Box::new(WholeHistories),
@@ -194,7 +194,7 @@ pub(super) const ROWS: &[VariantRow] = &[
             }))
         },
     ),
-    row("empty-errors", "Error messages are empty texts.", TEXT, ERRORS, || {
+    row("empty-errors", "Error messages are empty.", TEXT, ERRORS, || {
         Box::new(ErrorWords(|error| error["message"] = json!("")))
     }),
     row(

@@ -25,7 +25,7 @@ impl MessageRewriter for ChangedRecords {
 
 /// A bit of `status` that no version defines.
 const UNKNOWN_BIT: u64 = 1 << 20;
-/// Types with a `status` of bits.
+/// Types whose `status` is a set of bits.
 const WITH_STATUS: [&str; 7] = [
     "SessionState",
     "SessionSummary",
