@@ -100,7 +100,7 @@ const MEMBERS: &[&str] = &[
 ];
 
 /// The members of an entry of `older`. `through` is the last version to which the entry applies; the other members
-/// replace those of the row.
+/// replace the members of the row with the same names.
 const OLDER_MEMBERS: &[&str] =
     &["through", "severity", "since", "source", "statement", "reducers", "excluded"];
 
@@ -159,7 +159,7 @@ fn requirement(
     Ok(())
 }
 
-/// A table of the file. The members of `older`, if present, replace those of the table.
+/// A table of the file. The members of `older`, if present, replace the members of the table with the same names.
 struct LedgerRow<'a> {
     at: usize,
     members: &'a DeTable<'a>,

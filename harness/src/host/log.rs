@@ -12,7 +12,7 @@ use crate::wire::json::Value;
 /// The maximum number of bytes of envelopes kept for replay, regardless of the configured number of envelopes.
 const MAX_REPLAY_BYTES: usize = 64 << 20;
 
-/// An accepted action with its number.
+/// An accepted action with its `serverSeq`.
 #[derive(Debug)]
 pub(super) struct LoggedEnvelope {
     /// The `serverSeq` of the envelope.
@@ -59,7 +59,7 @@ impl LoggedEnvelope {
 #[derive(Debug, Default)]
 pub(super) struct HostLog {
     seq: u64,
-    /// The number of the newest envelope that was dropped; 0 if the log keeps all envelopes.
+    /// The `serverSeq` of the newest envelope that was dropped; 0 if no envelope was dropped.
     floor: u64,
     kept: VecDeque<Arc<LoggedEnvelope>>,
     bytes: usize,
@@ -71,7 +71,7 @@ impl HostLog {
         HostLog { capacity, ..HostLog::default() }
     }
 
-    /// Returns the number of the newest accepted action.
+    /// Returns the `serverSeq` of the newest accepted action.
     pub(super) fn seq(&self) -> u64 {
         self.seq
     }
@@ -82,7 +82,7 @@ impl HostLog {
         self.seq
     }
 
-    /// Returns the lowest number after which a replay can begin.
+    /// Returns the lowest `serverSeq` after which a replay can begin.
     pub(super) fn floor(&self) -> u64 {
         self.floor
     }
@@ -100,7 +100,7 @@ impl HostLog {
         }
     }
 
-    /// Returns the stored envelopes with a higher number, oldest first.
+    /// Returns the stored envelopes with a higher `serverSeq`, oldest first.
     pub(super) fn after(&self, seq: u64) -> impl Iterator<Item = &Arc<LoggedEnvelope>> {
         let from = self.kept.partition_point(|envelope| envelope.seq <= seq);
         self.kept.iter().skip(from)

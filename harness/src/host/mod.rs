@@ -143,8 +143,8 @@ pub struct ScriptedEnvelope {
     pub action: Value,
     /// The `origin` of the envelope; `None` for an action of the host.
     pub origin: Option<Value>,
-    /// The reason for the rejection; `None` for an accepted action. A rejection changes no state, but every
-    /// subscriber receives it, with a number of its own.
+    /// The reason for the rejection; `None` for an accepted action. A rejection changes no state, but every subscriber
+    /// receives it, with its own `serverSeq`.
     pub rejected: Option<String>,
     /// Members that are added to the envelope, or replace its own.
     pub members: Value,

@@ -1,5 +1,5 @@
-//! The channel of an automation run: the sessions of the run. The run's other actions, and the actions of the catalogue
-//! of automations, are rows of the table without a function here.
+//! The channel of an automation run: the sessions of the run. For the run's other actions, and for the catalogue of
+//! automations, rows of the table are enough.
 //!
 //! Knows: the members of a run's state. Never knows: schedules, the rules for lifecycles.
 

@@ -1,5 +1,5 @@
-//! The configuration action, which the root channel and sessions share. The other root actions are rows of the table
-//! without a function here.
+//! The configuration action, which the root channel and sessions share. For the other root actions, rows of the table
+//! are enough.
 //!
 //! Knows: the state's `config`. Never knows: the meaning of the values.
 

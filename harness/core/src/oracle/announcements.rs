@@ -1,9 +1,9 @@
 //! Checks that every connection subscribed to the root channel is notified of added and removed sessions.
 //!
-//! Notifications have no numbers. If one connection receives an announcement, the host owes the announcement
-//! to every other connection that subscribed before the request that caused it. The announcement is overdue once the
-//! host was at rest, or has answered a later request on that connection a second after the first announcement. If the
-//! host announced a session to no connection, the announcement is certainly overdue only if the session is known to be
+//! Notifications have no `serverSeq`. If one connection receives an announcement, the host owes the announcement to
+//! every other connection that subscribed before the request that caused it. The announcement is overdue once the host
+//! was at rest, or has answered a later request on that connection a second after the first announcement. If the host
+//! announced a session to no connection, the announcement is certainly overdue only if the session is known to be
 //! ready.
 //!
 //! Knows: creations and disposals, subscriptions to the root channel. Never knows: lists, the content of

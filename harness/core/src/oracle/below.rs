@@ -233,7 +233,7 @@ fn called(call: &Value) -> Option<ConversationFact> {
     Some(ConversationFact::Called { id, leaf })
 }
 
-/// Returns the mark in the output of a command, with its number.
+/// Returns the mark in the output of a command, such as `ahp-ran-42`.
 fn mark_in(output: &str) -> Option<String> {
     output.match_indices(MARK).find_map(|(at, _)| {
         let number: String =

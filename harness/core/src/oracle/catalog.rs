@@ -164,7 +164,7 @@ impl CatalogChecks {
         let derived = protocol.action("chat/turnStarted").is_some();
         let (now, lines) = (status(&chat.state), chat.lines(folding.line));
         let Some(known) = self.chats.of(id, chat) else { return };
-        // The comparison needs the state of the chat exactly at the number of the update.
+        // The comparison needs the state of the chat at exactly the `serverSeq` of the update.
         let in_order = folding.live
             && chat.seq < folding.envelope.seq
             && cx.covers(id, cx.now.conn)

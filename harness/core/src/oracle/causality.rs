@@ -1,5 +1,5 @@
-//! Checks that effects follow their causes: the results of a client's action have higher numbers and arrive
-//! later than the action.
+//! Checks that effects follow their causes: the results of a client's action have a higher `serverSeq` and arrive later
+//! than the action.
 //!
 //! Knows: dispatched turns. Never knows: states.
 
@@ -106,8 +106,8 @@ impl CausalityChecks {
     }
 }
 
-/// Judges whether an accepted action has a greater number than every action that was received before its dispatch.
-/// `floor` is the highest of those numbers, with its line. Invariant A11.
+/// Judges whether an accepted action has a greater `serverSeq` than every action that was received before its dispatch.
+/// `floor` is the highest `serverSeq` of these earlier actions, with its line. Invariant A11.
 pub(super) fn above(
     cx: &OracleContext,
     delivery: &ActionDelivery<'_>,

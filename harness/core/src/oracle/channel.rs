@@ -1,4 +1,4 @@
-//! Channels: their kinds, their recent numbers and their folded states.
+//! Channels: their kinds, the numbers (`serverSeq`) of their recent actions, and their folded states.
 //!
 //! Knows: kinds of channels, snapshots. Never knows: the subscriptions of connections.
 
@@ -38,11 +38,11 @@ pub(super) struct ChannelRecord {
     pub kind_line: u64,
     /// The numbers of the channel's accepted actions in the log, ascending.
     pub recent: VecDeque<u64>,
-    /// The highest number that was dropped from the log of accepted actions.
+    /// The highest number of the channel's actions that were dropped from the log.
     pub forgotten: u64,
     /// The folded state; `None` if the state is not known.
     pub fold: Option<ChannelFold>,
-    /// The snapshots whose number is ahead of the fold.
+    /// The snapshots whose `fromSeq` is ahead of the fold.
     pub waiting: Vec<WaitingSnapshot>,
     /// The rejected actions since the last comparison, with their lines.
     pub rejected: Vec<(Arc<SeenFrame>, u64)>,
@@ -71,7 +71,7 @@ pub(super) struct ChannelFold {
     pub base_seq: u64,
     /// The number of the last folded action, or the `fromSeq` of the first snapshot.
     pub seq: u64,
-    /// The number up to which the state holds every action of the channel.
+    /// The number up to which the state is known to contain every action of the channel.
     pub known_to: u64,
     /// The line of the snapshot that the fold began with.
     pub base_line: u64,

@@ -32,8 +32,8 @@ pub(super) struct ConnectionRecord {
     pub gap: bool,
     /// Whether the version is an assumption, because a capture may begin in the middle of the connection.
     pub assumed: bool,
-    /// Whether the host was restarted while the connection was open, which makes the numbers of the connection
-    /// meaningless.
+    /// Whether the host was restarted while the connection was open, which makes the `serverSeq` numbers of the
+    /// connection meaningless.
     pub stale: bool,
     /// The line of the `initialize` or `reconnect` request; 0 if the transcript has neither.
     pub handshake_line: u64,
@@ -46,9 +46,9 @@ pub(super) struct ConnectionRecord {
     pub guessed: bool,
     /// The `serverSeq` in the answer to the handshake, and its line.
     pub welcome: Option<(u64, u64)>,
-    /// The last accepted number that the connection received, and its line.
+    /// The `serverSeq` of the last accepted action that the connection received, and its line.
     pub last: Option<(u64, u64)>,
-    /// The last number that the connection received, rejections included, and its line.
+    /// The last `serverSeq` that the connection received, also from a rejection, and its line.
     pub last_any: Option<(u64, u64)>,
     pub requests: HashMap<String, VecDeque<OpenRequest>>,
     pub open: usize,
@@ -73,7 +73,7 @@ pub(super) struct ConnectionRecord {
     /// The `clientSeq` of the first dispatch that the client sent while `leaving` was set, and the entry of that
     /// dispatch.
     pub proof_of_leaving: Option<(i64, u64)>,
-    /// The last number received on each channel before its subscription was confirmed.
+    /// The last `serverSeq` that was received on each channel before its subscription was confirmed.
     pub early: HashMap<ChannelId, u64>,
     /// The channels that a successful replay listed as missing, each with the line of the answer.
     pub missing: HashMap<ChannelId, u64>,
@@ -88,9 +88,10 @@ pub(super) struct OpenRequest {
     pub at: Duration,
     /// The entry at which the request was sent.
     pub tick: u64,
-    /// The highest accepted number that any connection had received when the request was sent, and its line.
+    /// The highest `serverSeq` of an accepted action that any connection had received when the request was sent, and
+    /// its line.
     pub floor: Option<(u64, u64)>,
-    /// The highest number that the host had stated anywhere when the request was sent, and its line.
+    /// The highest `serverSeq` that the host had stated in any message when the request was sent, and its line.
     pub counter: Option<(u64, u64)>,
     /// Whether the host has to answer the request. A host need not answer a malformed request.
     pub sound: bool,
@@ -108,13 +109,13 @@ impl OpenRequest {
 /// One subscription of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct SubscriptionRecord {
-    /// The `fromSeq`: only higher numbers may arrive. `None` if it is unknown.
+    /// The `fromSeq`: only actions with a higher `serverSeq` may arrive. `None` if it is unknown.
     pub from_seq: Option<u64>,
-    /// The highest number that the host had stated anywhere when the client requested the subscription, and its
-    /// line. The snapshot includes everything up to this number. `None` if the subscription did not begin with
-    /// a snapshot.
+    /// The highest `serverSeq` that the host had stated in any message when the client requested the subscription, and
+    /// its line. The snapshot includes all actions up to this number. `None` if the subscription did not begin with a
+    /// snapshot.
     pub counter: Option<(u64, u64)>,
-    /// The last number received on the channel.
+    /// The last `serverSeq` that was received on the channel.
     pub last: u64,
     /// The line of the answer that confirmed the subscription.
     pub line: u64,
@@ -147,8 +148,8 @@ impl SubscriptionRecord {
         }
     }
 
-    /// Returns the number after which the host has to deliver every action unmerged; `None` if the host owes
-    /// nothing.
+    /// Returns the `serverSeq` after which the host has to deliver every action unmerged; `None` if the host does not
+    /// have to deliver anything unmerged.
     pub(super) fn complete_from(&self) -> Option<u64> {
         let complete = self.certain && !self.merged && self.ending.is_none();
         self.from_seq.filter(|_| complete)

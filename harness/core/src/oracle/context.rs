@@ -57,7 +57,7 @@ pub(super) struct CurrentEntry {
     pub line: u64,
     pub at: Duration,
     pub conn: ConnId,
-    /// The number of the entry. These numbers order the entries independently of their times.
+    /// The serial number of the entry. These numbers order the entries independently of their times.
     pub tick: u64,
 }
 
@@ -68,9 +68,10 @@ pub(super) struct OracleContext {
     pub conns: LiteMap<ConnId, ConnectionRecord>,
     pub channels: ChannelRecords,
     pub log: AcceptedLog,
-    /// The highest accepted number that any connection received since the start of the host, with its line.
+    /// The highest `serverSeq` of an accepted action that any connection received since the start of the host, with its
+    /// line.
     pub highest: Option<(u64, u64)>,
-    /// The highest number that the host has stated anywhere since its start, with its line.
+    /// The highest `serverSeq` that the host has stated in any message since its start, with its line.
     pub counter: Option<(u64, u64)>,
     /// The channels with snapshots that are ahead of the fold.
     pub waiting: Vec<ChannelId>,
@@ -204,7 +205,7 @@ impl OracleContext {
         self.channel(id).map_or("", |channel| &channel.uri)
     }
 
-    /// Records a number that the host's counter has reached.
+    /// Records a `serverSeq` that the host's counter has reached.
     #[inline]
     pub(super) fn counted(&mut self, seq: u64) {
         if self.counter.is_none_or(|(highest, _)| highest < seq) {

@@ -69,7 +69,7 @@ struct DispatchRecord {
     tick: u64,
     at: Duration,
     line: u64,
-    /// The highest number that any connection had received before the dispatch, with its line.
+    /// The highest `serverSeq` that any connection had received before the dispatch, with its line.
     floor: Option<(u64, u64)>,
     settled: Option<DispatchSettlement>,
     /// Whether the connection that sent the dispatch has received its echo or rejection.
@@ -227,7 +227,7 @@ impl DispatchChecks {
         });
     }
 
-    /// Forgets the numbers of this client's dispatches, because some of its traffic is missing.
+    /// Forgets the `clientSeq` numbers of this client's dispatches, because some of its traffic is missing.
     fn lose(&mut self, cx: &OracleContext) {
         if let Some(client) = cx.here().and_then(|conn| conn.client_id.as_ref()) {
             self.by_number.remove(client);
@@ -360,7 +360,7 @@ impl DispatchChecks {
         let Some(index) = free else {
             let own = cx.here().and_then(|conn| conn.client_id.as_deref());
             let to_dispatcher = own == delivery.envelope.origin.map(|origin| origin.client_id);
-            // The specification leaves open which other clients receive a rejection, and with which number.
+            // The specification leaves open which other clients receive a rejection, and with which `serverSeq`.
             if let Some((dispatch, line)) = first.filter(|_| to_dispatcher || !settlement.rejected)
             {
                 let message =

@@ -51,9 +51,9 @@ const MAX_REPORTED: usize = 4_096;
 /// The missed actions that were already reported. Each missed action is reported only once.
 #[derive(Default)]
 pub(super) struct FanoutChecks {
-    /// The highest missed number of each subscription.
+    /// The highest `serverSeq` that was reported as missed, for each subscription.
     reported: ReportedLosses,
-    /// The highest number that each channel delivered before its subscription was confirmed, with its line.
+    /// The highest `serverSeq` that each channel delivered before its subscription was confirmed, with its line.
     early: HashMap<(ConnId, ChannelId), (u64, u64)>,
 }
 
@@ -401,8 +401,7 @@ impl FanoutChecks {
         }
     }
 
-    /// Judges, when an action arrives, whether the subscription has missed numbers since its last action.
-    /// Invariant A4.
+    /// Judges, when an action arrives, whether the subscription has missed actions since its last action. Invariant A4.
     fn skipped(
         &mut self,
         cx: &OracleContext,
@@ -421,8 +420,8 @@ impl FanoutChecks {
             let who = SubscriberKey { id: cx.now.conn, conn, sub, channel: delivery.channel };
             self.report(cx, &who, channel.between(sub.last, seq), seq, out);
         }
-        // No connection has received this number before, but other subscribers may already have received higher
-        // numbers.
+        // No connection has received this action before, but other subscribers may already have received actions with
+        // higher numbers.
         if cx.log.is_new(seq) && channel.recent.back().is_some_and(|last| *last > seq) {
             for id in channel.subscribers.iter().filter(|id| **id != cx.now.conn) {
                 overtaken(cx, *id, delivery, out);
@@ -430,8 +429,9 @@ impl FanoutChecks {
         }
     }
 
-    /// Judges, when a subscription ends, whether its last numbers are missing: numbers below the last number
-    /// received, and numbers that other connections received before the last fence. Invariant A4.
+    /// Judges, when a subscription ends, whether its last actions are missing: actions with numbers below the last
+    /// number that the connection received, and actions that other connections received before the last fence.
+    /// Invariant A4.
     fn tail(&mut self, cx: &OracleContext, who: &SubscriberKey<'_>, out: &mut FindingSink) {
         let Some(channel) = cx.channel(who.channel) else {
             return;
@@ -445,7 +445,7 @@ impl FanoutChecks {
         }
     }
 
-    /// Reports the missing numbers of a subscription: numbers below `before`, and numbers that other
+    /// Reports the actions that a subscription has missed: actions with numbers below `before`, and actions that other
     /// connections received before the last fence.
     fn report(
         &mut self,

@@ -133,7 +133,7 @@ impl OracleContext {
         }
     }
 
-    /// Compares a snapshot whose number the fold has reached, and continues the fold from the snapshot.
+    /// Compares a snapshot whose `fromSeq` the fold has reached, and continues the fold from the snapshot.
     fn compare(
         &mut self,
         id: ChannelId,
@@ -179,7 +179,8 @@ impl OracleContext {
         }
     }
 
-    /// Folds a snapshot with a lower number than the fold up to the fold's number, and compares both states.
+    /// Applies the later actions to a snapshot that is older than the fold, up to the fold's number, and compares both
+    /// states.
     fn compare_behind(
         &mut self,
         id: ChannelId,
@@ -284,8 +285,8 @@ impl OracleContext {
         }
     }
 
-    /// Compares the waiting snapshots with numbers below `seq`, if the connection that received `seq` covers
-    /// their channel.
+    /// Compares the waiting snapshots whose `fromSeq` is below `seq`, if the connection that received the action `seq`
+    /// covers their channel.
     pub(super) fn reached(&mut self, seq: u64, emit: StepEmitter<'_>) {
         let ready = |waiting: &WaitingSnapshot| waiting.from_seq < seq;
         self.settle_waiting(&ready, emit);
@@ -333,7 +334,7 @@ impl OracleContext {
     /// Returns whether a recorded connection would have been notified if the session or chat had been replaced since
     /// the last folded action, which means disposed of and created again at the same URI. Subscribers of the root
     /// channel are notified of sessions; before channels existed, all clients were. Subscribers of a session are
-    /// notified of its chats, which are disposed of with the session.
+    /// notified of the removal of its chats, which are removed with the session.
     pub(super) fn hears_of_ends(&self, id: ChannelId) -> bool {
         let Some((channel, fold)) = self.channels.get(id).zip(self.folded(id)) else {
             return false;
@@ -401,7 +402,7 @@ impl OracleContext {
         known
     }
 
-    /// Records the last number that a connection has received, before the connection stops covering the channel.
+    /// Records the last `serverSeq` that a connection has received, before the connection stops covering the channel.
     pub(super) fn uncover(&mut self, id: ChannelId, conn: ConnId) {
         if !self.covers(id, conn) {
             return;

@@ -1,4 +1,4 @@
-//! The log of accepted actions, by number: the actions that all connections together have received.
+//! The log of accepted actions, by `serverSeq`: the actions that all connections together have received.
 //!
 //! The log has a limit: [`MAX_ENTRIES`] actions or [`MAX_BYTES`] of frames, whichever is reached first. Older
 //! actions are dropped and cause no finding. Invariant A2: a number that is received again is not compared with
@@ -95,17 +95,17 @@ pub(super) fn envelope_value(seen: &SeenFrame, replayed: Option<usize>) -> Optio
 /// The accepted actions by `serverSeq`, since the host's start.
 #[derive(Default)]
 pub(super) struct AcceptedLog {
-    /// The actions by number, ascending. Nearly every new number is the highest so far.
+    /// The actions by `serverSeq`, ascending. Nearly every new number is the highest so far.
     entries: VecDeque<(u64, LoggedAction)>,
     bytes: usize,
-    /// The highest number that was dropped.
+    /// The highest `serverSeq` of the dropped actions.
     dropped: Option<u64>,
 }
 
 impl AcceptedLog {
     #[inline]
     pub(super) fn get(&self, seq: u64) -> Option<&LoggedAction> {
-        // Most lookups are for a new number.
+        // Most lookups are for a number that is not in the log yet.
         if self.entries.back().is_none_or(|(highest, _)| *highest < seq) {
             return None;
         }
@@ -113,8 +113,8 @@ impl AcceptedLog {
         self.entries.get(place).map(|(_, logged)| logged)
     }
 
-    /// Returns whether no connection has received an action with this number before. A number that is not above the
-    /// highest dropped number does not count as new, because its action may have been dropped.
+    /// Returns whether no connection has received an action with this `serverSeq` before. A number that is not above
+    /// the highest dropped number does not count as new, because its action may have been dropped.
     pub(super) fn is_new(&self, seq: u64) -> bool {
         self.dropped.is_none_or(|dropped| seq > dropped) && self.get(seq).is_none()
     }
@@ -142,7 +142,7 @@ impl AcceptedLog {
         forgotten
     }
 
-    /// Returns the actions after a number.
+    /// Returns the actions with a higher `serverSeq`, ascending.
     pub(super) fn after(&self, seq: u64) -> impl Iterator<Item = (u64, &LoggedAction)> {
         let first = self.entries.partition_point(|(known, _)| *known <= seq);
         self.entries.range(first..).map(|(seq, logged)| (*seq, logged))

@@ -3,7 +3,7 @@
 //! After a gap in a channel's actions, earlier knowledge is not valid any more. When the fold of a channel restarts,
 //! the memory of this channel is cleared.
 //!
-//! Knows: numbers of channels, folds. Never knows: the meaning of the stored values.
+//! Knows: ids of channels, folds. Never knows: the meaning of the stored values.
 
 use litemap::LiteMap;
 

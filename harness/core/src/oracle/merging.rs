@@ -2,10 +2,10 @@
 //! subscription.
 //!
 //! Each subscription with `delivery.maxLatencyMs` has its own state, folded from the actions that the connection
-//! received. The state is compared with the channel's state when both have the same number. The cost of a comparison
-//! grows with the size of the state. To keep the total cost linear in the number of envelopes, each envelope adds
-//! [`SAVED`] to a budget, and a comparison takes place only when the budget covers its cost. At rest and at the end of
-//! the subscription the comparison always takes place.
+//! received. The state is compared with the channel's state when both have the same `serverSeq`. The cost of a
+//! comparison grows with the size of the state. To keep the total cost linear in the number of envelopes, each envelope
+//! adds [`SAVED`] to a budget, and a comparison takes place only when the budget covers its cost. At rest and at the
+//! end of the subscription the comparison always takes place.
 //!
 //! Knows: folded channels, deliveries. Never knows: the rules for merging.
 //!
@@ -182,7 +182,7 @@ impl FollowedChannel {
         known
     }
 
-    /// Compares the state with the channel's state, if both have the same number and the budget covers the cost.
+    /// Compares the state with the channel's state, if both have the same `serverSeq` and the budget covers the cost.
     fn compare(&mut self, cx: &OracleContext, in_any_case: bool, out: &mut FindingSink) {
         let followed = cx.folded(self.channel).filter(|fold| fold.seq == self.seq);
         let Some(fold) =

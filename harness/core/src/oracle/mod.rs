@@ -5,10 +5,12 @@
 //! [`step::OracleStep`]s. Each family of rules is a file with a small struct that implements [`check::CheckFamily`] and
 //! handles the steps that it needs.
 //!
-//! A function that *judges* something counts an observation of its rule, and reports a finding if the rule is
-//! broken. The words "Invariant I5" name the invariant that the function implements, see
-//! [`CheckRow::invariant`]. A *fence* is the answer to a later request, which shows that everything before that
-//! request has arrived. A session or a host *at rest* has been inactive for some time, see [`rest`].
+//! A function that *judges* something counts an observation of its rule, and reports a finding if the rule is broken.
+//! The words "Invariant I5" name the invariant that the function implements, see [`CheckRow::invariant`]. The *fold* of
+//! a channel is its state, to which the reducers have applied the received actions. A *number* is a `serverSeq`, and
+//! the number of a snapshot is its `fromSeq`. A *line* is a line of the transcript. A dispatch is *settled* when the
+//! host has accepted or rejected it. A *fence* is the answer to a later request, which shows that everything before
+//! that request has arrived. A session or a host *at rest* has been inactive for some time, see [`rest`].
 //!
 //! A false finding is worse than a missed breach. Behaviour that depends on unseen traffic, on an evicted part of the
 //! log or on an open point of the specification is not judged, or is reported as a note.

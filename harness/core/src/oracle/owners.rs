@@ -27,7 +27,7 @@ const MAX_GONE: usize = 1_024;
 /// The active clients that left their sessions.
 #[derive(Default)]
 pub(super) struct OwnerChecks {
-    /// The number and the line of each client's last departure, by session and client.
+    /// The `serverSeq` and the line of each client's last departure, by session and client.
     gone: HashMap<(ChannelId, String), (u64, u64)>,
 }
 

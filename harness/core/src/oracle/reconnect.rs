@@ -260,7 +260,7 @@ fn replay(
 }
 
 /// Returns the actions that are missing in the replay. Other connections received these actions before the request was
-/// sent, or their numbers are below the last number of the replay.
+/// sent, or their `serverSeq` is below the last `serverSeq` of the replay.
 fn missed(
     cx: &OracleContext,
     answer: &ReconnectAnswer<'_>,

@@ -1,6 +1,6 @@
 //! Checks that no message arrives on the channel of a removed resource.
 //!
-//! Knows: removals, by number or by their position on a connection. Never knows: states.
+//! Knows: removals, by their `serverSeq` or by their position on a connection. Never knows: states.
 
 use std::collections::VecDeque;
 
@@ -57,9 +57,9 @@ struct GoneResource {
 /// The moment after which nothing may arrive on a channel.
 #[derive(Clone, Copy, PartialEq)]
 enum SilentSince {
-    /// Nothing may arrive with a higher number than this.
+    /// Nothing may arrive with a higher `serverSeq` than this.
     Number(u64),
-    /// The removal was a notification or an answer, which carry no number. Nothing may arrive later on the
+    /// The removal was a notification or an answer, which have no `serverSeq`. Nothing may arrive later on the
     /// connection that received it.
     Notice(ConnId),
 }

@@ -1,7 +1,7 @@
 //! Checks `serverSeq` numbers: the numbers grow, each number belongs to one action, and the counter never goes
 //! back.
 //!
-//! Knows: the log and the connections' last numbers. Never knows: the effect of actions.
+//! Knows: the log, the last `serverSeq` of each connection. Never knows: the effect of actions.
 
 use crate::wire::json::Value;
 
@@ -84,7 +84,7 @@ impl CheckFamily for SequenceChecks {
     }
 }
 
-/// Judges whether no number in an answer is negative. Invariant A10.
+/// Judges whether every `serverSeq` and `fromSeq` in an answer is at least 0. Invariant A10.
 fn negative(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &mut FindingSink) {
     let listed = list(result, "snapshots").iter().chain(given(result, "snapshot"));
     let numbers = listed.filter_map(|snapshot| snapshot.get("fromSeq"));
@@ -123,8 +123,8 @@ fn welcomed(
     }
 }
 
-/// Judges whether a new action has a greater number than the counter of the host at the time of the subscription. The
-/// snapshot includes everything up to that counter, so a later action with a lower number contradicts it.
+/// Judges whether a new action has a greater `serverSeq` than the counter of the host at the time of the subscription.
+/// The snapshot includes everything up to this counter, so a later action with a lower number contradicts the snapshot.
 /// Invariant A10.
 fn covered(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let sub = cx.here().and_then(|conn| conn.subs.get(&delivery.channel));
@@ -152,7 +152,7 @@ fn covered(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingS
 /// The requirement about the `serverSeq` of the handshake.
 const WELCOME: &str = "lifecycle.initialize.serverseq-matches-snapshots";
 
-/// Judges whether numbers grow on a connection. Invariant A1.
+/// Judges whether the `serverSeq` of accepted actions grows on a connection. Invariant A1.
 fn grows(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some(conn) = cx.here() else {
         return;
@@ -179,7 +179,7 @@ fn grows(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSin
     }
 }
 
-/// Judges whether a number belongs to the same action on every connection. Invariant A2.
+/// Judges whether a `serverSeq` belongs to the same action on every connection. Invariant A2.
 fn one_envelope(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let seq = delivery.envelope.seq;
     let Some((conn, logged)) = cx.here().zip(cx.log.get(seq)) else {
@@ -215,7 +215,7 @@ fn one_envelope(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut Fin
     }
 }
 
-/// Judges whether the actions of a channel arrive in the order of their numbers. Invariant A3.
+/// Judges whether the actions of a channel arrive in the order of their `serverSeq`. Invariant A3.
 fn order(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     if delivery.envelope.rejected {
         return;

@@ -140,14 +140,15 @@ pub(super) struct ActionFolding<'a> {
     pub live: bool,
 }
 
-/// Two states of one channel at the same number.
+/// Two states of one channel after the same `serverSeq`.
 pub(super) struct StateComparison<'a> {
     pub channel: ChannelId,
     pub kind: ChannelKind,
     pub protocol: &'static Protocol,
     /// The earlier snapshot, with the later accepted actions folded onto it.
     pub folded: &'a Value,
-    /// The later snapshot. If the snapshot was behind the fold, it was folded up to the same number.
+    /// The later snapshot. If the snapshot was behind the fold, the later actions were applied to it up to the same
+    /// `serverSeq`.
     pub snapshot: &'a Value,
     /// The `fromSeq` of the later snapshot.
     pub from_seq: u64,

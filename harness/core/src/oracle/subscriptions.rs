@@ -264,7 +264,8 @@ impl OracleContext {
     pub(super) fn dispatched_after_leaving(&mut self, client_seq: i64) {
         let tick = self.now.tick;
         let conn = self.here_mut();
-        // If an earlier dispatch had the same number, an echo could belong to that dispatch and would prove nothing.
+        // If an earlier dispatch had the same `clientSeq`, an echo could belong to that dispatch and would prove
+        // nothing.
         let is_new = conn.client_seq.is_none_or(|highest| highest < client_seq);
         conn.client_seq = conn.client_seq.max(Some(client_seq));
         if is_new && conn.leaving {

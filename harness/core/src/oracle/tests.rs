@@ -204,7 +204,7 @@ fn numbers() {
         &["sequence.grows"],
     );
     assert_eq!(only(&said, "sequence.grows").lines, [6, 7]);
-    // Rejections may repeat a number.
+    // Rejections may repeat a `serverSeq`.
     check(
         "A hello 0\nA sub session 0\nA sends session 1 title x\nA got root 2 sessions\nA refused session 2 A 1 title x\nA got root 3 sessions",
         &[],
@@ -227,7 +227,7 @@ fn numbers() {
     check(script, &["sequence.real-time"]);
     let script = "A hello 0\nA got root 7 agents\nB hello 1";
     check_with(foreign, script, &["sequence.real-time"]);
-    // After a restart, the host may begin its numbers again.
+    // After a restart, the host may begin `serverSeq` again.
     check("A hello 0\nA got root 7 agents\nrestart\nA close\nB hello 0\nB got root 1 agents", &[]);
 }
 
@@ -273,7 +273,7 @@ fn fanout() {
     let said = check("A hello 0\nA unsub root\nA barrier\nA got root 1 agents", &only_subscribed);
     assert_eq!(only(&said, "fanout.subscribed-only").weight, Weight::Must);
     // The echo of a later dispatch proves as much as an answer to a later request. The echo of an earlier dispatch, or
-    // of a dispatch whose number an earlier dispatch has, proves nothing.
+    // of a dispatch whose `clientSeq` was used before, proves nothing.
     let play = |rest: &str, expected: &[&str]| {
         check(&format!("A hello 0\nA sub session 0\n{rest}\nA got root 9 agents"), expected)
     };

@@ -22,7 +22,7 @@ fn effects_before_the_echo_are_findings() {
     let other = "B hello 0\nB sub chat 0\nA sends chat 1 start t1\nB echo chat 1 A 1 start t1\n\
                  B got chat 2 part t1 p1\nA echo chat 1 A 1 start t1\nA got chat 2 part t1 p1";
     play(other, &[]);
-    // The number of the accepted action is lower than a number that was received before the dispatch.
+    // The `serverSeq` of the accepted action is lower than a `serverSeq` that was received before the dispatch.
     let low = "A hello 0\nB hello 0\nA got root 5 agents\nB got root 5 agents\nC hello 5\n\
                C sub session 5\nB sub session 5\nB sends session 1 title x\n\
                C echo session 4 B 1 title x";

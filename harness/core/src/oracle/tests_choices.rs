@@ -113,7 +113,7 @@ fn a_number_is_the_same_with_an_empty_fraction() {
     };
     play("2.0", &[]);
     play("3.0", &["jsonrpc.no-stray-response"]);
-    // The number of an action is read in either spelling, so the checks see the action.
+    // The `serverSeq` of an action is read in either spelling, so the checks see the action.
     let action = |seq: &str| {
         format!(
             r#"A < {{"jsonrpc":"2.0","method":"action","params":{{"channel":"ahp-root://","serverSeq":{seq},"action":{{"type":"root/agentsChanged","agents":[]}}}}}}"#

@@ -38,7 +38,7 @@ fn weight_of_another_title(script: &str) -> Weight {
 fn a_difference_after_an_unseen_disposal_is_only_noted() {
     let start = "A hello 0\nA sub session 0\nA got session 1 title x";
     assert_eq!(weight_of_another_title(start), Weight::Essential);
-    // A subscriber of a session is notified of its chats, which are disposed of with the session.
+    // When a session is disposed of, its chats are removed, and the subscribers of the session are notified of this.
     let deaf = "A hello 0\nA unsub root\nA barrier\nA sub session 0\nA got session 1 title x";
     assert_eq!(weight_of_another_title(deaf), Weight::Essential);
     let removal = r#"A got session 2 {"type":"session/chatRemoved","chat":"ahp-chat:/1"}"#;

@@ -116,7 +116,7 @@ struct AgentTalk {
     bytes: usize,
     /// Whether all strings are kept.
     whole: bool,
-    /// The numbers of calls and strings at the start of each round.
+    /// For each round, how many calls and strings there were at its start.
     rounds: LiteMap<u64, (usize, usize)>,
     ended: bool,
     stopped: Option<u64>,

@@ -368,7 +368,7 @@ impl ConnectionLogs {
         }
     }
 
-    /// Returns the connections that are judged, with their numbers.
+    /// Returns the connections that are judged, with their ids.
     pub fn judged(&self) -> impl Iterator<Item = (ConnId, &LoggedConnection)> {
         let all = self.connections.iter().enumerate().filter(|(_, it)| !it.again);
         all.map(|(index, it)| (ConnId(u32::try_from(index).unwrap_or(u32::MAX)), it))

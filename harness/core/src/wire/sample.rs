@@ -283,8 +283,8 @@ impl ValueSampler<'_> {
         json!(self.pick(TEXTS))
     }
 
-    /// Generates a number. The number never has a fraction of zero, which implementations write in different
-    /// ways.
+    /// Generates a number. A float never has a fraction of zero, because implementations write such a float in
+    /// different ways.
     fn number(&mut self) -> Value {
         Number::from_f64(*self.pick(NUMBERS)).map_or(json!(1), Value::Number)
     }

@@ -174,8 +174,8 @@ fn converse(seed: u64) {
     assert!(compared > 0);
 }
 
-/// Closes a connection, advances the host twice, and reconnects with the last `serverSeq` that the client has
-/// seen.
+/// Closes a connection, advances the host twice to its next timer, and reconnects with the last `serverSeq` that the
+/// client has seen.
 fn come_back(pair: &mut TestPair, conn: ConnId, client: &str, next: &mut u32) -> ConnId {
     pair.host.handle_close(pair.now, conn);
     pair.step();

@@ -321,7 +321,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     ),
 ];
 
-/// Changes a history like a host whose store uses its own ids and has no denials.
+/// Changes a history as if the host's storage assigned its own ids and could not store denials.
 fn store_history(state: &mut Value) {
     let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
     for turn in turns {

@@ -68,7 +68,7 @@ pub(super) struct AgentLinkState {
     pub(super) whole: bool,
     /// The duration of the handshake, which is a measure of the load of the machine.
     pub(super) took: Duration,
-    /// The time of the agent's quickest answer; answers to prompts do not count.
+    /// The duration of the agent's quickest answer; answers to prompts do not count.
     pub(super) quickest: Option<Duration>,
     pub(super) offers: ClientOffers,
     /// The client's open requests.
@@ -198,8 +198,8 @@ pub(super) struct TurnCancel {
     pub(super) waiting: bool,
     /// The duration of the handshake on this connection.
     pub(super) took: Duration,
-    /// The time of the quickest answer on this connection, which estimates how long a cancel or an answer can
-    /// be in transit.
+    /// The duration of the quickest answer on this connection: an estimate of how long a cancel or an answer can be in
+    /// transit.
     pub(super) quickest: Duration,
 }
 

@@ -21,7 +21,7 @@ use crate::oracle::tools::find;
 use super::catalogue::Rule;
 use super::{ClientFamily, ClientView, SentDispatch, dispatched, sent};
 
-/// Upper bound for the clients whose numbers are remembered.
+/// Upper bound for the clients whose last `clientSeq` is remembered.
 const MAX_CLIENTS: usize = 4_096;
 /// The requirement of [`Rule::DispatchChannel`].
 const OWNING_CHAT: &str = "client.tool.complete-on-chat-channel";

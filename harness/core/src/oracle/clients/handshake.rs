@@ -51,7 +51,7 @@ fn version(value: &Value) -> Option<Version> {
 #[derive(Default)]
 pub(super) struct ClientHandshake {
     conns: HashMap<ConnId, HandshakeProgress>,
-    /// The refused offers of each client, with the number and the line of the last refusal.
+    /// The refused offers of each client, with the count of refusals and the line of the last refusal.
     refused: HashMap<Arc<str>, RefusedOffer>,
 }
 

@@ -1,5 +1,5 @@
-//! Checks reconnects: the number that a client has processed, the channels that it resumes, and the list of
-//! sessions.
+//! Checks reconnects: the `serverSeq` that a client claims to have processed, the channels that it resumes, and the
+//! list of sessions.
 //!
 //! Knows: connections of one client. Never knows: states.
 
@@ -66,9 +66,9 @@ pub(super) struct ResumeChecks {
     clients: HashMap<Arc<str>, ClientMemory>,
     /// The connections whose `reconnect` succeeded, with the line and the time of the answer.
     resumed: HashMap<ConnId, (u64, Duration)>,
-    /// The numbers that clients claim to have processed, although no frame to them had these numbers. The frames may
-    /// have been sent on a connection that is not in the transcript. If the next action has no higher number, no such
-    /// frame was sent.
+    /// The `serverSeq` numbers that clients claim to have processed, although no frame to them had these numbers. The
+    /// frames may have been sent on a connection that is not in the transcript. If the next action has no higher
+    /// number, no such frame was sent.
     claimed: HashMap<ConnId, ClaimedNumber>,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct ResumeChecks {
 struct ClaimedNumber {
     seq: u64,
     line: u64,
-    /// The greatest number that was sent to the client, and its line.
+    /// The greatest `serverSeq` that was sent to the client, and its line.
     greatest: (u64, u64),
 }
 
@@ -86,11 +86,12 @@ struct ClaimedNumber {
 struct ClientMemory {
     /// Whether the transcript has the client's `initialize`, and everything since.
     whole: bool,
-    /// The greatest number that the host has stated to the client, with its line.
+    /// The greatest `serverSeq` that the host has stated to the client, with its line.
     greatest: Option<(u64, u64)>,
-    /// The greatest number that the client has certainly processed, with its line.
+    /// The greatest `serverSeq` that the client has certainly processed, with its line.
     processed: Option<(u64, u64)>,
-    /// The numbers that the client may not have processed: their times, numbers and lines.
+    /// The `serverSeq` numbers that the client may not have processed yet: the time of arrival, the number and the line
+    /// of each.
     recent: Vec<(Duration, u64, u64)>,
     /// The channels that the client is no longer subscribed to, each with the line that proves the end of the
     /// subscription.
@@ -113,7 +114,7 @@ impl ClientMemory {
         }
     }
 
-    /// Marks the numbers as processed that arrived at this time or before.
+    /// Marks the numbers that arrived at this time or before as processed.
     fn acted(&mut self, settled: Duration) {
         let ready = self.recent.iter().filter(|(at, ..)| *at <= settled);
         let best = ready.map(|(_, seq, line)| (*seq, *line)).max();
@@ -264,7 +265,8 @@ impl ResumeChecks {
         }
     }
 
-    /// Judges a number that a client claims to have processed: the next action of the host must have a greater number.
+    /// Judges a `lastSeenServerSeq` that was never sent to the client: the next action of the host must have a greater
+    /// number.
     fn refuted(&mut self, view: &ClientView<'_>, next: u64, out: &mut FindingSink) {
         let Some(claimed) = self.claimed.remove(&view.cx.now.conn) else { return };
         if next <= claimed.seq {

@@ -1,5 +1,5 @@
-//! The states that each client has received: the snapshots that were sent to it, with the actions that were
-//! sent to it folded onto them.
+//! The states that each client has received: the snapshots that the client received, to which the reducers have applied
+//! the later actions that it received.
 //!
 //! A client may not have read the last frames, and it may apply its own dispatches before the host accepts them.
 //! [`ToldStates::every`] therefore tests all states that the client may have known: the state some time ago, each later
@@ -51,7 +51,7 @@ pub(super) struct ToldStates {
 #[derive(Default)]
 struct ToldConnection {
     channels: LiteMap<ChannelId, ToldChannel>,
-    /// The actions that arrived before the snapshot of their channel, with their numbers.
+    /// The actions that arrived before the snapshot of their channel, each with its `serverSeq`.
     early: Vec<(ChannelId, u64, Value)>,
     /// The client's dispatches that the host has neither accepted nor rejected.
     own: VecDeque<OwnDispatch>,
