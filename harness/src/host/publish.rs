@@ -101,8 +101,8 @@ impl RefHost {
         self.emit_worded(uri, action, origin, worded, false);
     }
 
-    /// Does the same as [`RefHost::emit`] with translations of the action for older versions. With `hidden`,
-    /// only clients of older versions receive the action.
+    /// Does the same as [`RefHost::emit`] with translations of the action for older versions. If `hidden` is set, only
+    /// clients of older versions receive the action.
     pub(super) fn emit_worded(
         &mut self,
         uri: &str,

@@ -174,7 +174,7 @@ impl RefHost {
         }
     }
 
-    /// Removes a channel from the views; with `heard`, only from views that have chat channels.
+    /// Removes a channel from the views. If `heard` is set, removes it only from views that have chat channels.
     pub(super) fn hide(&mut self, uri: &str, heard: bool) {
         for view in self.views.iter_mut().filter(|view| !heard || view.edge.has_chats()) {
             view.channels.remove(uri);

@@ -3,8 +3,8 @@
 //!
 //! An action is folded if the connection that delivers it covers the fold. A connection covers the fold if its
 //! subscription receives every action after the folded state. A connection that subscribed later may have missed
-//! actions, so its actions are not folded. A snapshot is compared when the fold has the number of the snapshot. If a
-//! snapshot has a lower number than the fold, the later actions are first folded onto the snapshot.
+//! actions, so its actions are not folded. A snapshot is compared when the fold has reached the `fromSeq` of the
+//! snapshot. If a snapshot is older than the fold, the later actions are first applied to the snapshot.
 //!
 //! Knows: the context, the reducers. Never knows: rules, the comparison of members.
 

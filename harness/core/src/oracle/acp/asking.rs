@@ -93,7 +93,8 @@ impl AgentFold {
         call.waits = None;
         if !among(&asked.allowing) {
             call.denied = Some(line);
-            // The specification states neither a status for a denied call nor that the agent has to report it.
+            // The specification states no status for a denied call, and does not say that the agent has to report the
+            // call.
             if let (false, Some(turn)) = (call.counted, &mut session.turn) {
                 call.counted = true;
                 turn.reported += 1;
