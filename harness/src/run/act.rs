@@ -24,7 +24,8 @@ use super::task::{
 };
 use super::watch::AbsenceWatch;
 
-/// The liveness probe for agents: a method that no agent has, so every agent has to refuse it.
+/// The method with which the harness tests whether an agent still responds. No agent implements this method, so every
+/// agent has to answer with an error.
 const ACP_PING: &str = "_ahp-harness/ping";
 /// The maximum number of frames that one step sends.
 const MAX_TIMES: u64 = 100_000;
@@ -51,7 +52,7 @@ impl ScenarioCase {
     }
 
     pub(super) fn ping(&mut self, peer: PeerId) -> Option<u64> {
-        // The oldest protocol version has no `ping`; `listSessions` has no side effects either.
+        // The oldest protocol version has no `ping`. `listSessions` replaces it, because it has no side effects either.
         let has_ping = self.protocol().is_none_or(|it| it.method("ping").is_some());
         let method = match has_ping {
             _ if self.is_acp() => ACP_PING,
@@ -255,7 +256,7 @@ impl ScenarioCase {
             TaskAct::Hang { peer, graceful } => {
                 if self.is_host(peer) {
                     self.cut_tested(graceful);
-                    // The next steps are about the next connection.
+                    // Later steps look only at messages of the next connection.
                     if let Some(host) = self.peers.get_mut(peer) {
                         host.mailbox = ClientMailbox::default();
                     }

@@ -64,8 +64,8 @@ impl AgentFacts {
         items(&self.session, "configOptions").iter().map(option).collect()
     }
 
-    /// Returns the option values that are not set, each with the identifier of its option. The values of options
-    /// for the mode come first. The options for the model and for its reasoning are left out.
+    /// Returns the option values other than the current ones, each with the identifier of its option. The values of
+    /// options that set the mode come first. The options for the model and for its reasoning level are left out.
     pub fn other_values(&self) -> Vec<(String, String)> {
         let options = items(&self.session, "configOptions").iter();
         let is_of = |option: &Value, names: &[&str]| {
@@ -84,7 +84,7 @@ impl AgentFacts {
         values.collect()
     }
 
-    /// Returns the identifiers of the session's models, which the protocol had until June 2026.
+    /// Returns the identifiers of the session's `models`, a member that the protocol had until June 2026.
     fn models(&self) -> Vec<String> {
         let models = items(&self.session["models"], "availableModels").iter();
         models.filter_map(|model| model["modelId"].as_str()).map(str::to_owned).collect()

@@ -57,15 +57,15 @@ pub(super) fn opening(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskA
     acts
 }
 
-/// Returns the settings with which the agent asks for permission, if the case needs such a request.
+/// Returns the settings under which the agent asks for permission, if the scenario needs a permission request.
 fn asking(case: &ScenarioCase) -> Option<&AskingSetup> {
     let needed = case.setup.scenario.needs.iter().any(|need| need == "ask");
     case.setup.side.asking.as_ref().filter(|_| needed)
 }
 
-/// Returns the pattern that the answer to `initialize` has to match. The pattern fixes the version, because
-/// these rules do not apply to an agent that supports only other versions. The step has a pattern for the capabilities
-/// that the agent has to declare.
+/// Returns the pattern that the answer to `initialize` has to match. The pattern requires ACP version 1, because the
+/// tested rules do not apply to other versions. It also contains the step's `declares` pattern for the agent's
+/// capabilities, if the step has one.
 fn speaks(step: &ScenarioStep) -> ValuePattern {
     let version = ValuePattern::equal(ValueTemplate::fixed(step.span, json!(VERSION)));
     let mut members = vec![("protocolVersion".to_owned(), version)];
@@ -218,7 +218,7 @@ pub(super) fn texts(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     peers(case, step, "at").into_iter().filter_map(looks).collect()
 }
 
-/// Returns the task that waits for the answer to a prompt that the case cancels at its end.
+/// Returns the task that waits for the answer to a prompt that was cancelled because the case ends.
 pub(super) fn farewell(peer: PeerId, id: u64) -> TaskAct {
     let id = ValuePattern::equal(ValueTemplate::fixed(SourceSpan::default(), json!(id)));
     TaskAct::Answer {

@@ -1,8 +1,8 @@
 //! Plays the suite for agents against legal variants of the reference agent: no requirement may be reported as
 //! broken.
 //!
-//! Every scenario is played, including scenarios that need a capability that a variant does not have; their claims are
-//! then untested. [`variants`](super::variants) defines what a false finding is.
+//! Every scenario is played. If a scenario needs a capability that a variant does not have, the claims of the scenario
+//! are untested. [`variants`](super::variants) defines what a false finding is.
 //!
 //! Knows: the reference agent, the simulation. Never knows: the presentation of results.
 //!
@@ -16,7 +16,8 @@ use super::agents::{play_on, playable};
 use super::suite::ScenarioSuite;
 use super::variants::VariantResult;
 
-/// Plays scenarios against the reference agent with these variants. `share` selects scenarios by index.
+/// Plays scenarios against the reference agent with these variants. `share` returns whether the scenario with this
+/// index is played.
 pub fn play(
     suite: &ScenarioSuite,
     rows: &[&'static AgentVariantRow],

@@ -94,7 +94,8 @@ pub fn play_all(
     KillMatrix::play(table, suite, &entries, honest, faults, one, share)
 }
 
-/// Returns whether a scenario against a null agent neither passes nor contains a check that held.
+/// Returns whether a scenario that was played against a null agent did not pass, and no always-on check was exercised
+/// without a finding.
 pub fn earns_nothing(verdict: &ScenarioVerdict) -> bool {
     let check = |report: &crate::verdict::CheckReport| {
         report.observations > 0 && report.findings.is_empty()

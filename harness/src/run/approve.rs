@@ -1,4 +1,4 @@
-//! The client that approves pending tool calls in scenarios that test something else.
+//! Approves pending tool calls automatically, in scenarios that do not test approval.
 //!
 //! Whether a tool runs without confirmation is the host's own policy. A scenario that does not test this policy
 //! names a client that approves every call. The transcript contains this client's dispatches like all others.

@@ -1,13 +1,12 @@
 //! Proves with barriers, without sleeping, that no further message arrived.
 //!
-//! A client dispatches a harmless marker action on a chat. When a subscriber has received the marker's
-//! envelope, it has received every envelope with a lower `serverSeq`. Clients that are not subscribed to that
-//! chat are pinged afterwards. A ping is weaker evidence, because no rule orders responses relative to
-//! envelopes.
+//! A client dispatches a harmless marker action on a chat. When a subscriber has received the marker's envelope, it has
+//! received every envelope with a lower `serverSeq`. Afterwards, a `ping` is sent for each client that is not
+//! subscribed to that chat. A ping is weaker evidence, because no rule orders responses relative to envelopes.
 //!
-//! The marker is `chat/draftChanged`: a draft does not concern the agent, and an empty draft afterwards removes
-//! the marker. If there is no chat, or the host rejects the marker, the barrier uses `ping` alone and the
-//! report says so.
+//! The marker is a `chat/draftChanged` action, because the agent ignores drafts. An empty draft removes the marker
+//! afterwards. If there is no chat, or the host rejects the marker, the barrier uses `ping` alone and the report says
+//! so.
 
 use std::collections::HashSet;
 
@@ -48,9 +47,9 @@ struct PendingMark {
 /// The state of all marker actions of a case.
 #[derive(Debug, Default)]
 pub struct CaseMarks {
-    /// The dispatched marker actions: no step may match them as messages.
+    /// The dispatched marker actions, each as (client, `clientSeq`). Steps do not see these actions.
     sent: HashSet<(PeerId, u64)>,
-    /// The arrivals: dispatching client, `clientSeq`, receiving client.
+    /// The markers that have arrived, each as (dispatching client, `clientSeq`, receiving client).
     seen: HashSet<(PeerId, u64, PeerId)>,
     /// The marker actions that the host rejected.
     refused: HashSet<(PeerId, u64)>,
@@ -77,7 +76,7 @@ impl CaseMarks {
 }
 
 impl ScenarioCase {
-    /// Returns whether a message is the marker of a barrier, and records the message if so.
+    /// Returns whether a message is the marker of a barrier. If it is, its arrival is recorded.
     pub(super) fn is_mark(&mut self, at: PeerId, message: &Message) -> bool {
         if self.marks.is_empty() || message.method() != Some("action") {
             return false;
@@ -196,7 +195,7 @@ impl ScenarioCase {
             );
             return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
         }
-        // If a barrier only decides the outcome of one dispatch, it does not end the watches of other steps.
+        // A barrier that only decides the outcome of one dispatch does not end the watches of other steps.
         if barrier.decides.is_none() {
             self.watches_held();
         }

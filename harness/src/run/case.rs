@@ -33,8 +33,8 @@ use super::task::{
 use super::tested::TestedClient;
 use super::watch::AbsenceWatch;
 
-/// The maximum number of frames that a host may send in one scenario. No scenario needs nearly as many, and
-/// this number does not fill the memory.
+/// The maximum number of frames that a host may send in one scenario. Every scenario needs far fewer frames, and this
+/// many frames do not exhaust the memory.
 const MAX_FRAMES: u64 = 200_000;
 /// The maximum number of bytes that a host may send in one scenario.
 const MAX_BYTES: u64 = 64 << 20;
@@ -76,7 +76,7 @@ pub(super) enum TaskWait {
     TestedState { id: u64, claim: TestedStateClaim, until: Duration },
     // Asks for the state of the tested client again at the time `at`.
     TestedStateAgain { at: Duration, claim: TestedStateClaim, until: Duration },
-    // Compares a client's state again after further messages, because the barrier could not prove that all had
+    // Compares a client's state again after further messages, because the barrier could not prove that all messages had
     // arrived.
     Mirrored(MirrorClaim),
 }
@@ -96,10 +96,9 @@ pub(super) enum WaitProgress {
     Failed(Box<StepFailure>),
 }
 
-/// A scenario that is being played. A case neither reads a clock nor owns a socket. The `handle_*` methods take
-/// events. [`poll_output`](Self::poll_output) returns the next thing to do, and `None` if there is nothing to
-/// do. [`next_timeout`](Self::next_timeout) returns the time at which [`handle_timeout`](Self::handle_timeout)
-/// is due.
+/// A scenario that is being played. A case neither reads a clock nor owns a socket. Events are passed to the `handle_*`
+/// methods. [`poll_output`](Self::poll_output) returns the next action of the driver, or `None`.
+/// [`next_timeout`](Self::next_timeout) returns the time at which [`handle_timeout`](Self::handle_timeout) is due.
 #[derive(Debug)]
 pub struct ScenarioCase {
     pub(super) setup: CaseSetup,
@@ -131,7 +130,7 @@ pub struct ScenarioCase {
     pub(super) log: StepLog,
     pub(super) decisions: OpenDecisions,
     pub(super) interrupted: bool,
-    /// Whether more steps may follow after all present steps were played.
+    /// Whether the case waits for further steps after its last step, instead of ending.
     pub(super) open_ended: bool,
     pub(super) frames: u64,
     pub(super) bytes: u64,
@@ -142,7 +141,7 @@ pub struct ScenarioCase {
 }
 
 impl ScenarioCase {
-    /// Returns what is tested: a host or an agent.
+    /// Returns the word for what is tested, for messages: "host" or "agent".
     pub(super) fn subject(&self) -> &'static str {
         if self.tested.is_some() {
             return "client";
@@ -197,7 +196,7 @@ impl ScenarioCase {
         case.bind_side();
         let tested = case.setup.scenario.tested.clone();
         for name in names.into_iter().filter(|name| tested.as_ref() != Some(name)) {
-            // A client's URI may have its id as the authority, for which hosts may change the case of letters.
+            // Clients may use their id as the authority of URIs, and hosts may convert an authority to lower case.
             let client_id = format!("ahp-harness-{tag:08x}-{name}").to_lowercase();
             case.bindings.set(&format!("{name}.id"), json!(client_id));
             let files = case.setup.forms.client_files(&client_id);
@@ -312,7 +311,7 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// Handles a connection that ended and that the case did not close, or that could not be opened.
+    /// Handles a connection that could not be opened, or that ended although the case did not close it.
     pub fn handle_closed(&mut self, now: Duration, conn: ConnId, line: u64, reason: &str) {
         self.expire(now);
         if self.observer_gone(conn) {
@@ -342,7 +341,7 @@ impl ScenarioCase {
         self.handle_closed(now, conn, line, reason);
     }
 
-    /// Returns whether the host is being restarted. Whoever restarts it limits the time.
+    /// Returns whether the host is being restarted. The driver, not the case, limits the time of a restart.
     fn restarts(&self) -> bool {
         matches!(self.current, Some((_, TaskWait::Restarted, _)))
     }
@@ -351,7 +350,7 @@ impl ScenarioCase {
     pub fn handle_restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         self.expire(now);
         if self.phase == CasePhase::Playing {
-            // The time that the restart took is not the scenario's.
+            // The duration of the restart does not count towards the time limit of the scenario.
             self.deadline = now + self.setup.limit * BUDGET;
         }
         self.observers_lost();
@@ -368,8 +367,8 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// Handles the end of a publication: every frame of the host that it caused has arrived. The frames of later
-    /// steps come behind these frames.
+    /// Handles the end of a publication: every frame that the host sent because of the publication has arrived, so the
+    /// frames of later steps arrive after these frames.
     pub fn handle_published(&mut self, now: Duration) {
         self.expire(now);
         if matches!(self.current, Some((_, TaskWait::Published, _))) {
@@ -412,8 +411,8 @@ impl ScenarioCase {
         peer.initialized |= shook;
         let lifted = peer.engine.handle(message).map(|lifted| Arc::new(SeenFrame::of(lifted)));
         let last_seen = peer.engine.last_seen();
-        // After this line, the message is in the vocabulary of the newest version; the transcript keeps the
-        // original.
+        // From here on, `seen` has the message in the vocabulary of the newest version. The transcript keeps the
+        // original message.
         let seen = lifted.as_ref().unwrap_or(seen);
         let Some(message) = seen.message() else {
             return;
@@ -492,7 +491,7 @@ impl ScenarioCase {
             self.frames,
             self.bytes
         );
-        // No scenario is about a flood of frames, but a flood makes every later step untestable.
+        // No scenario tests a flood of frames by the host, but a flood makes every later step untestable.
         let mut failure = self.failure_of(step, FailureKind::Trouble, message);
         failure.lines.push(line);
         self.failure.get_or_insert(failure);

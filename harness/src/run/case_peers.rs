@@ -1,4 +1,5 @@
-//! The clients of a case: its own, each with an engine and a mailbox, and the peer that stands for the host.
+//! The peers of a case: the harness's own clients, each with an engine and a mailbox, and the peer that represents the
+//! host in scenarios that test a client.
 //!
 //! Knows: client engines, mailboxes. Never knows: tasks, waits.
 //!
@@ -31,7 +32,7 @@ pub(super) struct CasePeer {
     pub(super) initialized: bool,
     pub(super) mailbox: ClientMailbox,
     pub(super) answers: VecDeque<(u64, Arc<SeenFrame>)>,
-    /// The host's requests; `None` unless the scenario answers them.
+    /// The host's requests that no step has taken yet; `None` unless the scenario answers requests.
     pub(super) asked: Option<VecDeque<(u64, Arc<SeenFrame>)>>,
     /// The transcript line at which the connection ended, and the reason.
     pub(super) ended: Option<(u64, String)>,
@@ -43,7 +44,7 @@ pub(super) struct CasePeer {
     pub(super) served: AgentClientSide,
     /// The folder that the client serves to the host.
     pub(super) folder: ClientFolder,
-    /// The methods that the client leaves to the scenario's steps, although it serves a folder.
+    /// The methods that the scenario's steps answer, although the client serves a folder.
     pub(super) withheld: Vec<String>,
 }
 

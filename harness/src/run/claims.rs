@@ -37,8 +37,7 @@ pub struct ClaimOutcome {
     /// Whether the reason in `untested` is a choice that the protocol leaves to the host, so the requirements
     /// do not apply.
     pub inapplicable: bool,
-    /// Whether another claim of the scenario failed. Such a failure is the probable reason why this claim is
-    /// untested.
+    /// Whether another claim of the scenario failed, which is probably why this claim is untested.
     pub follows: bool,
     /// The action or request that the host has to accept in the same run, as listed by
     /// [`ScenarioCase::accepted`]. If the host does not accept it, the refusal that the claim expects is not evidence.
@@ -136,11 +135,11 @@ impl StepLog {
     }
 }
 
-/// The wildcard for any action or method, used if no host may accept the refused action or method itself.
+/// The name that stands for any action or method. It is used if no host may accept the refused action or method.
 const ANY: &str = "*";
-/// The beginning of the methods by which a host uses the files of a client.
+/// The prefix of the methods with which a host uses the files of a client.
 const SERVED: &str = "resource";
-/// The method by which a host reads a file of a client.
+/// The method with which a host reads a file of a client.
 const READS: &str = "resourceRead";
 
 impl ScenarioCase {
@@ -165,8 +164,9 @@ impl ScenarioCase {
     }
 
     /// Records that a step expects a request to be refused. The refusal is evidence only if the host answers such a
-    /// request elsewhere in the run. If the protocol does not define the method, any answered request is sufficient.
-    /// A tested client that serves files may permit nothing but reading, so it only has to let the host read.
+    /// request elsewhere in the run. If the protocol does not define the method, any answered request is sufficient. A
+    /// tested client that serves files may permit only reading. For such a client, an answered read request is
+    /// sufficient.
     pub(super) fn expects_refused_request(
         &mut self,
         step: Option<usize>,
@@ -239,16 +239,16 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns whether a step that checks a state received no state. A failure without a state is no evidence
-    /// about the state's content.
+    /// Returns whether a step that checks a state failed because it received no state. Such a failure is no evidence
+    /// about the content of the state.
     pub(super) fn shows_nothing(&self, failure: &StepFailure) -> bool {
         let step = failure.step.and_then(|at| self.setup.scenario.steps.get(at));
         failure.kind == FailureKind::Outcome
             && step.is_some_and(|step| matches!(step.verb, StepVerb::Snapshot | StepVerb::Mirror))
     }
 
-    /// Returns the kind of a failure without a state. A tested client that no longer shows its state may have
-    /// broken, which is evidence about the rules that a missing answer breaks.
+    /// Returns the kind of a failure of a step that received no state. If the step is about the tested client, the
+    /// failure counts as a missing answer.
     pub(super) fn kind_without_state(&self, failure: &StepFailure) -> FailureKind {
         let step = failure.step.and_then(|at| self.setup.scenario.steps.get(at));
         match step.is_some_and(|step| self.tests(step)) {
@@ -257,15 +257,15 @@ impl ScenarioCase {
         }
     }
 
-    /// Records a failure that occurs while the current task waits for something else.
+    /// Records a failure that is unrelated to the wait of the current task.
     pub(super) fn failed_meanwhile(&mut self, now: Duration, failure: Box<StepFailure>) {
         if self.phase == CasePhase::Playing && !self.goes_on_after(failure) {
             self.clean_up(now);
         }
     }
 
-    /// Returns whether a step needs a name that a failed earlier step should have bound. A step that only
-    /// observes, or that is marked as independent, is then left out; any other step then ends the scenario.
+    /// Returns whether a step needs a name that a failed earlier step should have bound. If so, the step is left out if
+    /// it only observes or is marked as independent. Any other step ends the scenario.
     pub(super) fn lacks_a_name(&mut self, index: usize, step: &ScenarioStep) -> bool {
         let mut lacking = None;
         names::occurrences(step, &mut |_, occurrence| {
@@ -317,7 +317,7 @@ impl ScenarioCase {
         }
         let observations = of(&self.log.held, index).copied().unwrap_or_default();
         let failure = of(&self.log.broken, index).cloned();
-        // A claim that failed or was interrupted at one of several clients counts as not held.
+        // A claim about several clients does not count as held if it failed or was interrupted at one of them.
         let stopped = self.failure.as_ref().is_some_and(|failure| failure.step == Some(index));
         let untested = match (&failure, of(&self.log.left_out, index), &self.failure) {
             (Some(_), ..) => String::new(),
@@ -364,12 +364,12 @@ impl ScenarioCase {
         )
     }
 
-    /// Returns the choice of the host that ended the scenario, if the failed step is a premise about such a
-    /// choice.
+    /// Returns the text of the step's `choice` if the scenario ended because the host made that choice, which the
+    /// protocol permits.
     fn choice(&self, stop: &StepFailure) -> Option<&str> {
         let step = self.setup.scenario.steps.get(stop.step?)?;
-        // A host may omit a message, not support a version, or not know a client any more. An error in answer
-        // to any other request is not a choice of the host.
+        // A host is free to omit a message, not to support a version, or to forget a client. An error in answer to any
+        // other request is not a free choice of the host.
         let free = matches!(
             step.verb,
             StepVerb::Await | StepVerb::Expect | StepVerb::Initialize | StepVerb::Reconnect

@@ -41,9 +41,9 @@ const AUTOMATIONS: &str = "ahp-automations://";
 /// The maximum number of resources that a case tracks.
 const MAX_CREATED: usize = 1_000;
 
-/// The resources that the case asked the host to create, each as (cleanup method, name). The value says whether
-/// the cleanup has handled the resource. If the scenario itself disposes of a resource, the entry stays: the
-/// host may have refused the request, and a second dispose request is harmless.
+/// The resources that the case asked the host to create, each as (cleanup method, name). The value says whether the
+/// cleanup has handled the resource. The entry stays even if the scenario itself disposes of the resource: the host may
+/// have refused the request, and a second dispose request is harmless.
 #[derive(Debug, Default)]
 pub struct CreatedResources(LiteMap<(&'static str, String), bool>);
 
@@ -89,7 +89,7 @@ impl CreatedResources {
     /// keep such terminals when the session is disposed.
     ///
     /// Returns whether the message is an `automation/set` for an automation of this case. A host accepts
-    /// `automation/createRequested` with this action instead of an echo.
+    /// `automation/createRequested` by sending `automation/set` instead of an echo.
     pub fn noticed(&mut self, message: &Message) -> bool {
         let action = &message.params()["action"];
         let automation = &action["automation"];
@@ -114,8 +114,8 @@ impl CreatedResources {
         ours
     }
 
-    /// Records the sessions in a `listSessions` result that runs of this case's automations created. No client
-    /// may have received a notification of their creation.
+    /// Records the sessions in a `listSessions` result that runs of this case's automations created. It is possible
+    /// that no client was notified of their creation.
     pub fn listed(&mut self, result: &Value) {
         for session in result["items"].as_array().into_iter().flatten() {
             if let Some(name) = session["resource"].as_str()
@@ -206,8 +206,8 @@ impl ScenarioCase {
                     settle: None,
                     bind: None,
                 });
-                // The dispatch has no response, and this client may not be subscribed. The request waits until
-                // the host has handled the dispatch, and lists the sessions that the automation's runs left.
+                // A dispatch has no response, and this client may not be subscribed. The answer to this request shows
+                // that the host has handled the dispatch, and lists the sessions that the automation's runs left.
                 acts.push(request(
                     peer,
                     "listSessions",

@@ -1,7 +1,7 @@
-//! The first look at a client: what its driver can do, and which versions it offers.
+//! The first look at a client: which commands its driver knows, and which versions the client offers.
 //!
-//! The look is a host that answers nothing. It asks the driver what it can do, lets the client connect, and is over
-//! with the client's first message.
+//! The harness acts as a host that answers nothing. The look asks the driver for its commands, lets the client connect,
+//! and ends with the client's first message.
 //!
 //! Knows: messages. Never knows: sockets, processes.
 //!
@@ -26,28 +26,28 @@ use super::detect::DetectedFeature;
 /// The prefix of the rows that say which commands a driver knows.
 const ROW: &str = "driver-";
 
-/// What a first look at a client has found.
+/// The result of a first look at a client.
 #[derive(Clone, Debug, Default)]
 pub struct ClientFacts {
     /// The name that the driver states, or that the client states in its handshake.
     pub name: Option<String>,
-    /// The commands that the driver knows; `None` if it has not answered.
+    /// The commands that the driver knows; `None` if the driver has not answered.
     pub does: Option<Vec<String>>,
     /// The offered versions; `None` if the client has not begun a handshake.
     pub offers: Option<Vec<String>>,
-    /// What went wrong; empty if nothing did.
+    /// The problem that occurred; empty if there was none.
     pub trouble: String,
 }
 
 impl ClientFacts {
-    /// Returns the newest offered version that the harness plays.
+    /// Returns the newest offered version that is in `played`.
     pub fn version(&self, played: &[Version]) -> Option<Version> {
         let offered = self.offers.iter().flatten().filter_map(|it| it.parse().ok());
         offered.filter(|version| played.contains(version)).max()
     }
 
-    /// Returns the rows for the commands of the driver, and for what its client does by itself. A client without a
-    /// driver connects, and connects again.
+    /// Returns one row per command, with whether the driver knows the command, and a row for whether the client
+    /// reconnects by itself. A client without a driver counts as able to connect and to reconnect.
     pub fn rows(&self, driven: bool) -> Vec<DetectedFeature> {
         let every = DRIVER_COMMANDS.iter().copied().chain([STATE_COMMAND, RECONNECTS]);
         let row = |command: &str| {
@@ -66,8 +66,8 @@ impl ClientFacts {
     }
 }
 
-/// Returns whether the client has to connect again by itself: a step ends its connection, and a later step waits for a
-/// message of the client before any command connects it.
+/// Returns whether the steps require that the client reconnects by itself: one step ends the client's connection, and a
+/// later step waits for a message of the client without a `connect` command in between.
 fn needs_reconnect(steps: &[ScenarioStep]) -> bool {
     let is_of_host = |step: &ScenarioStep| {
         ["at", "by"].iter().any(|it| step.clients(it).iter().any(|name| name == HOST))
@@ -86,7 +86,7 @@ fn needs_reconnect(steps: &[ScenarioStep]) -> bool {
     false
 }
 
-/// Returns the first thing that a scenario needs and that the driver's answer to `hello` does not name.
+/// Returns the first ability that a scenario needs and that the driver's answer to `hello` does not name.
 pub fn unknown_ability(scenario: &ParsedScenario, rows: &[DetectedFeature]) -> Option<String> {
     let tested = scenario.tested.as_ref()?;
     let commands = scenario.steps.iter().filter_map(|step: &ScenarioStep| match step.verb {
@@ -108,7 +108,7 @@ struct LookState {
     over: bool,
 }
 
-/// A first look, which its server and the caller share.
+/// A first look at a client. The server that accepts the client's connection and the caller share it.
 #[derive(Clone, Debug)]
 pub struct ClientLook {
     url: String,
@@ -126,7 +126,7 @@ impl ClientLook {
             state: Arc::default(),
             outputs: Arc::default(),
         };
-        // A client without a driver is started by the line and ignores it.
+        // If the client has no driver, this line starts the client, which ignores the content of the line.
         look.command(&json!({"id": 1, "do": "hello"}));
         look
     }

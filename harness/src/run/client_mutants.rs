@@ -49,22 +49,21 @@ pub const EXEMPT: ExemptIds = &[
     ("client/handshake/lowest-version-is-spoken", LOWEST),
     (
         "client/requests/answered-after-a-reconnect",
-        "a fault that lets requests unanswered shows before the reconnect",
+        "a fault that leaves requests unanswered makes a step before the reconnect fail",
     ),
 ];
 
-/// The scenarios for clients that list sessions by themselves, which the reference client does not.
+/// The scenarios for clients that list sessions without a command. The reference client lists sessions only on command.
 pub const UNASKED: &[&str] = &[
     "client/lists/the-next-page-is-requested-unasked",
     "client/reconnect/sessions-are-listed-again-unasked",
     "client/responses/an-unknown-error-of-a-list-is-survived",
 ];
 
-/// The captures in `corpus/captures/clients` prove that these checks can fail.
+/// The reason for checks that only the captures in `corpus/captures/clients` can make fail.
 const DICTATED: &str =
     "the commands of the scenarios dictate these frames, whatever the client does";
-const AT_ONCE: &str =
-    "the check allows for two seconds of reaction, and the scenarios judge the same rule at once";
+const AT_ONCE: &str = "the check allows a reaction time of two seconds, and the scenarios judge the same rule at once";
 const LOWEST: &str = "it applies at the lowest version that the client offers";
 
 /// The seed of all generated identifiers.
@@ -72,7 +71,7 @@ const SEED: u64 = 1;
 /// The time limit of a wait, in virtual time.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Returns the scenarios about clients that a version has and that the reference client can play.
+/// Returns the scenarios about clients that apply to a version and that the reference client can play.
 pub fn playable(suite: &ScenarioSuite, version: Version) -> Vec<SuiteEntry> {
     let ours = |entry: &&SuiteEntry| {
         let scenario = &entry.scenario;
@@ -137,7 +136,8 @@ pub fn play_all(
     KillMatrix::play(table, suite, &entries, honest, faults, one, share)
 }
 
-/// Returns whether a scenario with a null client neither passes nor contains a check that held.
+/// Returns whether a scenario that was played with a null client did not pass, and no always-on check was exercised
+/// without a finding.
 pub fn earns_nothing(verdict: &ScenarioVerdict) -> bool {
     let held = |report: &CheckReport| report.observations > 0 && report.findings.is_empty();
     verdict.status != Status::Pass && !verdict.checks.iter().any(held)

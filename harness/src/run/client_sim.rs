@@ -40,7 +40,7 @@ pub fn play(mut trial: ClientTrial, client: &mut dyn SansIoClient) -> ScenarioVe
         if client.next_timeout().is_some_and(|at| at <= now) {
             client.handle_timeout(now);
         }
-        // What the client sends at this moment arrives before a wait of the play times out.
+        // Frames that the client sends at this time arrive before a wait of the play that ends at the same time.
         while to_host(&mut trial, client, now) | to_client(&mut trial, client, now) {}
         trial.handle_timeout(now);
     }
@@ -79,7 +79,7 @@ fn open(trial: &mut ClientTrial, client: &mut dyn SansIoClient, now: Duration, c
     }
 }
 
-/// Returns how a client in memory reaches the host.
+/// Returns the setup of a tested client in memory.
 pub fn in_memory() -> TestedClientSetup {
     TestedClientSetup { url: NOWHERE.to_owned(), driven: true }
 }
@@ -95,8 +95,8 @@ pub fn setup(
     CaseSetup { tested: in_memory(), ..CaseSetup::of(scenario, version, seed, epoch, limit) }
 }
 
-/// Returns the settings of the reference host for a scenario about a client: it speaks one version alone, and admits
-/// everybody.
+/// Returns the settings of the reference host for a scenario about a client: it supports only this version and requires
+/// no token.
 pub fn settings(
     scenario: &ParsedScenario,
     version: Version,
@@ -109,7 +109,7 @@ pub fn settings(
     config
 }
 
-/// Returns the trial of a scenario, with a reference host that speaks the version of the setup alone.
+/// Returns the trial of a scenario, with a reference host that supports only the version of the setup.
 pub fn trial(setup: CaseSetup, recorder: Box<dyn TranscriptRecorder>) -> ClientTrial {
     let host = RefHost::new(settings(&setup.scenario, setup.version, setup.seed, setup.epoch));
     ClientTrial::new(ScenarioPlay::new(setup, false, recorder), Box::new(host))

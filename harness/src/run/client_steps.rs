@@ -1,4 +1,5 @@
-//! The tasks of the steps about a tested client: commands to its driver, its state, and what the host does to it.
+//! The tasks of the steps about a tested client: commands to its driver, checks of its state, and the behaviour of the
+//! host towards it.
 //!
 //! Knows: steps, tasks. Never knows: how a task is carried out.
 //!
@@ -13,7 +14,7 @@ use super::case::ScenarioCase;
 use super::expand::empty;
 use super::task::{DriverGoal, ResponseChange, ResponseRule, TaskAct, TestedStateClaim};
 
-/// The HTTP status of a refused connection, unless the step has another.
+/// The HTTP status of a refused connection, unless the step specifies another status.
 const UNAVAILABLE: u16 = 503;
 
 impl ScenarioCase {
@@ -32,7 +33,7 @@ fn goal(step: &ScenarioStep) -> DriverGoal {
     }
 }
 
-/// Returns the task of a command to the driver.
+/// Returns the task that gives the driver a command.
 pub(super) fn drive(step: &ScenarioStep) -> TaskAct {
     TaskAct::Drive {
         command: step.text("do").unwrap_or_default().to_owned(),
@@ -66,7 +67,7 @@ pub(super) fn state(step: &ScenarioStep) -> TaskAct {
     }
 }
 
-/// Returns the task that changes how the host responds.
+/// Returns the task that changes the host's responses to the tested client.
 pub(super) fn respond(step: &ScenarioStep) -> TaskAct {
     let value = |name: &str| step.template(name).cloned();
     let none = Value::Null;
@@ -101,7 +102,7 @@ pub(super) fn publish(step: &ScenarioStep) -> TaskAct {
     }
 }
 
-/// Returns the task that refuses the next connections.
+/// Returns the task that refuses the next connections of the tested client.
 pub(super) fn refuse(step: &ScenarioStep) -> TaskAct {
     let status = step.count("status").and_then(|status| u16::try_from(status).ok());
     TaskAct::Refuse {

@@ -1,8 +1,9 @@
-//! A scenario about a client, as a host: whoever serves hosts serves it to the tested client.
+//! A scenario about a client, which implements the interface of a host, so a server for hosts can serve it to the
+//! tested client.
 //!
 //! The trial contains the play and a reference host. The harness's own clients of the scenario talk to the reference
-//! host in memory. The tested client talks to the trial, which passes its frames through the play. Lines of an agent
-//! are the lines of the tested client's driver.
+//! host in memory. The tested client talks to the trial, which passes the client's frames through the play. The lines
+//! that a host would exchange with an agent are the lines of the tested client's driver.
 //!
 //! Knows: plays, hosts. Never knows: sockets, processes, rules.
 //!
@@ -122,7 +123,7 @@ impl ClientTrial {
                     }
                 }
                 DriverOutput::Release(hold) => self.host.release(now, &hold),
-                // No step of a scenario about a client causes these.
+                // No step of a scenario about a client causes these outputs.
                 DriverOutput::Hold { .. }
                 | DriverOutput::Restart { .. }
                 | DriverOutput::Errand(_) => {}
@@ -131,7 +132,7 @@ impl ClientTrial {
         moved
     }
 
-    /// Handles one output of the reference host. The reaction of the play comes before the next output.
+    /// Handles one output of the reference host. The play reacts before the next output is handled.
     fn move_to_play(&mut self, now: Duration) -> bool {
         let Some(output) = self.host.poll_output() else { return false };
         match output {
@@ -189,7 +190,7 @@ impl SansIoHost for ClientTrial {
         if self.host.next_timeout().is_some_and(|at| at <= now) {
             self.host.handle_timeout(now);
         }
-        // What the host sends at this moment arrives before a wait of the play times out.
+        // Frames that the host sends at this time arrive before a wait of the play that ends at the same time.
         self.pump(now);
         self.play.timeout(now);
         self.pump(now);
@@ -215,7 +216,7 @@ impl SansIoHost for ClientTrial {
     fn restart(&mut self, _now: Duration) {}
 }
 
-/// A trial that its server and the caller share, so that the caller can judge the play when the server is done.
+/// A trial that the server and the caller share, so that the caller can judge the play after the server has ended.
 #[derive(Clone)]
 pub struct SharedTrial(Arc<Mutex<Option<ClientTrial>>>);
 
@@ -225,7 +226,7 @@ impl SharedTrial {
         SharedTrial(Arc::new(Mutex::new(Some(trial))))
     }
 
-    /// Takes the trial out; `None` if it was taken before.
+    /// Returns the trial and leaves `None` in its place; returns `None` if the trial was already taken.
     pub fn take(&self) -> Option<ClientTrial> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

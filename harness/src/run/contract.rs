@@ -1,9 +1,9 @@
 //! Turns the vectors of the contract for test providers (`contract/vectors.json`) into scenarios.
 //!
-//! Each vector becomes a scenario of `next` steps on the chat's channel. After an optional action, the
-//! following step is an `expect`, which skips other messages. Lanes may interleave in any order: the first
-//! client observes the actions that introduce a name, such as the start of a tool call, and then one client per
-//! lane observes the rest.
+//! Each vector becomes a scenario of `next` steps on the chat's channel. The step after an optional action is an
+//! `expect`, which skips other messages. A vector may have lanes: lists of actions that may interleave in any order.
+//! The first client observes the actions that introduce a name, such as the start of a tool call, and one client per
+//! lane observes the other actions of the lane.
 //!
 //! Knows: the vectors, the scenario language. Never knows: hosts, the presentation of results.
 //!
@@ -25,8 +25,8 @@ use super::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 const VECTORS: &str = include_str!("../../contract/vectors.json");
 /// The supported format version of the vectors file.
 const FORMAT: u64 = 2;
-/// The requirement that all claims name, as a placeholder: a claim has to name a requirement that exists in
-/// every version. Breaches of this requirement are never reported.
+/// The requirement that all claims of a vector name. It has no meaning here: a claim must name a requirement that
+/// exists in every version, and breaches of this requirement are not reported.
 const PROVES: &str = "proves: chat.turn.start-echo";
 
 /// A vector of the contract.
@@ -36,7 +36,7 @@ pub struct ContractVector {
     pub name: String,
     /// The lines of the script, without the header line.
     pub script: Vec<String>,
-    /// The dispatches and the expected actions, in order.
+    /// The actions that the client dispatches and the expected actions, in order.
     pub steps: Vec<VectorStep>,
     /// The vector as the text of a scenario.
     pub text: String,
@@ -49,7 +49,7 @@ pub enum VectorStep {
     In(String),
     /// An action of this type arrives, with at least the members of the vector.
     Out(String),
-    /// No further response part arrives.
+    /// The client observes that no further response part arrives.
     End,
 }
 
@@ -61,7 +61,7 @@ pub enum StepResult {
     /// Another action arrived, or no action arrived. The string describes the expected and the actual action in one
     /// line.
     Broken(String),
-    /// The step was not tested. The string is the reason; it is empty if an earlier step has the reason.
+    /// The step was not tested. The string is the reason; it is empty if the failure of an earlier step is the reason.
     Untested(String),
     /// The client dispatched the action.
     Done,
@@ -150,7 +150,7 @@ impl ContractVector {
         suite.entries.pop().ok_or_else(why)
     }
 
-    /// Returns the result of each step after the scenario was played.
+    /// Returns the result of each step, from the verdict about the played scenario.
     pub fn results(&self, verdict: &ScenarioVerdict) -> Vec<StepResult> {
         let mut claims = verdict.claims.iter().map(|claim| &claim.outcome);
         let result = |step: &VectorStep| {
@@ -164,7 +164,7 @@ impl ContractVector {
                         StepResult::Broken(format!("{} ({})", failure.message, failure.label))
                     }
                     None if claim.untested.is_empty() => StepResult::Held,
-                    // An earlier step has the reason.
+                    // The failure of an earlier step is the reason.
                     None if claim.follows => StepResult::Untested(String::new()),
                     None => StepResult::Untested(claim.untested.clone()),
                 },
@@ -186,7 +186,7 @@ struct StepWriter {
     steps: Vec<VectorStep>,
     /// The names that earlier steps bind.
     bound: BTreeSet<String>,
-    /// Whether optional messages may precede the message of the first client's next step.
+    /// Whether other messages may arrive before the message that the first client's next step expects.
     loose: bool,
     /// The number of clients that follow lanes.
     followers: usize,
@@ -265,8 +265,8 @@ fn names(value: &Value) -> BTreeSet<String> {
     }
 }
 
-/// Returns a value in the syntax of the scenario language. `$name` becomes a binding in expected values and a
-/// use of the name in sent values. Null becomes `$absent`.
+/// Returns a value in the syntax of the scenario language. `$name` binds the name in expected values and uses the name
+/// in sent values. Null becomes `$absent`.
 fn written(value: &Value, expected: bool) -> String {
     match value {
         Value::Null => "$absent".to_owned(),

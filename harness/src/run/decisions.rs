@@ -11,8 +11,8 @@ use litemap::LiteMap;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 
-/// The maximum number of tracked decisions. Decisions beyond this number are ignored, so they explain no
-/// missing message.
+/// The maximum number of tracked decisions. Decisions beyond this number are ignored and are never reported as the
+/// reason for a missing message.
 const MAX_DECISIONS: usize = 1_000;
 
 /// The actions that an agent sends only when no decision is pending.
@@ -38,7 +38,7 @@ struct KnownDecision {
     /// The `serverSeq` of the last action about the decision. Older copies of an action that arrive later at
     /// other clients are ignored.
     seq: u64,
-    /// The pending question; `None` if the host has never asked or the decision is made.
+    /// The pending question; `None` if the host has not asked yet or the decision was made.
     open: Option<&'static str>,
     /// Whether the decision is about a tool call that has not ended.
     unfinished_call: bool,
@@ -49,7 +49,7 @@ struct KnownDecision {
 }
 
 impl OpenDecisions {
-    /// Updates the decisions from a message of the host.
+    /// Updates the decisions after a message of the host.
     pub(super) fn hear(&mut self, message: &Message) {
         let params = message.params();
         let rejected = params.get("rejectionReason").is_some_and(|reason| !reason.is_null());
@@ -119,8 +119,8 @@ impl OpenDecisions {
         action["type"] == CONFIRMED && known.is_some_and(again)
     }
 
-    /// Returns the tool call of a chat for which the host has asked for approval again and received no answer
-    /// yet. The call counts as undecided, although there was a decision.
+    /// Returns a tool call of a chat for which the host has asked for approval more than once, if the latest question
+    /// is unanswered. The call counts as undecided, although there was a decision.
     pub(super) fn asked_again(&self, chat: &str) -> Option<&str> {
         let again = |(at, it): (&(String, String), &KnownDecision)| {
             at.0 == chat && it.questions > 1 && it.open.is_some()
@@ -140,7 +140,8 @@ impl OpenDecisions {
             () => return None,
         };
         let open = |(_, it): &(&(String, String), &KnownDecision)| it.open.is_some();
-        // If a tool call neither waits nor ends, a pending decision about another call does not explain this.
+        // If one tool call is running without a pending decision, a pending decision about another call does not
+        // explain why the running call does not end.
         let working =
             |(_, it): (&(String, String), &KnownDecision)| it.open.is_none() && it.unfinished_call;
         if only_calls && self.known.iter().any(working) {
@@ -177,7 +178,7 @@ mod tests {
         let approved =
             json!({"type": "chat/toolCallConfirmed", "toolCallId": "c", "approved": true});
         told(&mut decisions, 2, approved);
-        // Another client's copy of the question arrives late.
+        // Another client receives its copy of the question later.
         told(&mut decisions, 1, ready.clone());
         assert!(!holds_up(&decisions, "chat/turnComplete"));
         // The host asks again.

@@ -3,7 +3,7 @@
 //! The first look uses one connection and one handshake, and then sends all requests that prove a capability at once.
 //! If the host has several agents, the first look requests a session from one agent after another until one agent
 //! creates a session, and disposes of that session at once. The first look creates nothing else. The first look has no
-//! time limit: the caller ends it, and capabilities without an answer count as offered.
+//! time limit of its own: the caller ends it. A capability whose request has no answer by then counts as offered.
 //!
 //! Knows: the evidence of capabilities. Never knows: sockets, clocks, scenarios.
 //!
@@ -43,12 +43,12 @@ const HANDSHAKE: u64 = 1;
 const TOKENS: u64 = 1_000;
 /// The identifier of the first `createSession` request. The `disposeSession` request has the next identifier.
 const TRIALS: u64 = 1_000_000;
-/// The maximum number of a host's agents that the first look tries.
+/// The maximum number of agents of a host that the first look tries.
 pub const MAX_AGENTS: usize = 16;
 /// The maximum length of an error in a message, in characters.
 const SHOWN_LETTERS: usize = 300;
 
-/// Whether the host offers one capability, and the evidence.
+/// A capability with the information whether the host offers it, and the evidence.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct DetectedFeature {
     /// The name of the capability.
@@ -522,7 +522,7 @@ impl FeatureDetection {
 
     fn look_at(&mut self, result: &Value, agent: Option<&Value>, resources: &[String]) {
         let mut detected = Vec::new();
-        // A capability that the version cannot express is unknown, not missing.
+        // If the version has no means to declare a capability, the capability is unknown, not missing.
         let protocol = self.edge.protocol();
         let declared = self.declares_capabilities();
         let spoken = |row: &&'static HostCapability| match row.shown {
@@ -585,7 +585,7 @@ impl FeatureDetection {
     }
 }
 
-/// Returns the beginning of a string, for a message.
+/// Returns the first characters of a string, for a message.
 pub(super) fn beginning(text: &str) -> String {
     let short: String = text.chars().take(SHOWN_LETTERS).collect();
     if short.len() < text.len() { format!("{short}...") } else { short }

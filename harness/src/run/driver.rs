@@ -21,14 +21,14 @@ use super::act::padded;
 use super::case::DriverOutput;
 use super::play::{ScenarioPlay, ScenarioVerdict};
 
-/// The future result of an act of [`HostControl`].
+/// The future that a method of [`HostControl`] returns.
 pub type ControlResult<'a> =
     std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 
 /// Control over a host by means other than its protocol.
 pub trait HostControl: Sync {
-    /// Restarts the host and returns when the host accepts connections again. `crash` says whether to kill the
-    /// host instead of asking it to end, if the harness can do so.
+    /// Restarts the host and returns when the host accepts connections again. If `crash` is true and the harness can
+    /// kill the host, the host is killed instead of being asked to end.
     fn restart(&self, crash: bool) -> ControlResult<'_>;
 
     /// Releases the agent behind the host from the hold with this name.
@@ -40,7 +40,8 @@ pub trait HostControl: Sync {
 
 /// The time limit of a closing handshake. The socket is dropped when the limit is reached.
 const CLOSING: Duration = Duration::from_millis(250);
-/// The time that an interrupted scenario has for its cleanup. The user waits at most two seconds.
+/// The time that an interrupted scenario has for its cleanup. It is short, because an interrupted run should end within
+/// two seconds.
 const LEAVING: Duration = Duration::from_millis(700);
 /// The reason that is reported for a scenario that the user interrupted before it had a verdict.
 pub const INTERRUPTED: &str = "interrupted";
@@ -205,8 +206,8 @@ async fn hear(below: &mut Option<mpsc::Receiver<HeardBelow>>) -> Option<HeardBel
 struct ScenarioLinks {
     open: LiteMap<ConnId, TransportLink>,
     closing: Vec<tokio::task::JoinHandle<()>>,
-    /// The connection of the last event. The next poll starts with the connection after this one, so no
-    /// connection can starve the others.
+    /// The connection of the last event. The next poll starts with the connection that follows it, so no connection can
+    /// starve the others.
     last: ConnId,
 }
 

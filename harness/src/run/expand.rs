@@ -1,5 +1,5 @@
-//! Expands steps into tasks. A compound step (`open`, `snapshot`, `reconnect`) becomes the short steps that an
-//! author could have written.
+//! Expands steps into tasks. A compound step (`open`, `snapshot`, `reconnect`) becomes the same tasks as the simple
+//! steps that an author could have written instead.
 
 use crate::agent::mode::AgentMode;
 use crate::agent::script::{CASE, HEADER, RELEASE};
@@ -184,7 +184,7 @@ pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<
     acts.into_iter().map(task).collect()
 }
 
-/// Returns whether an act only prepares the main act of its step.
+/// Returns whether an act only prepares the main act of its step, such as the handshake of an observer.
 fn prepares(verb: StepVerb, act: &TaskAct) -> bool {
     match (verb, act) {
         (StepVerb::Snapshot, TaskAct::Request { method, .. }) => method != "subscribe",
@@ -370,7 +370,7 @@ fn open(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
         exact: false,
         keep: ResultUse { bind: None, default_chat },
     };
-    // In versions before chats became channels, the session is its own chat.
+    // In versions without chat channels, the session is its own chat.
     let apart = case.edge().has_chats();
     for peer in by {
         acts.push(subscribe(peer, &session, Some(chat.clone())));
@@ -399,8 +399,8 @@ fn subscribe_params(
     merged(step.span, usual, more)
 }
 
-/// Returns the text that makes an agent play the script of a step, or else the scenario's script. Without a script,
-/// the text contains only the name of the scenario, or is empty.
+/// Returns the prompt text that makes an agent play the script of the step; without such a script, the script of the
+/// scenario. If the script is empty, the text contains only the name of the scenario, or is empty.
 pub(super) fn script(case: &ScenarioCase, step: &ScenarioStep) -> String {
     let script = match step.text("script") {
         Some(script) => script.to_owned(),
@@ -526,9 +526,8 @@ fn reconnect(step: &ScenarioStep, peer: PeerId) -> Vec<TaskAct> {
     ]
 }
 
-/// Returns the task that releases an agent's hold. The host's own agent is released in band, by a steering
-/// message that the agent consumes. Other agents do not read their conversation during a hold, so the driver
-/// releases these agents.
+/// Returns the task that releases an agent's hold. The host's own agent is released by a steering message in its chat,
+/// which the agent consumes. Other agents do not read their conversation during a hold, so the driver releases them.
 fn release(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let span = step.span;
     let hold = step.text("hold").unwrap_or_default();
@@ -556,7 +555,7 @@ fn release(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     }]
 }
 
-/// Returns whether the scenario answers requests of the host to this client. With `method`, only requests of
+/// Returns whether the scenario answers requests of the host to this client. If `method` is given, only requests of
 /// that method count.
 pub fn serves(scenario: &ParsedScenario, client: &str, method: Option<&str>) -> bool {
     let asked = |step: &ScenarioStep| {

@@ -38,9 +38,10 @@ pub enum FailureKind {
     Outcome,
     /// The host did not answer a request or an action of a client.
     Silence,
-    /// The message that the step names in `unless` came. The sender was free to choose it.
+    /// The message that the step names in `unless` arrived. The sender was free to send it instead of the expected
+    /// message.
     Alternative,
-    /// The step could not be played. A failure of this kind is no evidence about the requirements of the step.
+    /// The step could not be played. Such a failure is no evidence about the requirements of the step.
     Trouble,
 }
 
@@ -60,7 +61,8 @@ impl NearMiss {
         NearMiss { line, miss, passed: false }
     }
 
-    /// Returns the closer of two messages: the newer one, unless only that one is about another subject.
+    /// Returns the message that is closer to the expected one. This is the newer message, unless the newer message is
+    /// about another subject and the older one is not.
     pub(super) fn closer(older: Option<NearMiss>, newer: NearMiss) -> NearMiss {
         match older {
             Some(older) if newer.miss.named && !older.miss.named => {
@@ -183,8 +185,8 @@ impl ScenarioCase {
         }
         let message = format!("client `{name}`: expected {missing} {when}, nothing came");
         let kind = match wait {
-            // Only the answer to the later `ping` would prove that the host does not respond, and this answer is
-            // missing.
+            // Only an answer to the later `ping` would prove that the host omitted the response, and the `ping` has no
+            // answer.
             TaskWait::NoAnswer { .. } => FailureKind::Trouble,
             TaskWait::Response { want: RequestGoal::Closed, .. } => FailureKind::Outcome,
             TaskWait::Response { .. } | TaskWait::Settled { .. } => FailureKind::Silence,
@@ -202,7 +204,7 @@ impl ScenarioCase {
     pub(super) fn limit_of(&self, task: &StepTask) -> Duration {
         let usual = self.setup.limit * task.act.patience(self.setup.version.standard);
         match (task.step, task.within, &task.act) {
-            // A rest takes as long as it says, and so does a task that belongs to no step.
+            // The time limit of a rest, or of a task that belongs to no step, is exact.
             (_, Some(own), TaskAct::Rest) | (None, Some(own), _) => own,
             (step, ..) => self.limit(step).max(usual),
         }
@@ -217,7 +219,7 @@ impl ScenarioCase {
         longest(own.or(connects.then_some(STARTING)), self.setup.limit)
     }
 
-    /// Counts each watch that ends with a barrier as held.
+    /// Ends all watches and counts each of them as held.
     pub(super) fn watches_held(&mut self) {
         self.prepares = false;
         for watch in std::mem::take(&mut self.watches) {
@@ -233,7 +235,7 @@ impl ScenarioCase {
     }
 
     pub(super) fn ended(&self, peer: PeerId) -> Option<(u64, String)> {
-        // The tested client may connect again.
+        // The wait goes on without a connection, because the tested client may connect again.
         if self.is_host(peer) {
             return None;
         }
@@ -260,8 +262,8 @@ impl ScenarioCase {
             self.name(peer)
         );
         let kind = match step.and_then(|step| self.setup.scenario.steps.get(step)) {
-            // A host may close a connection that it no longer wants. The close is evidence about the frame that
-            // the client just sent, but not about a message that a client only waits for.
+            // A host may close a connection at any time. The close is evidence only if the step sent a frame before,
+            // and not if the step only waited for a message.
             Some(step) if ONLY_WAITS.contains(&step.verb) => FailureKind::Trouble,
             _ => FailureKind::Silence,
         };

@@ -1,10 +1,9 @@
-//! The part of the first look about files: where clients of an external host may write, for which files they have to
-//! request access, and which files they may not read.
+//! The part of the first look about files: where the clients of an external host may write, for which files they have
+//! to request access, and which files they may not read.
 //!
-//! Hosts do not declare these facts. If the host and the harness share a disk, the harness creates folders and
-//! checks whether the host can read them. If they share no disk, the harness uses the host's
-//! `defaultDirectory`. Each probe is a small scenario that is played before all others. A folder is used if its
-//! probe passes. Probes do not judge the host.
+//! Hosts do not declare these facts. If the host and the harness share a disk, the harness creates folders and checks
+//! whether the host can read them. Otherwise, the harness uses the host's `defaultDirectory`. Each probe is a small
+//! scenario that is played before all others. A folder is used if its probe passes. Probes do not judge the host.
 //!
 //! Knows: scenarios. Never knows: disks, sockets, the origin of a folder.
 //!
@@ -15,7 +14,7 @@ use crate::scenario::capability::WORKSPACE;
 use super::detect;
 use super::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 
-/// The content of [`CANARY`]: a host that can read it shares the harness's disk.
+/// The content of the file [`CANARY`]. A host that can read this content shares the harness's disk.
 pub const CANARY_TEXT: &str = "of ahp-harness";
 /// The name of a file that the host is to read.
 pub const CANARY: &str = "canary.txt";
@@ -116,7 +115,7 @@ steps:
     /// Returns the scenario, ready to be played.
     ///
     /// # Errors
-    /// Returns all mistakes in the scenario. The host causes none of these mistakes.
+    /// Returns all mistakes in the text of the scenario. They are mistakes of the harness, not of the host.
     pub fn entry(self) -> Result<SuiteEntry, String> {
         let file = "detect/folder.yaml".to_owned();
         let mut suite = ScenarioSuite::of([(file, self.text().to_owned())], &CarriedFiles);

@@ -26,7 +26,7 @@ pub struct AgentIntroduction {
     pub turn: Option<Result<Value, Value>>,
     /// The text of the agent's updates.
     pub said: String,
-    /// The reason why the conversation ended early, in the words of the agent if it gave a reason.
+    /// The reason why the conversation ended early. If the agent gave a reason, this is the agent's own text.
     pub ended: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub async fn introduce(
     introduction
 }
 
-/// Sends one request after another until an answer prevents the next request.
+/// Sends one request after another. Stops early if an answer makes the next request impossible.
 ///
 /// # Errors
 /// Returns the method of the unanswered request, and the reason.

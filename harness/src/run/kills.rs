@@ -1,25 +1,24 @@
 //! The kill matrix for hosts and agents: the rows of faults, what tripped, and the rules.
 //!
-//! A test suite is only useful if it rejects faulty hosts. For each injected fault, a row names the ids of the
-//! always-on checks and the scenarios that must trip on the fault. Everything else that trips is collateral.
+//! A test suite is only useful if it rejects faulty hosts. For each injected fault, a row lists the ids of the
+//! always-on checks and scenarios that must trip, that is, report the fault. Everything else that trips is collateral.
 //! [`KillMatrix::broken`] judges these rules:
 //!
 //! 1. no check and no scenario trips on a target without faults;
 //! 2. each fault has exactly one row, and everything that the row names trips;
 //! 3. each check and each scenario is in a row and trips there, so everything in the suite can fail;
-//! 4. for at least [`PURE_PERCENT`] percent of the faults, no MUST and no essential rule is reported broken
-//!    except those that the fault breaks according to [`BrokenRules`]; this rule is judged at the newest
-//!    version only.
+//! 4. for at least [`PURE_PERCENT`] percent of the faults, no MUST and no essential rule is reported broken except
+//!    those that the fault breaks according to [`BrokenRules`]; only the newest version is judged by this rule.
 //!
-//! Rows are exact for the newest version. An older version may lack a part of the suite. A fault about a
-//! missing part is [`RowOutcome::foreign`] there, and nothing has to trip. For any other fault, at least one
-//! name of its row has to trip, because the same fault has other effects if states and messages differ. The
-//! rules about checks and scenarios also apply to an older version; there, a name also counts as killed if a
-//! foreign fault trips it.
+//! At the newest version, everything that a row names has to trip. An older version may lack a part of the suite. A
+//! fault about a missing part is [`RowOutcome::foreign`] at that version, and nothing has to trip. For any other fault,
+//! one name of its row is enough, because the same fault has other effects if states and messages differ. The rules
+//! about checks and scenarios also apply to older versions, at which a name also counts as killed if a foreign fault
+//! trips it.
 //!
-//! A name is an id, or ends with `*`. Such a name permits the scenarios of an area to trip, but does not count as proof
-//! for any of them. A scenario that could not be tested proves little, so it trips only names that begin with
-//! [`UNTESTED`].
+//! A name in a row is an id, or a prefix that ends with `*`. A prefix permits the scenarios of an area to trip, but
+//! does not prove for any of them that it can fail. A scenario that could not be tested proves little, so it matches
+//! only names that begin with [`UNTESTED`].
 //!
 //! Knows: verdicts. Never knows: the target, the presentation of a matrix.
 //!
@@ -58,24 +57,24 @@ pub const PURE_PERCENT: usize = 95;
 /// The part of the suite that is played for each fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KillDepth {
-    /// All scenarios. The whole suite. Only this shows which checks and scenarios trip in addition to the row.
+    /// All scenarios. The whole suite. Only this depth shows which checks and scenarios trip in addition to the row.
     Whole,
-    /// The row's own scenarios first, then others until every name in the row has tripped. The fourth rule is
+    /// The scenarios in the row first, then other scenarios until every name in the row has tripped. The fourth rule is
     /// not judged.
     Caught,
 }
 
-/// The names to look for while a fault is played.
+/// A search for the names that have to trip while a fault is played.
 #[derive(Debug)]
 pub struct KillHunt<'a> {
     wanted: Vec<&'a str>,
     depth: KillDepth,
-    /// Whether one tripped name is enough after the scenarios in the row were played.
+    /// Whether the hunt ends, after the scenarios in the row were played, as soon as one name has tripped.
     any: bool,
 }
 
 impl KillHunt<'_> {
-    /// Returns a hunt that plays all scenarios.
+    /// Returns a hunt that plays all scenarios and looks for no names.
     pub fn whole() -> Self {
         KillHunt { wanted: Vec::new(), depth: KillDepth::Whole, any: false }
     }
@@ -132,7 +131,7 @@ fn bare(name: &str) -> &str {
 /// The ids of checks and scenarios that no fault trips, each with the reason.
 pub type ExemptIds = &'static [(&'static str, &'static str)];
 
-/// The faults, each with the names in its row.
+/// The faults, each with the names of the checks and scenarios in its row.
 pub type FaultNames<F> = Vec<(F, &'static [&'static str])>;
 
 /// The expectations of a matrix.
@@ -148,7 +147,7 @@ pub struct KillTable<F> {
     pub exempt: ExemptIds,
     /// The names that must trip under each fault.
     pub rows: FaultNames<F>,
-    /// The names that must trip additionally under each fault in versions that lack the subject of its row.
+    /// The additional names that must trip under each fault in versions that lack the subject of its row.
     pub older: FaultNames<F>,
     /// Whether the version may lack a part of the suite. For such a version, the matrix ignores a check that
     /// the target without faults does not exercise.
@@ -209,7 +208,7 @@ pub struct KillMatrix<F> {
     pub table: KillTable<F>,
     /// The scenarios that were played.
     pub scenarios: Vec<String>,
-    /// The checks and scenarios that tripped on targets without faults, each with a description of the target.
+    /// The targets without faults, each with a description and with the checks and scenarios that tripped on it.
     pub honest: Vec<(&'static str, TrippedRules)>,
     /// The outcome of each fault.
     pub outcomes: Vec<RowOutcome<F>>,
@@ -228,8 +227,8 @@ impl TrippedRules {
                 self.accuse(&claim.rule, entry, &failure.message);
             }
         }
-        // If clients of several versions take part, checks may be exercised that the version under test does
-        // not have.
+        // If a scenario has clients of other versions, it may exercise checks that do not exist in the version under
+        // test.
         let own = words::of_other_versions(&entry.scenario).is_empty();
         for report in &verdict.checks {
             if report.observations > 0 && own {
@@ -362,9 +361,8 @@ impl<F: FaultKind> KillTable<F> {
         [names_of(&self.rows, fault), names_of(&self.older, fault)].concat()
     }
 
-    /// Returns whether the row of a fault is about an absent part of the suite. A row is about an absent part
-    /// if all of its scenarios are absent or, in a row without scenarios, if one of its checks is absent. A name that
-    /// `older` adds must be absent as well.
+    /// Returns whether the version lacks what the row of a fault is about: all scenarios of the row are absent or, in a
+    /// row without scenarios, one of its checks is absent. The names that `older` adds must be absent as well.
     fn is_foreign(&self, fault: F, absent: impl Fn(&str) -> bool) -> bool {
         let named = names_of(&self.rows, fault);
         let mut scenarios = named.iter().filter(|name| name.contains('/')).peekable();
@@ -399,7 +397,7 @@ impl<F: FaultKind> KillMatrix<F> {
         let checks: HashSet<&str> = table.checks.iter().map(|row| row.id).collect();
         let exercised: HashSet<&str> =
             honest.iter().flat_map(|(_, tripped)| tripped.exercised.iter().copied()).collect();
-        // A scenario or check that does not exist in this version is not missing.
+        // Names of scenarios and checks that do not exist in this version do not have to trip.
         let (partial, played) = (table.partial, scenarios.clone());
         let absent = |name: &str| {
             let id = bare(name);
@@ -434,9 +432,9 @@ impl<F: FaultKind> KillMatrix<F> {
         matrix
     }
 
-    /// Looks for the names that no fault has killed yet. If one name in a row is enough, a hunt may end before the
-    /// other names trip. This function hunts each remaining name alone, with one fault after another whose row contains
-    /// the name, including foreign faults.
+    /// Looks for the names that no fault has killed yet. At versions at which one name of a row is enough, a hunt ends
+    /// before the other names trip. For each remaining name, this function plays the faults whose row contains the
+    /// name, including foreign faults, one after another until the name trips.
     fn look_again(
         &mut self,
         one: impl Fn(F, &KillHunt<'_>) -> TrippedRules + Sync,
@@ -493,7 +491,7 @@ impl<F: FaultKind> KillMatrix<F> {
         self.table.killable().filter(here).filter(|id| !self.is_killed(id)).collect()
     }
 
-    /// Returns the checks whose worst finding was lighter than the check's weight, each with the weight of that
+    /// Returns the checks whose heaviest finding weighs less than the check itself, each with the weight of that
     /// finding.
     pub fn checks_grazed(&self) -> Vec<(&'static str, Weight)> {
         let worst = |id| self.outcomes.iter().filter_map(|one| one.tripped.checks.get(id)).max();

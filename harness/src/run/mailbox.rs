@@ -1,10 +1,10 @@
 //! The unread messages of a client.
 //!
-//! Reading moves forward per channel: when a step takes a message, that message and every earlier message on
-//! the same channel count as read. The host may order messages on different channels as it likes.
+//! When a step takes a message, that message and every earlier message on the same channel count as read. Messages on
+//! other channels stay unread, because the host may send messages on different channels in any order.
 //!
-//! A forbidden message may arrive before or after the step that forbids it, depending on timing. Such a step
-//! therefore first checks the messages in [`ClientMailbox::behind`].
+//! Depending on timing, a forbidden message may arrive before or after the step that forbids it starts. The step
+//! therefore also checks the messages that have already arrived ([`ClientMailbox::behind`]).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -130,8 +130,8 @@ impl ClientMailbox {
         self.bytes -= freed;
     }
 
-    /// Forgets the read positions, because the client acts. After this call, [`behind`](Self::behind) covers
-    /// only channels that are read later.
+    /// Forgets the read positions. This is called when the client sends something. Afterwards, [`behind`](Self::behind)
+    /// covers only channels from which a message is read after the call.
     pub fn arrive(&mut self) {
         self.positions.clear();
     }

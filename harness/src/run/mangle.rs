@@ -23,7 +23,8 @@ pub(super) fn mangled(whole: &Value, roll: &mut dyn FnMut() -> u64) -> Frame {
         4 => pick(&mut value, roll, &mut remove),
         _ => pick(&mut value, roll, &mut |place, roll| *place = odd(roll)),
     }
-    // If the frame had a null identifier or the identifier of another frame, its answer could not be assigned.
+    // An answer with a null identifier, or with the identifier of another frame, could not be assigned to this frame.
+    // Such a mutation of the identifier is replaced by an array.
     let others =
         |id: &Value| (id.is_null() || id.is_number() || id.is_string()) && *id != whole["id"];
     if value.get("id").is_some_and(others) {
@@ -38,7 +39,7 @@ fn cut(text: &str, roll: &mut dyn FnMut() -> u64) -> Frame {
     Frame::Text(text.chars().take(at).collect())
 }
 
-/// Inserts a character that is invalid at its position.
+/// Inserts a character that is often invalid in JSON at a random position.
 fn put_in(text: &str, roll: &mut dyn FnMut() -> u64) -> Frame {
     let at = below(text.chars().count() + 1, roll);
     let odd = ['\0', '"', '{', ']', '\\', '\u{feff}', '\u{202e}', ','];

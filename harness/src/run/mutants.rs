@@ -29,8 +29,8 @@ use super::suite::{ScenarioSuite, SuiteEntry};
 /// A fault with the names of the checks and scenarios that must trip.
 pub type MutantRow = kills::KillRow<HostFault>;
 
-/// The checks and scenarios that no fault trips in the matrix, each with the reason. Separate tests, or
-/// captures in `corpus/captures`, break these checks.
+/// The checks and scenarios that no fault trips in the matrix, each with the reason. For these checks, separate tests
+/// or captures in `corpus/captures` prove that they can fail.
 pub const EXEMPT: ExemptIds = &[
     (
         "shape.harness",
@@ -38,11 +38,11 @@ pub const EXEMPT: ExemptIds = &[
     ),
     (
         "jsonrpc.host-request-ids",
-        "in the simulation a client answers before the next frame arrives, so that a host never \
-         has two open requests",
+        "in the simulation, a client answers a request before the next frame arrives, so a host \
+         never has two pending requests",
     ),
-    // No fault breaks the claims of these scenarios. The matrix does not count faults that break only premises
-    // of the scenarios.
+    // No fault breaks the claims of these scenarios. A fault that breaks only the premises of a scenario does not count
+    // in the matrix.
     (
         "handshake/notifications-wait-for-the-handshake",
         "no fault lets a host act on a notification that comes before the handshake",

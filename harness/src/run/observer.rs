@@ -1,8 +1,8 @@
 //! Additional clients that join at random points, subscribe to every channel that they find, and leave (`run
 //! --observe`).
 //!
-//! Observers judge nothing themselves. The transcript contains everything that they receive, and the always-on checks
-//! compare each of their snapshots with the others and with the actions in between. Observers run in parallel with the
+//! Observers judge nothing themselves. The transcript contains everything that they receive. The always-on checks
+//! compare the observers' snapshots with each other and with the actions in between. Observers run in parallel with the
 //! steps. The steps neither wait for observers nor see their messages. Observers only use the channels of this
 //! scenario, because the host may also serve other users.
 //!
@@ -30,7 +30,7 @@ const MAX_OBSERVERS: usize = 12;
 const MAX_AT_ONCE: usize = 3;
 /// The maximum number of channels that an observer subscribes to.
 const MAX_CHANNELS: usize = 64;
-/// The random stream of observers, which is separate from the stream of identifiers.
+/// The number of the random stream that observers use, which is separate from the stream for identifiers.
 const PART: u64 = 0x6f62_7365_7276;
 
 /// The observers of a scenario, and the random generator that decides when they join.
@@ -63,8 +63,8 @@ impl JoiningObserver {
         DriverOutput::Send { conn: self.conn, seen: Arc::new(SeenFrame::of(message)) }
     }
 
-    /// Returns a subscription to a channel; `None` if the observer is already subscribed or the limit is
-    /// reached.
+    /// Returns the output that subscribes to a channel; `None` if the observer has already requested this subscription
+    /// or the limit is reached.
     fn subscribe(&mut self, channel: &str) -> Option<DriverOutput> {
         let new = self.asked.len() < MAX_CHANNELS && self.asked.insert(channel.to_owned());
         new.then(|| self.ask("subscribe", json!({"channel": channel})))

@@ -1,4 +1,4 @@
-//! Supports cases whose steps are generated while the case is played. The generator may look at the state of the case.
+//! Supports cases whose steps are generated during play. The generator can look at the state of the case.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ impl ScenarioCase {
     /// Makes the case wait for further steps instead of ending after the last one.
     pub fn leave_open(&mut self) {
         self.open_ended = true;
-        // A later step may look at a mirror, so all clients keep them.
+        // A later step may look at a mirror, so all clients keep mirrors.
         self.peers.iter_mut().for_each(|peer| peer.engine.keep_mirrors());
     }
 

@@ -16,7 +16,7 @@ pub enum DriverOutput {
         conn: ConnId,
         /// The client's name.
         client: String,
-        /// How the client presents itself during the handshake.
+        /// The credentials and headers that the client sends when it opens the connection.
         guise: ClientGuise,
     },
     /// Send a frame.
@@ -65,6 +65,6 @@ pub enum DriverOutput {
     },
     /// Make the host publish an action.
     Publish(ScriptedEnvelope),
-    /// Give the driver of the tested client this line.
+    /// Send this line to the driver of the tested client.
     Drive(String),
 }

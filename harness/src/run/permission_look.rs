@@ -1,8 +1,7 @@
 //! Determines with a short conversation whether an agent asks for permission. Some agents ask only if the
 //! client offers files and terminals, others only in one of their modes or with one of their options.
 //!
-//! Knows: the methods of ACP that a client calls. Never knows: the start of the agent, the settings that are
-//! tried.
+//! Knows: the methods of ACP that a client calls. Never knows: how the agent is started, which settings are tried.
 //!
 //! Start at [`asks_for_permission`].
 
@@ -25,8 +24,9 @@ const MAX_MODES: usize = 5;
 /// The maximum number of values of session options that are tried.
 const MAX_OPTIONS: usize = 6;
 
-/// Returns the client capabilities, session modes and options to try until the agent asks for permission, the
-/// most common first. `facts` lists the modes and options that the agent offers.
+/// Returns the combinations of client capabilities, session mode and option to try, one after another until the agent
+/// asks for permission. Combinations that most often make agents ask come first. `facts` lists the modes and options
+/// that the agent offers.
 pub fn ways(facts: &AgentFacts) -> Vec<AskingSetup> {
     let offers = [AgentOffers::Nothing, AgentOffers::FsTerminal, AgentOffers::All, AgentOffers::Fs];
     let way = |offers: AgentOffers| AskingSetup {
@@ -41,8 +41,8 @@ pub fn ways(facts: &AgentFacts) -> Vec<AskingSetup> {
     offers.iter().map(|offers| way(*offers)).chain(modes).chain(options).collect()
 }
 
-/// Holds the conversation and stops the agent. Returns whether the agent asked for permission. Agents that
-/// cannot follow scripts get `prompt`.
+/// Holds the conversation and then stops the agent. Returns whether the agent asked for permission. Agents that cannot
+/// follow scripts get `prompt`.
 ///
 /// # Errors
 /// Returns the reason if the conversation did not complete.
@@ -58,7 +58,8 @@ pub async fn asks_for_permission(
     let asked = link.asked;
     link.close().await;
     match talked {
-        // An agent that asked may wait forever for the answer, so it does not matter whether the conversation ends.
+        // The agent may then wait forever for the answer to its request, so it does not matter how the conversation
+        // ended.
         _ if asked => Ok(true),
         Ok(()) => Ok(false),
         Err(RequestUnanswered::Ended(reason)) => Err(reason),

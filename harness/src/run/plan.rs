@@ -32,7 +32,7 @@ pub struct ScenarioSelection {
     pub requirements: Vec<String>,
 }
 
-/// A part of a selection, so that several machines can share a run.
+/// One of several equal parts of a selection, so that several machines can share a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SelectionShard {
     /// The number of the part, from 1.
@@ -61,7 +61,7 @@ impl SelectionShard {
         self.of
     }
 
-    /// Returns the parts that are missing in `among`. The first part determines the number of parts.
+    /// Returns the parts that `among` lacks. The first part determines the number of parts.
     pub fn missing(among: &[SelectionShard]) -> Vec<SelectionShard> {
         let of = among.first().map_or(0, |shard| shard.of);
         let all = (1..=of).map(|number| SelectionShard { number, of });
@@ -94,7 +94,7 @@ impl FromStr for SelectionShard {
 pub enum HostRestarts {
     /// The target cannot be restarted.
     Never,
-    /// The target can only be restarted by the user's command, which may give the target time to save its state.
+    /// The target can be restarted only by the user's command. That command may let the target save its state first.
     Orderly,
     /// The target's process can also be killed.
     Crashes,
@@ -153,13 +153,13 @@ pub enum SkipCause {
     NotApplicable,
     /// The harness or this run cannot play the scenario, but the requirements may apply.
     OutOfReach,
-    /// The scenario is for other versions. A skip for this reason says nothing about the requirements if another
-    /// scenario tests them.
+    /// The scenario is for other versions. The requirements may be tested by another scenario, so this skip says
+    /// nothing about them.
     OtherVersion,
 }
 
 impl SkipCause {
-    /// Returns whether the requirements do not apply to the target, for short summaries of a run.
+    /// Returns whether the scenario was skipped because its requirements do not apply to the target.
     pub fn is_not_applicable(&self) -> bool {
         *self == SkipCause::NotApplicable
     }
@@ -315,9 +315,9 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
         let text = format!("profile `{profile}` was not selected (hint: `--profile {profile}`)");
         return Some(SkipReason { text, cause: SkipCause::NotApplicable });
     }
-    // The beginning of the report explains how capabilities were detected. A missing capability of the target
-    // takes precedence over a missing option of the run, because an option does not help without the
-    // capability.
+    // The reason does not say how a capability was detected, because the beginning of the report explains this. A
+    // capability that the target lacks takes precedence over an option that the run lacks, because the option would not
+    // help without the capability.
     let missing = all_not_offered(scenario, &abilities.detected, abilities.agent);
     let missing = missing.min_by_key(|it| is_means_of_test(&it.capability));
     let subject = abilities.version.standard.subject();
@@ -389,8 +389,8 @@ fn is_means_of_test(capability: &str) -> bool {
     capability::named(capability).is_some_and(HostCapability::makes_tests_possible)
 }
 
-/// Returns whether a scenario needs a capability: it lists the capability, sends a request of the capability,
-/// or gives the host's own agent a script with an optional ability.
+/// Returns whether a scenario needs a capability: it lists the capability in `needs`, sends a request that belongs to
+/// the capability, or uses the optional script ability in a script for the host's own agent.
 fn needs(scenario: &ParsedScenario, capability: &str, agent: AgentMode) -> bool {
     let row = capability::named(capability).map(|row| row.shown);
     if let Some(CapabilitySource::Extra(name)) = row {
@@ -406,9 +406,9 @@ fn needs(scenario: &ParsedScenario, capability: &str, agent: AgentMode) -> bool 
         || capability == capability::SCRIPTS && scenario.profile == "agent"
 }
 
-/// Returns whether no other scenario may use the host at the same time, because the scenario demands exclusive
-/// use, restarts the host, or sends its own tokens: a host may keep one token for all clients, so the sessions of other
-/// scenarios would lose theirs.
+/// Returns whether no other scenario may use the host at the same time. This is so if the scenario demands exclusive
+/// use, restarts the host, or sends its own tokens. A host may keep one token for all clients, so a scenario that sends
+/// a token could replace the token that the sessions of other scenarios need.
 pub fn plays_alone(scenario: &ParsedScenario) -> bool {
     scenario.alone || restarts(scenario) || authenticates(scenario)
 }
@@ -434,7 +434,7 @@ fn scripts(scenario: &ParsedScenario) -> impl Iterator<Item = AgentScript> {
     let own = scenario.steps.iter().filter_map(|step| step.text("script"));
     let headed =
         std::iter::once(scenario.agent.as_str()).chain(own).map(|text| format!("{HEADER}\n{text}"));
-    // A prompt that refers to bound names contains the script in its text. A message in the queue does the same.
+    // Prompts whose text refers to bound names, and queued messages, contain the script in their text.
     let texts = scenario.steps.iter().filter_map(|step| step.template("text"));
     let actions = scenario.steps.iter().filter_map(|step| step.template("action"));
     let queued = actions.filter_map(|action| action.member("message")?.member("text"));
@@ -454,7 +454,7 @@ pub fn most_first(planned: &[PlannedScenario], version: Version) -> Vec<&Planned
             let rules = planned.entry.scenario.proves.iter().filter_map(|id| ledger.find(id));
             let heaviest = rules.max_by_key(|rule| (rule.weight, rule.severity));
             let count = earlier.entry(heaviest.map_or("", |rule| rule.id)).or_default();
-            // A skipped scenario does not count as one of a rule's scenarios.
+            // A skipped scenario does not count among the scenarios of its rule.
             let turn = *count;
             *count += usize::from(planned.skip.is_none());
             (turn, Reverse(heaviest.map(|rule| (rule.weight, rule.severity))), planned)

@@ -30,8 +30,8 @@ pub trait TranscriptRecorder: Send {
     /// Records one event and returns its line, counted from 1.
     fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64;
 
-    /// Records that the play was interrupted for this reason, or, with `None`, that it ended before its cleanup
-    /// was complete. A replay does the same at the same time.
+    /// Records that the play was interrupted, with the reason; `None` means that the play ended before its cleanup was
+    /// complete. A replay of the transcript stops at the same time.
     fn stopped(&mut self, _at: Duration, _reason: Option<&str>) {}
 }
 
@@ -46,8 +46,8 @@ impl TranscriptRecorder for CountingRecorder {
     }
 }
 
-/// The connection number of the first peer below the host. Peers below the host do not use a client's
-/// connection. Their connection numbers count down from this number.
+/// The connection number of the first peer below the host, such as its agent. These peers have no connection of a
+/// client, so they are numbered downwards from this number.
 const BELOW: u32 = u32::MAX;
 /// The close code of a connection without a closing handshake (RFC 6455, 7.4.1).
 const ABNORMAL: u16 = 1006;
@@ -118,9 +118,9 @@ impl JudgedClaim {
         self.status == Status::Skip
     }
 
-    /// Returns how strongly the claim affects the status of its scenario. An untested heavy requirement ranks
-    /// above a broken light requirement, because the run is incomplete without the heavy requirement. An
-    /// untested requirement does not rank higher if an earlier failed claim prevented the test.
+    /// Returns how strongly the claim affects the status of its scenario. An untested MUST or essential requirement
+    /// ranks above a broken lighter requirement, because the run is incomplete. This does not apply if another failed
+    /// claim is the reason why the requirement is untested.
     fn rank(&self) -> (u8, Weight) {
         let rank = match self.status {
             Status::Fail => 5,
@@ -142,7 +142,7 @@ pub struct ScenarioPlay {
     clients: LiteMap<ConnId, String>,
     below: LiteMap<String, ConnId>,
     live: HashSet<ConnId>,
-    /// Why the agent below the host could not play the script, if the host could not have prevented this.
+    /// Why the agent below the host could not play the script, if this is not the host's fault.
     unplayable: Option<String>,
     /// Why the play was interrupted.
     ended_early: String,
@@ -152,7 +152,8 @@ pub struct ScenarioPlay {
 }
 
 impl ScenarioPlay {
-    /// Creates a play that has not started. `shared` means that others may use the host at the same time.
+    /// Creates a play that has not started. `shared` says whether other scenarios or users may use the host at the same
+    /// time.
     pub fn new(
         setup: CaseSetup,
         shared: bool,
@@ -330,7 +331,7 @@ impl ScenarioPlay {
         }
     }
 
-    /// Handles the end of a connection by the tested client, or by the host (`by`).
+    /// Handles a connection of the tested client that the client or the host (`by`) has ended.
     pub fn tested_closed(&mut self, now: Duration, conn: ConnId, by: ClosingSide, reason: &str) {
         let at = self.at(now);
         if !self.live.remove(&conn) {
@@ -403,7 +404,7 @@ impl ScenarioPlay {
         self.oracle.observe(&TranscriptEntry { line, at, conn, event });
     }
 
-    /// Handles a connection that ended without the client closing it, or that could not be opened.
+    /// Handles a connection that could not be opened, or that ended although the client did not close it.
     pub fn closed(&mut self, now: Duration, conn: ConnId, code: Option<u16>, reason: &str) {
         let at = self.at(now);
         self.live.remove(&conn);
@@ -540,9 +541,9 @@ impl ScenarioPlay {
         ScenarioVerdict { checks: self.oracle.finish(), ..verdict }
     }
 
-    /// Advances the clock to the time of an input. Timers that are due earlier fire first, each at its own
-    /// time, so a late timer and a transcript from a file give the same result. Times have microsecond
-    /// precision, in memory and in the file.
+    /// Advances the clock to the time of an input. Timers that are due earlier fire first, each with the time at which
+    /// it was due. A live run in which a timer fires late and a replay from a file therefore give the same result.
+    /// Times have microsecond precision, as in the file.
     fn at(&mut self, now: Duration) -> Duration {
         let micros = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
         self.now = self.now.max(Duration::from_micros(micros));
@@ -564,8 +565,8 @@ impl ScenarioPlay {
 }
 
 impl ScenarioVerdict {
-    /// Replaces names of the newest version, which scenarios use, by names of the version that was negotiated
-    /// with the host. The always-on checks judge the original frames and need no translation.
+    /// Translates the names in messages from the newest version, which scenarios use, to the version that was
+    /// negotiated with the host. The reports of the always-on checks already use the names of the original frames.
     fn put_in_words_of_the_wire(&mut self, edge: &VersionEdge) {
         if edge.is_plain() {
             return;

@@ -1,7 +1,6 @@
 //! The first look at a target over its socket: whether it answers, which version it chooses, what it offers.
 //!
-//! Knows: sockets, [`detect`](super::detect), [`settings`](super::settings). Never knows: the use of the
-//! result.
+//! Knows: sockets, [`detect`](super::detect), [`settings`](super::settings). Never knows: how the result is used.
 
 use std::time::Duration;
 
@@ -83,7 +82,7 @@ pub enum ProbeError {
         /// The host's answer.
         answer: String,
     },
-    /// The time budget was over before the first look was.
+    /// The time budget ended before the first look was complete.
     #[error("the time budget was over before the first look at the target (hint: `--budget`)")]
     Late,
 }
@@ -117,7 +116,7 @@ pub async fn probe(
                 "it answered {} (hint: `--spec all` tries every version)",
                 beginning(&answer.error().unwrap_or(&Value::Null).to_string())
             ),
-            // `^0.9.0` is a range, but the option takes a version.
+            // A host may list a range such as `^0.9.0`, but the option takes a version.
             versions => format!(
                 "it supports {} (hint: `--spec {}`, or `--spec all`)",
                 beginning(&json!(versions).to_string()),
@@ -174,7 +173,7 @@ async fn held(
             return unreachable("the WebSocket handshake was not completed in time".to_owned());
         }
     }
-    // Each agent that does not answer restarts the time limit, so that the next agent and the capability
+    // After each agent that does not answer, the time limit starts again, so that the next agent and the capability
     // requests have enough time.
     let mut ended = timeout(limit, conversation(&mut link, look)).await;
     while ended.is_err() && look.give_up() {
@@ -237,8 +236,8 @@ pub async fn make_settings(
     dialogue.result(&ended)
 }
 
-/// Starts an agent, completes the handshake and disconnects. The agent's profile says whether the agent can do
-/// what scenarios need.
+/// Starts an agent, completes the handshake, creates a session and disconnects. The abilities of the agent are not
+/// detected here: its profile lists them.
 ///
 /// # Errors
 /// Returns why the agent cannot be tested.
@@ -270,7 +269,7 @@ pub async fn probe_agent(
         more: with_words(hint),
     };
     let answer = match answer {
-        // The scenarios report a message that an agent sends in place of an answer.
+        // The agent sent another message instead of an answer. The scenarios report this.
         Err(RequestUnanswered::Late) if heard => {
             return Ok((DetectionResult::default(), AgentFacts::default()));
         }

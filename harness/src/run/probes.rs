@@ -32,8 +32,8 @@ pub struct ProbeScenario {
 /// All probes, in order.
 pub const PROBES: &[ProbeScenario] = &[
     // This probe comes first, because it determines whether the other probes wait for a ready session. Some hosts make
-    // a session ready by themselves, and others only with its first turn; with the latter, the other probes do not
-    // wait.
+    // a new session ready by themselves; other hosts make it ready only with its first turn, so the other probes must
+    // not wait.
     ProbeScenario {
         capability: READY_SESSIONS,
         file: "detect/ready-sessions.yaml",
@@ -131,8 +131,8 @@ impl ProbeScenario {
     /// Returns the scenario, ready to be played.
     ///
     /// # Errors
-    /// Returns all mistakes in the scenario. The target causes none of these mistakes, so a caller must not
-    /// report a missing capability.
+    /// Returns all mistakes in the text of the scenario. They are mistakes of the harness, so a caller must not report
+    /// that the target lacks the capability.
     pub fn entry(&self) -> Result<SuiteEntry, String> {
         let mut suite =
             ScenarioSuite::of([(self.file.to_owned(), self.text.to_owned())], &CarriedFiles);

@@ -1,8 +1,8 @@
-//! The user's description of an agent to certify: how to start it, and how to make it do things.
+//! The user's description of an agent to certify: how to start the agent, and how scenarios control it.
 //!
 //! A profile is a small YAML file; [`MEMBERS`] is the table of its members. In commands, variables and files, `{model}`
-//! is the URL of the model stand-in, `{home}` is the fresh home folder, `{work}` is the session's folder, in which the
-//! agent is started, and `{profile}` is the folder of the profile.
+//! is the URL of the model stand-in, `{home}` is the fresh home folder, `{work}` is the working folder of the session,
+//! in which the agent is started, and `{profile}` is the folder of the profile.
 //!
 //! Knows: YAML. Never knows: processes, files.
 //!
@@ -20,48 +20,49 @@ pub const MEMBERS: &[(&str, &str)] = &[
     ("agent", "the name of the agent"),
     (
         "command",
-        "the command that starts it: a line for a shell, or a list of the program and its arguments; it communicates \
-         over standard input and output. It is started in a separate folder; `{profile}` is the folder of this file",
+        "the command that starts the agent: a line for a shell, or a list of the program and its arguments. The agent \
+         communicates over standard input and output and is started in a separate folder; `{profile}` is the folder \
+         of this file",
     ),
-    ("url", "instead of a command: the ws:// or wss:// URL at which it listens"),
-    ("env", "variables of its environment; HOME is a fresh folder in every scenario"),
-    ("home", "files of that folder, by their paths in it"),
+    ("url", "instead of a command: the ws:// or wss:// URL at which the agent listens"),
+    ("env", "environment variables of the agent; HOME is a fresh folder in every scenario"),
+    ("home", "files of the home folder, by their paths in this folder"),
     (
         "auth",
-        "the id of the authentication method, one of those in its answer to `initialize`, if the \
+        "the id of the authentication method, from the agent's answer to `initialize`, if the \
          agent requires authentication",
     ),
     (
         "mode",
-        "the id of the mode that a session is put into; rules about permission need one in which the agent asks",
+        "the id of the mode that is set for a session; the rules about permission need a mode in which the agent asks",
     ),
-    ("options", "options of a session that are set, by their ids, such as `{ effort: low }`"),
+    ("options", "the options that are set for a session, by their ids, such as `{ effort: low }`"),
     (
         "stimulus",
-        "how scenarios control it: a `model` agent uses the harness's stand-in for its model, a `script` agent plays \
-         the script in its prompt, a `fixed` agent does the same for every prompt",
+        "how scenarios control the agent: a `model` agent uses the harness's stand-in for its model, a `script` agent \
+         plays the script in its prompt, a `fixed` agent reacts to every prompt in the same way",
     ),
     (
         "prompt",
-        "the prompt of a `fixed` agent; the MCP server that some scenarios give it is called \
-         `ahp`, its tool `ahp_probe`, which takes a `text`",
+        "the prompt for a `fixed` agent. Some scenarios offer the agent an MCP server that is \
+         called `ahp`, with the tool `ahp_probe`, which takes a `text`",
     ),
     (
         "offers",
-        "what scenarios can make it do: shell, read, write, edit, delete, move, search, think, \
+        "what scenarios can make the agent do: shell, read, write, edit, delete, move, search, think, \
          fetch, switch-mode, plan, mcp (calls tools of MCP servers), ask (asks for permission), \
          script; the default is everything that the stimulus allows, and scenarios that need \
          something else are untested",
     ),
-    ("timeout", "the limit of each wait, unless `--timeout` is given"),
-    ("jobs", "how many scenarios it can serve at once, unless `--jobs` is given"),
+    ("timeout", "the time limit of each wait, unless `--timeout` is given"),
+    ("jobs", "how many scenarios the agent can serve at once, unless `--jobs` is given"),
 ];
 
 /// The placeholders in commands, variables and files of a profile, with their meanings.
 pub const PLACES: &[(&str, &str)] = &[
     (
         "{model}",
-        "the URL of the stand-in for its model, such as `http://127.0.0.1:9000`; some agents want `{model}/v1`",
+        "the URL of the stand-in for the agent's model, such as `http://127.0.0.1:9000`; some agents need `{model}/v1`",
     ),
     ("{home}", "the fresh home folder of the scenario"),
     ("{work}", "the folder that the agent is started in and works in"),
@@ -91,7 +92,7 @@ pub struct AgentProfile {
     pub stimulus: AgentMode,
     /// The prompt for an agent that cannot follow scripts.
     pub prompt: Option<String>,
-    /// The abilities that the harness can trigger.
+    /// The abilities of the agent that scenarios can trigger.
     pub offers: Vec<&'static str>,
     /// The time limit of each wait.
     pub timeout: Option<Duration>,
@@ -194,8 +195,8 @@ impl ProfileReader<'_> {
         }
     }
 
-    /// Returns the abilities that the harness can trigger: all abilities that the stimulus allows, unless the
-    /// profile lists fewer.
+    /// Returns the abilities that scenarios can trigger: all abilities that the stimulus allows, unless the profile
+    /// lists fewer.
     fn offers(&mut self, root: &SourceNode, stimulus: AgentMode) -> Vec<&'static str> {
         let Some(node) = root.get("offers") else {
             let all = ABILITIES.iter().copied();

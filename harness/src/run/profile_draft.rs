@@ -28,8 +28,7 @@ pub struct ModelUse {
     pub classes: Vec<String>,
 }
 
-/// Returns the text of a profile with the members that `given` already has, and with the agent's answers as
-/// comments.
+/// Returns the text of a profile with the members that are set in `given`, and with the agent's answers as comments.
 pub fn draft(given: &AgentProfile, introduction: &AgentIntroduction, model: &ModelUse) -> String {
     let mut text = String::new();
     let out = &mut text;

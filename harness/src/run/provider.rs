@@ -1,8 +1,8 @@
-//! Decides which scenarios are played with each agent of a host that has several agents, and which only once.
+//! For a host that has several agents, decides which scenarios are played with each agent and which only once.
 //!
-//! The decision does not need a list of scenarios. A scenario depends on the agent if it creates a session with the
-//! run's agent, and if the agent then has to do something or to have a capability that the scenario needs. All other
-//! scenarios are about the host alone.
+//! The decision is derived from the steps of a scenario. A scenario depends on the agent if it creates a session with
+//! the run's agent and then needs the agent to work, or needs a capability of the agent. All other scenarios are about
+//! the host alone.
 //!
 //! Knows: steps, capabilities. Never knows: hosts by name, connections.
 //!

@@ -1,5 +1,5 @@
-//! The sentinel: an idle connection that stays open during a run. If the host closes the sentinel, the host has stopped
-//! or has closed all connections.
+//! The sentinel: an idle connection that stays open during a run. If the host ends this connection, the host has
+//! stopped or has closed all its connections.
 //!
 //! Knows: sockets. Never knows: scenarios.
 //!
@@ -25,7 +25,7 @@ use crate::wire::version::Version;
 
 /// The client id of a sentinel.
 const SENTINEL: &str = "ahp-harness-sentinel";
-/// The client id of the connections that only test whether the host answers.
+/// The client id of the connections that only check that the host still answers.
 const VISITOR: &str = "ahp-harness-visitor";
 
 /// A connection that completes the handshake and then stays idle.
@@ -78,13 +78,13 @@ impl Drop for SentinelConnection {
     }
 }
 
-/// The request that a host has to answer to count as running.
+/// The requests that a host has to answer to count as running.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum HostProbe {
     /// `initialize`.
     #[default]
     Handshake,
-    /// `initialize` and then `listSessions`. A host can complete handshakes although its agents hang.
+    /// `initialize` and then `listSessions`. Some hosts still complete handshakes when their agents hang.
     SessionList,
 }
 

@@ -1,5 +1,5 @@
 //! The client's side of a case for an agent: it answers permission requests as the steps say, and handles requests for
-//! files and commands by errands.
+//! files and commands with errands (tasks outside the conversation).
 //!
 //! Knows: requests of agents. Never knows: the expectations of scenarios.
 //!
@@ -31,28 +31,29 @@ use super::task::{PeerId, PermissionReply, StepTask};
 
 /// The maximum number of pending requests for permission.
 const MAX_ASKING: usize = 1_000;
-/// The maximum number of file contents that no step has read yet.
+/// The maximum number of file contents that are kept until a step reads them.
 const MAX_LOOKS: usize = 100;
 /// The maximum number of calls of the harness's own tool that are kept; later calls are only counted.
 const MAX_CALLS: usize = 100;
-/// The first token of file reads, far above the tokens of any client's errands.
+/// The first token of file reads. It is far larger than the tokens of the clients' errands.
 const LOOKS: u64 = 1 << 48;
-/// The time limit of later waits as a multiple of the agent's start time.
+/// The time limit of waits after a slow start, as a multiple of the time that the agent took to start.
 const SLOWER: u32 = 3;
-/// The maximum of the extended time limit, as a multiple of the usual limit.
+/// The maximum of a time limit that was extended after a slow start, as a multiple of the usual limit.
 const SLOWEST: u32 = 4;
 /// The maximum number of notes about the agent's behaviour outside its conversation.
 const MAX_NOTED: usize = 10;
-/// How long the case waits at its end for answers to the prompts that it cancels.
+/// How long a case waits for answers to the prompts that it cancels when it ends.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// The request that an agent may send at any time after a turn, because the protocol sets no deadline for it.
+/// The request with which an agent releases a terminal. The agent may send it at any time after a turn, because the
+/// protocol sets no deadline.
 const TIDIES: &str = "terminal/release";
 /// The interval at which a file is read again until it has the expected content.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The divisor of the time limit for a wait that goes on after all turns have ended.
+/// The divisor that shortens the time limit of a wait after all turns have ended.
 const LINGERS: u32 = 10;
 
-/// A client's state for serving an agent.
+/// The state of a client that it needs to serve an agent.
 #[derive(Debug, Default)]
 pub(super) struct AgentClientSide {
     /// The time at which the client's connection was opened.
@@ -61,7 +62,7 @@ pub(super) struct AgentClientSide {
     asking: VecDeque<WaitingPermission>,
     /// The prompts without an answer, by request identifier. The value is the session.
     prompts: LiteMap<u64, Value>,
-    /// The joined chunks of the sessions' messages since the client connected.
+    /// The messages of each session since the client connected, joined from their chunks.
     pub(super) texts: ConversationTexts,
     /// The reports of tool calls that the client received.
     pub(super) reports: ToolCallReports,
@@ -87,7 +88,7 @@ pub(super) struct FileLook {
 }
 
 impl FileLook {
-    /// Returns whether the file is read again after the time `at`.
+    /// Returns whether the file is read again if its content does not match at the time `at`.
     pub(super) fn goes_on(&self, at: Duration) -> bool {
         self.until.is_some_and(|until| at < until)
     }
@@ -96,7 +97,7 @@ impl FileLook {
 /// The events that the case observed outside the conversation.
 #[derive(Debug, Default)]
 pub(super) struct CaseWitness {
-    /// The usual time limit of a wait, before a slow start of the agent extended it.
+    /// The time limit of a wait before it was extended because of a slow start of the agent.
     usual: Option<Duration>,
     /// The reports of the first calls of the harness's own tool, each with its line in the transcript.
     calls: Vec<(u64, Value)>,
@@ -122,7 +123,7 @@ impl AgentClientSide {
         self.reports = ToolCallReports::default();
     }
 
-    /// Sets the capabilities that the client offers from this point.
+    /// Sets the capabilities that the client offers from now on.
     pub(super) fn offer(&mut self, offers: AgentOffers) {
         self.serving.offer(offers);
     }
@@ -167,8 +168,7 @@ impl ScenarioCase {
             }
             let approves = self.setup.scenario.approves.as_deref();
             if approves == self.peers.get(id).map(|peer| peer.name.as_str()) {
-                // If the agent does not offer such an option, the request stays pending and the scenario
-                // reports the problem.
+                // If the request offers no such option, it stays pending and the scenario reports the problem.
                 let _ = self.permit(id, PermissionReply::Kind("allow_once"));
             }
             return;
@@ -270,8 +270,8 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// Returns the deadline of a wait. A wait for a message that an agent sends on its own initiative ends soon
-    /// after the agent's last turn, because an agent sends hardly anything outside of turns.
+    /// Returns the deadline of a wait. A wait for a message that answers no request ends soon after the agent's last
+    /// turn, because agents send hardly anything outside of turns.
     pub(super) fn unless_over(
         &self,
         wait: &TaskWait,
@@ -364,8 +364,9 @@ impl ScenarioCase {
         }
     }
 
-    /// Answers the oldest pending request for permission. Returns `None` if no request is pending. Returns an
-    /// error with the request's line and the missing kind if the request offers no such option.
+    /// Answers the oldest pending request for permission. Returns `None` if no request is pending. Returns
+    /// `Some(Err(...))` with the request's line in the transcript and the kind of option if the request offers no
+    /// option of this kind.
     fn permit(
         &mut self,
         id: PeerId,
@@ -511,8 +512,8 @@ impl ScenarioCase {
         WaitProgress::Done
     }
 
-    /// Returns the tasks at the end of a case about an agent. Cancels the active prompts and the pending permission
-    /// requests. The tasks wait for the answers to these prompts.
+    /// Cancels the active prompts and the pending permission requests when a case about an agent ends. Returns the
+    /// tasks that wait for the answers to these prompts.
     pub(super) fn leaving(&mut self) -> Vec<StepTask> {
         let mut acts = Vec::new();
         for id in 0..self.peers.len() {

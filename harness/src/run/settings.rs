@@ -1,9 +1,8 @@
 //! Applies the host settings that the user requests before a run, for example to enable features that are off
 //! by default.
 //!
-//! The dialogue uses one connection and one handshake, and then sends one `root/configChanged` after another,
-//! each after the echo of the previous one. The dialogue never sends two actions together, because a host may
-//! accept only one at a time.
+//! The dialogue uses one connection. After the handshake, it sends one `root/configChanged` action for each setting. It
+//! waits for the echo of each action before it sends the next one, because a host may accept only one action at a time.
 //!
 //! Knows: the form of a setting. Never knows: sockets, clocks, the settings of a host.
 //!
@@ -34,12 +33,13 @@ pub struct HostSetting {
     pub value: Value,
 }
 
-/// The parts of the names of settings whose values are secret.
+/// The substrings that mark the name of a setting as the name of a secret.
 const SECRET_NAMES: [&str; 6] =
     ["token", "secret", "password", "credential", "authorization", "key"];
 
 impl HostSetting {
-    /// Returns whether reports leave out the value, because it contains a string below a name that denotes a secret.
+    /// Returns whether reports must leave out the value, because the value is or contains a string under a name that
+    /// denotes a secret.
     pub fn is_secret(&self) -> bool {
         has_secret(&self.key, &self.value)
     }
@@ -48,7 +48,7 @@ impl HostSetting {
 fn has_secret(name: &str, value: &Value) -> bool {
     if let Some(members) = value.as_object() {
         return members.iter().any(|(own, item)| {
-            // A member of `apiKeys` has any name.
+            // A member is also secret because of the names above it: below `apiKeys`, a member may have any name.
             has_secret(&format!("{name}.{own}"), item)
         });
     }
@@ -67,8 +67,8 @@ pub struct SettingsDialogue {
     /// The settings whose echo has not arrived. Once the handshake is complete, the first of these settings has
     /// been sent.
     left: VecDeque<HostSetting>,
-    /// The values that the host has reported. A host need not answer an action that changes
-    /// nothing, so these settings are not sent.
+    /// The values that the host has reported. A setting that already has its value is not sent, because a host need not
+    /// echo an action that changes nothing.
     current: Map,
     /// The `clientSeq` of the setting that was sent last; 0 before the first.
     sent: u64,
@@ -133,7 +133,7 @@ impl SettingsDialogue {
         self.output.is_empty() && (self.left.is_empty() || self.refused.is_some())
     }
 
-    /// Returns the result; `otherwise` is used as the reason if the host did not answer.
+    /// Returns the result. `otherwise` is the reason if the host did not answer.
     ///
     /// # Errors
     /// Returns the first setting that was not applied, with the reason.

@@ -1,6 +1,6 @@
 //! The parameters for playing a scenario once.
 //!
-//! Knows: scenarios, versions, the player of the agent. Never knows: connections, time, results.
+//! Knows: scenarios, versions, who plays the agent. Never knows: connections, time, results.
 //!
 //! Start at [`CaseSetup`].
 
@@ -37,7 +37,7 @@ pub struct CaseSetup {
     pub epoch: Duration,
     /// The time limit of a wait.
     pub limit: Duration,
-    /// The resources and tokens that each client sends after the handshake.
+    /// The protected resources and their tokens, which each client sends after the handshake.
     pub authenticate: Vec<(String, String)>,
     /// The resources for which each agent of the host requires a token, by the provider of the agent.
     pub required_tokens: BTreeMap<String, Vec<String>>,
@@ -62,9 +62,9 @@ pub struct CaseSetup {
 /// How the client under test is reached.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TestedClientSetup {
-    /// The URL at which the harness listens for it.
+    /// The URL at which the harness listens for the client.
     pub url: String,
-    /// Whether a driver makes it act. Without a driver it is only started with the URL.
+    /// Whether a driver controls the client. Without a driver, the client is only started with the URL.
     pub driven: bool,
 }
 
@@ -94,11 +94,13 @@ impl UriForms {
 }
 
 impl CaseSetup {
-    /// Returns whether the scenario can only be played if the host accepts the token for this resource.
+    /// Returns whether the host has to accept the token for this resource, because otherwise the scenario cannot be
+    /// played.
     pub fn needs_token(&self, resource: &String) -> bool {
         let provider = self.provider.as_ref();
         let required = provider.and_then(|provider| self.required_tokens.get(provider));
-        // The agent may be unknown, and a scenario that needs a token uses the agent that requires it.
+        // If the agent is unknown, it may require the token. A scenario that lists `token` in `needs` uses the agent
+        // that requires it.
         let is_open = required.is_none() || self.scenario.needs.iter().any(|need| need == TOKEN);
         is_open || required.is_some_and(|required| required.contains(resource))
     }

@@ -1,6 +1,6 @@
 //! The facts about the tested agent that an ACP scenario uses in addition to the frames.
 //!
-//! The transcript contains these facts, so a replay sends the same requests.
+//! The transcript contains these facts, so a replay of the transcript sends the same requests.
 //!
 //! Knows: no other module. Never knows: processes, files.
 //!
@@ -16,12 +16,12 @@ pub struct AskingSetup {
     /// The mode of the session; `None` for the usual mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// The option of the session that is set, with its value; `None` for the usual options.
+    /// The session option that is set, with its value; `None` for the usual options.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub option: Option<(String, String)>,
 }
 
-/// The agent that is tested.
+/// The facts about the tested agent.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AgentSide {
     /// The agent's working directory.
@@ -45,8 +45,8 @@ pub struct AgentSide {
     /// The prompt for an agent that cannot follow scripts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The conditions under which the agent asks for permission; `None` if the conditions are unknown.
-    /// Scenarios that need a request for permission create these conditions.
+    /// The conditions under which the agent asks for permission; `None` if they are unknown. Scenarios that need a
+    /// permission request create these conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asking: Option<AskingSetup>,
 }

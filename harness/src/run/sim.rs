@@ -30,14 +30,14 @@ use super::side::AgentSide;
 /// The maximum number of rounds in which a scenario is played. The limit stops a host engine that never becomes idle.
 const MAX_ROUNDS: u32 = 1_000_000;
 
-/// The maximum number of rounds of a first look, which has a handshake and requests with possibly delayed
-/// answers.
+/// The maximum number of rounds of a first look. It consists of a handshake and a few requests, whose answers may be
+/// delayed.
 const MAX_LOOKS: u32 = 64;
 
-/// The maximum size of a flooding frame in memory: no in-memory host accepts a larger one.
+/// The maximum size of a flooding frame in memory, in bytes. No in-memory host accepts a larger frame.
 const MAX_FLOOD: u64 = 8 << 20;
 
-/// The working directory of agents whose tools only report what they would do.
+/// The working directory of in-memory agents, whose tools only report what they would do.
 const NOWHERE: &str = "/";
 
 /// The evidence text for the folders of the reference host.
@@ -102,7 +102,7 @@ pub fn detected(version: Version) -> &'static [DetectedFeature] {
     row.map_or(&[], |(_, found)| found.get_or_init(look))
 }
 
-/// Returns the values of a reference host that a scenario can use.
+/// Returns the facts about a reference host that a scenario can use, by name.
 pub fn facts(scenario: &ParsedScenario, version: Version) -> Vec<(String, String)> {
     if scenario.needs.is_empty() {
         return Vec::new();
@@ -158,7 +158,7 @@ fn looked(host: &mut dyn SansIoHost, conn: ConnId, mut look: FeatureDetection) -
         if look.is_over() {
             break;
         }
-        // Some hosts delay their answers.
+        // Some hosts delay their answers, so the time advances to the host's next timer.
         now = host.next_timeout().unwrap_or(now).max(now);
         host.handle_timeout(now);
     }
@@ -175,7 +175,7 @@ pub fn speaking(mut config: HostConfig, version: Version) -> HostConfig {
     config
 }
 
-/// Plays until the case is over. A host that uses ACP for its agent gets a reference agent.
+/// Plays until the case is over. A host that controls its agent over ACP gets a reference agent.
 pub fn play(mut play: ScenarioPlay, host: &mut dyn SansIoHost) -> ScenarioVerdict {
     let mut agent = AcpAgent::new(acp::AgentConfig::default());
     let mut now = Duration::ZERO;
@@ -184,8 +184,8 @@ pub fn play(mut play: ScenarioPlay, host: &mut dyn SansIoHost) -> ScenarioVerdic
     play.finish()
 }
 
-/// Plays until there is nothing left to do, or until no more event is due before `until`. Paused connections are
-/// forgotten when the function returns.
+/// Plays until there is nothing left to do, or until no further event is due before `until`. When the function returns,
+/// all connections count as not paused, and outputs that were held back for paused connections are dropped.
 pub fn run(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,
@@ -230,15 +230,15 @@ fn pass(
     if host.next_timeout().is_some_and(|at| at <= now) {
         host.handle_timeout(now);
     }
-    // The outputs that the host sends at this moment arrive before the case's wait times out.
+    // Outputs that the host sends at this time arrive before a wait of the case that ends at the same time.
     while to_case(play, host, agent, wires, now) {
         to_host(play, host, agent, wires, now);
     }
     play.timeout(now);
 }
 
-/// Performs one action of the agent. Returns false if the agent has no action to perform. The tools of the
-/// agent only report what they would do, because there are no files in memory.
+/// Handles one output of the agent. Returns false if there is none. The tools of the agent only report what they would
+/// do, because there are no files in memory.
 fn from_agent(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,
@@ -252,7 +252,7 @@ fn from_agent(
         }
         Some(Said::Run { token, effect }) => agent.handle_ran(now, token, effect.pretended()),
         Some(Said::Stop(_)) => {}
-        // The next request starts another agent.
+        // The next request goes to a new agent.
         Some(Said::Exit) => {
             *agent = AcpAgent::new(acp::AgentConfig::default());
             host.handle_agent(now, None);
@@ -270,7 +270,7 @@ fn record(value: Value) -> Arc<SeenFrame> {
     Arc::new(SeenFrame::new(Frame::json(&value)))
 }
 
-/// The outputs for clients that do not read at the moment.
+/// The paused connections and the outputs that wait for them.
 #[derive(Default)]
 struct SimulatedWires {
     held: HashSet<ConnId>,
@@ -376,7 +376,7 @@ fn to_host(
     moved
 }
 
-/// Delivers one output to the case. The case's reaction is sent before the next output is delivered, as with sockets.
+/// Delivers one output of the host to the case. The case reacts before the next output is delivered, as with sockets.
 fn to_case(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,

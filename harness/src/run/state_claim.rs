@@ -1,4 +1,4 @@
-//! The claims of a scenario about the state of a channel: in a snapshot, and in a client's own copy.
+//! The claims of a scenario about the state of a channel, either in a snapshot or in a client's own copy.
 //!
 //! Knows: states, patterns, and the decisions that are pending. Never knows: the source of a state.
 
@@ -15,8 +15,8 @@ use super::case::{ScenarioCase, TaskWait, WaitProgress};
 use super::failure::{FailureKind, StepFailure};
 use super::task::PeerId;
 
-/// Returns a channel's state in the newest vocabulary, reduced to the members that its type defines and with
-/// canonical timestamps. Two copies of a state may differ in other members and in the notation of timestamps.
+/// Returns a channel's state, reduced to the members that the newest version defines for its type, with canonical
+/// timestamps. Copies of the same state may differ in other members and in the notation of timestamps.
 fn known_members(channel: &str, state: &Value) -> Value {
     let Some(kind) = ChannelKind::of_uri(channel) else {
         return state.clone();
@@ -37,8 +37,8 @@ fn known_members(channel: &str, state: &Value) -> Value {
     known
 }
 
-/// Matches a channel's state against a pattern: first the state reduced to its known members, then the
-/// unchanged state.
+/// Matches a channel's state against a pattern. If the state reduced to its known members does not match, the unchanged
+/// state is tried.
 pub(super) fn match_state(
     pattern: &ValuePattern,
     channel: &str,
@@ -53,7 +53,7 @@ pub(super) fn match_state(
 /// Members that are false if they are absent. Source: ChangesetFile.reviewed.
 const FALSE_IF_ABSENT: &[&str] = &["/reviewed"];
 
-/// The word that stands for every member of a state.
+/// The name that stands for every member of a state.
 const EVERY_MEMBER: &str = "*";
 
 /// A difference between a client's own state and the state that the reducers compute.
@@ -65,8 +65,9 @@ pub(super) struct StateDisagreement {
     pub(super) is_named: bool,
 }
 
-/// Returns how a state differs from the expected one; `None` if they agree. Absent members and null are the same, and
-/// members that the version does not define are ignored. Differences at the members `named` come first.
+/// Returns how a state differs from the expected one; `None` if they agree. An absent member is equal to null, and
+/// members that the version does not define are ignored. If there are several differences, one at a member in `named`
+/// is preferred.
 pub(super) fn disagreement(
     protocol: Option<&'static Protocol>,
     channel: &str,
@@ -122,9 +123,9 @@ pub(super) struct MirrorClaim {
 }
 
 impl ScenarioCase {
-    /// Compares a client's own copy of a channel's state with a pattern. After a barrier with a marker, the
-    /// client has received every message. After a barrier with only `ping`, messages may still arrive; the
-    /// claim then waits for these messages unless `last` is set.
+    /// Compares a client's own copy of a channel's state with a pattern. After a barrier with a marker, the client has
+    /// received every message. After a barrier that used only `ping`, messages may still arrive. If the claim fails
+    /// then, it waits for these messages unless `last` is set.
     pub(super) fn mirror(
         &mut self,
         step: Option<usize>,
@@ -156,9 +157,9 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns the failure of a claim about a state. The host is not blamed if it has asked again for the approval of a
-    /// tool call and the claim would hold if that call were running, because the scenario does not answer a repeated
-    /// question.
+    /// Returns the failure of a claim about a state. The failure is no evidence against the host if the host has asked
+    /// again for the approval of a tool call and the claim would hold if that call were running. The scenario does not
+    /// answer a repeated question.
     pub(super) fn state_failure(
         &self,
         mut failure: Box<StepFailure>,

@@ -1,4 +1,4 @@
-//! The available scenarios: those that are embedded in the binary, or the user's files.
+//! The available scenarios, either embedded in the binary or from the user's files.
 
 use std::sync::Arc;
 
@@ -63,8 +63,7 @@ impl ScenarioSuite {
         )
     }
 
-    /// Loads files. A fragment is not an entry of the suite; the loader reads a fragment where a scenario
-    /// includes it.
+    /// Loads files. Fragments are not entries of the suite; the loader reads a fragment when a scenario includes it.
     pub fn of(
         texts: impl IntoIterator<Item = (String, String)>,
         files: &dyn FileSource,

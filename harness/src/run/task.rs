@@ -81,11 +81,12 @@ pub struct MessageFilter {
     pub channel: Option<Value>,
     /// The pattern for the params.
     pub params: Option<ValuePattern>,
-    /// Whether objects may not have members beyond the pattern's.
+    /// Whether objects must not have members beyond those of the pattern.
     pub exact: bool,
-    /// The number of messages that may match although none should.
+    /// The number of matching messages that a `never` step tolerates.
     pub beyond: u64,
-    /// The method of a message that ends the wait, because the sender has chosen it instead.
+    /// The method of a message that ends the wait, because the sender is free to send it instead of the expected
+    /// message.
     pub unless: Option<String>,
     /// The name of a response, and whether the message has to come before or after that response.
     pub beside: Option<(ResponseSide, String)>,
@@ -151,7 +152,7 @@ impl MessageFilter {
         self.action.is_none() && self.method.is_none()
     }
 
-    /// Returns whether the pattern uses numbers that grow during the wait (`${A.seq}`).
+    /// Returns whether the pattern uses a `serverSeq` that grows during the wait (`${A.seq}`).
     pub fn uses_numbers(&self) -> bool {
         let mut found = false;
         if let Some(params) = &self.params {
@@ -171,7 +172,7 @@ impl MessageFilter {
         }
     }
 
-    /// Returns the filter's types or method for a message: "`chat/delta`", "`chat/error` or
+    /// Returns the filter's types or method as text for a failure message, such as "`chat/delta`" or "`chat/error` or
     /// `chat/turnComplete`".
     pub fn what(&self) -> String {
         let names = match &self.method {
@@ -209,7 +210,7 @@ pub enum FilterMode {
 /// An act with its step.
 #[derive(Clone, Debug)]
 pub struct StepTask {
-    /// The index of the step in the scenario; `None` during the cleanup.
+    /// The index of the step in the scenario; `None` for tasks of the cleanup.
     pub step: Option<usize>,
     /// The time limit of the act's wait, if the step states one.
     pub within: Option<Duration>,
@@ -220,7 +221,7 @@ pub struct StepTask {
     pub prepares: bool,
 }
 
-/// The requests that may start or end a process on the host and therefore take longer than others.
+/// The requests that may start or end a process on the host, and that may therefore take longer than others.
 const SLOW: &[(ProtocolStandard, &str)] = &[
     (ProtocolStandard::Ahp, "createSession"),
     (ProtocolStandard::Ahp, "disposeSession"),
@@ -253,30 +254,30 @@ pub struct ResponseRule {
     pub method: String,
     /// The pattern of the requests' params.
     pub params: Option<ValuePattern>,
-    /// The number of requests that are left.
+    /// The number of requests to which the rule still applies.
     pub times: u64,
     /// The change.
     pub change: ResponseChange,
-    /// The time for which the response is held back.
+    /// The delay of the response.
     pub delay: Option<Duration>,
 }
 
 /// The change of a response.
 #[derive(Clone, Debug)]
 pub enum ResponseChange {
-    /// None.
+    /// The response is unchanged.
     Nothing,
-    /// This result; the host does not see the request.
+    /// The result is replaced by this value. The host does not see the request.
     Result(Value),
-    /// This error; the host does not see the request.
+    /// The response is this error. The host does not see the request.
     Error(Value),
-    /// A JSON Merge Patch of the host's result.
+    /// This JSON Merge Patch is applied to the host's result.
     Merge(Value),
-    /// There is no response.
+    /// No response is sent.
     Silence,
     /// The response is sent twice.
     Twice,
-    /// The connection ends instead of the response.
+    /// The connection is cut instead of sending a response.
     Cut,
 }
 
@@ -287,11 +288,11 @@ pub struct TestedStateClaim {
     pub channel: String,
     /// The pattern of the state.
     pub state: Option<ValuePattern>,
-    /// The members of the state that the step is about beside those of the pattern.
+    /// The members of the state that the step tests in addition to those of the pattern.
     pub compares: Vec<String>,
-    /// Whether objects may have no members beyond the pattern's.
+    /// Whether objects must not have members beyond those of the pattern.
     pub exact: bool,
-    /// Whether the pending actions count, too.
+    /// Whether the optimistic state is compared, which includes pending actions, instead of the confirmed state.
     pub shown: bool,
     /// The number of pending actions.
     pub pending: Option<u64>,
@@ -300,7 +301,7 @@ pub struct TestedStateClaim {
 /// An act.
 #[derive(Clone, Debug)]
 pub enum TaskAct {
-    /// Gives the driver of the tested client a command, and waits for its answer unless the command is unawaited.
+    /// Gives the driver of the tested client a command, and waits for the answer if `want` is set.
     Drive {
         /// The name of the command.
         command: String,
@@ -324,14 +325,14 @@ pub enum TaskAct {
     TestedState {
         /// The channel.
         channel: ValueTemplate,
-        /// The claim, with an empty channel.
+        /// The claim. Its `channel` is still empty.
         claim: TestedStateClaim,
     },
     /// Changes how the host answers requests of the tested client.
     Respond {
-        /// The rule, with a change whose values are not filled in.
+        /// The rule. The value of its `change` is still null.
         rule: ResponseRule,
-        /// The value of the change.
+        /// The value of the change, as a template.
         value: Option<ValueTemplate>,
     },
     /// Makes the host publish an action.
@@ -356,7 +357,7 @@ pub enum TaskAct {
     },
     /// Opens a connection and waits until it is open.
     Connect(PeerId),
-    /// Opens a connection with given credentials and origin, which the client keeps.
+    /// Opens a connection with the given credentials and origin. The client uses them for later connections, too.
     Come {
         /// The client.
         peer: PeerId,
@@ -377,12 +378,12 @@ pub enum TaskAct {
         params: ValueTemplate,
         /// The expected outcome.
         want: RequestGoal,
-        /// Whether objects of the answer may not have other members.
+        /// Whether objects of the answer must not have members beyond those of the pattern.
         exact: bool,
         /// The names to which the result is bound.
         keep: ResultUse,
     },
-    /// Waits until a session has a default chat, and binds it.
+    /// Waits until a session has a default chat, and binds a name to the URI of that chat.
     DefaultChat {
         /// A client that is subscribed to the session.
         peer: PeerId,
@@ -415,7 +416,7 @@ pub enum TaskAct {
         /// The name to which the identifier is bound.
         bind: Option<String>,
     },
-    /// Sets what a client offers an agent from this point.
+    /// Sets the capabilities that a client offers to agents from now on.
     Offer {
         /// The client.
         peer: PeerId,
@@ -507,7 +508,7 @@ pub enum TaskAct {
         /// The channel, as a template.
         channel: Option<ValueTemplate>,
     },
-    /// Waits until every frame that was sent before has arrived at every client.
+    /// Waits until every frame that the host sent before has arrived at every client.
     Barrier {
         /// The client that dispatches the marker.
         peer: PeerId,
@@ -522,7 +523,7 @@ pub enum TaskAct {
         channel: ValueTemplate,
         /// The pattern for the state.
         state: ValuePattern,
-        /// Whether objects may not have other members.
+        /// Whether objects must not have members beyond those of the pattern.
         exact: bool,
     },
     /// Sends a raw frame.
@@ -549,7 +550,7 @@ pub enum TaskAct {
         id: ValuePattern,
         /// The expected outcome; `None` if the host must not respond.
         want: Option<RequestGoal>,
-        /// Whether the host may also omit the response and only answer a later `ping`.
+        /// Whether the host may omit the response. Then it only has to answer a `ping` that is sent afterwards.
         silent: bool,
         /// The names to which the result is bound.
         keep: ResultUse,
@@ -594,7 +595,7 @@ pub enum TaskAct {
     },
     /// Releases the agent from a hold without informing the host.
     Release(String),
-    /// Waits until its time limit has passed.
+    /// Waits until the time limit of the task has passed.
     Rest,
 }
 

@@ -1,8 +1,8 @@
-//! The tested client of a case: its connections, its driver, and what the host's side does to it.
+//! The tested client of a case: its connections, its driver, and the host's behaviour towards it.
 //!
-//! The scenario's steps name the host as if it were one more client: the messages of the tested client are in the
-//! mailbox of this peer, and what the peer sends goes to the tested client. Everything that no step changes is
-//! passed on to the reference host, and its frames to the tested client.
+//! The scenario's steps name the host like a client. This peer's mailbox holds the messages of the tested client, and
+//! the frames that this peer sends go to the tested client. Frames that no step changes are passed on between the
+//! tested client and the reference host.
 //!
 //! Knows: the tasks about a tested client, the fold of what the client received. Never knows: sockets, processes.
 //!
@@ -26,8 +26,8 @@ use super::case::{DriverOutput, ScenarioCase};
 use super::mailbox::ClientMailbox;
 use super::task::{PeerId, ResponseChange, ResponseRule};
 
-/// The first number of the connections of the harness's own clients in a scenario about a client. The tested
-/// client's connections are numbered from 0, by whoever accepts them.
+/// The first number of the connections of the harness's own clients in a scenario about a client. The tested client's
+/// connections are numbered from 0, by the server that accepts them.
 const FIRST_CONN: u32 = 1 << 20;
 /// The first id of the requests that a step sends to the tested client. The reference host numbers its own
 /// requests from 1.
@@ -45,7 +45,7 @@ const INTERNAL: i64 = -32603;
 #[derive(Debug)]
 pub(super) struct TestedClient {
     pub(super) name: String,
-    /// The peer that stands for the host.
+    /// The peer that represents the host.
     host: PeerId,
     /// The open connections of the client, oldest first.
     conns: Vec<ConnId>,
@@ -64,7 +64,8 @@ pub(super) struct TestedClient {
     asked: LiteMap<String, ()>,
     /// The frames that are held back, each with the time at which it is sent.
     held_back: Vec<(Duration, ConnId, Arc<SeenFrame>)>,
-    /// The end of the connection that the client has closed last; `None` after it has opened the next one.
+    /// The transcript line and the reason of the end of the connection that the client closed last; `None` after the
+    /// client has opened the next connection.
     left: Option<(u64, String)>,
     /// The number of connections to refuse, and the HTTP status.
     refusals: (u64, u16),
@@ -76,7 +77,7 @@ impl TestedClient {
         &self.name
     }
 
-    /// Returns the peer that stands for the host.
+    /// Returns the peer that represents the host.
     pub(super) fn host(&self) -> PeerId {
         self.host
     }
@@ -93,7 +94,7 @@ impl TestedClient {
 }
 
 impl ScenarioCase {
-    /// Adds the tested client, and the peer that stands for the host.
+    /// Adds the tested client, and the peer that represents the host.
     pub(super) fn add_tested(&mut self, name: String) {
         let host = self.push_peer(HOST.to_owned(), HOST.to_owned(), false);
         if let Some(peer) = self.peers.get_mut(host) {
@@ -120,25 +121,26 @@ impl ScenarioCase {
         });
     }
 
-    /// Returns whether a peer stands for the host.
+    /// Returns whether a peer represents the host.
     pub(super) fn is_host(&self, peer: PeerId) -> bool {
         self.tested.as_ref().is_some_and(|tested| tested.host == peer)
     }
 
-    /// Returns whether a connection is one of the tested client.
+    /// Returns whether a connection belongs to the tested client.
     pub(super) fn is_tested(&self, conn: ConnId) -> bool {
         self.tested.is_some() && conn.0 < FIRST_CONN
     }
 
-    /// Returns the end of the connection that the tested client has closed last; `None` if it has opened another one
-    /// after that. A client may open the next connection before it closes the last one.
+    /// Returns the transcript line and the reason of the end of the connection that the tested client closed last;
+    /// `None` if the client has opened another connection since then. A client may open the next connection before it
+    /// closes the last one.
     pub(super) fn left_host(&self, peer: PeerId) -> Option<(u64, String)> {
         self.tested.as_ref().filter(|tested| tested.host == peer)?.left.clone()
     }
 
     // The connections of the tested client.
 
-    /// Decides about a connection of the tested client. An `Err` refuses it with this HTTP status.
+    /// Decides about a connection of the tested client.
     ///
     /// # Errors
     /// Returns the HTTP status if a step refuses the connection.
@@ -310,13 +312,14 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns how the wire of the tested client differs from the words of the steps; `None` if it does not.
+    /// Returns the translation between the version of the tested client and the vocabulary of the steps; `None` if they
+    /// are the same.
     pub(super) fn tested_edge(&self) -> Option<VersionEdge> {
         self.tested.as_ref()?;
         Some(self.edge()).filter(|edge| !edge.is_plain())
     }
 
-    /// Translates a message of the tested client to the words of the steps; `None` if it needs no translation.
+    /// Translates a message of the tested client to the vocabulary of the steps; `None` if it needs no translation.
     fn lifted(&self, message: &Message) -> Option<Message> {
         // A message to an MCP server may have its channel beside the params. Source: mcp-channel.md, wire format.
         let beside = &message.value()["channel"];
@@ -334,8 +337,8 @@ impl ScenarioCase {
         Some(Message::new(value))
     }
 
-    /// Learns the id of the tested client from its handshake. A `reconnect` does not change the id: a client resumes
-    /// with the id of its `initialize`.
+    /// Binds the id of the tested client from its handshake. A `reconnect` does not change a known id, because a client
+    /// resumes with the id of its `initialize`.
     fn introduce(&mut self, message: &Message) {
         if !message.method().is_some_and(is_handshake) {
             return;
@@ -369,7 +372,7 @@ impl ScenarioCase {
             return matches!(rule.change, ResponseChange::Silence);
         };
         let response = match &rule.change {
-            // The host has to know that the connection is open.
+            // The host sees the handshake, so that it serves the connection; its response is replaced later.
             ResponseChange::Result(_) if is_handshake(method) => {
                 tested.changed.insert(id.to_string(), rule);
                 return false;
@@ -389,7 +392,7 @@ impl ScenarioCase {
         true
     }
 
-    /// Handles a frame of the host for the tested client, and passes it on as the steps ask.
+    /// Handles a frame of the host for the tested client, and passes it on, changed by the rules of `respond` steps.
     pub fn handle_host_frame(&mut self, now: Duration, conn: ConnId, seen: &Arc<SeenFrame>) {
         self.expire(now);
         let message = seen.message();
@@ -455,7 +458,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Sends a frame to the tested client, and folds it. Every frame for the client comes through here.
+    /// Sends a frame to the tested client, and applies it to the states that the client has received. Every frame for
+    /// the client goes through this function.
     fn send_to_tested(&mut self, conn: ConnId, seen: Arc<SeenFrame>) {
         let Some(tested) = &mut self.tested else { return };
         if let Some(message) = seen.message() {
@@ -482,7 +486,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Adds a rule for the host's responses.
+    /// Adds a rule that changes the host's responses.
     pub(super) fn respond(&mut self, rule: ResponseRule, value: Option<Value>) {
         let value = value.unwrap_or_default();
         let change = match rule.change {
@@ -501,7 +505,7 @@ impl ScenarioCase {
         Protocol::of(self.tested.as_ref()?.received.version()?)
     }
 
-    /// Drops the rules of `respond` steps when the steps are over, so that the client can end its work.
+    /// Removes the rules of `respond` steps after the last step, so that the client can finish its work.
     pub(super) fn drop_rules(&mut self) {
         if let Some(tested) = &mut self.tested {
             tested.rules.clear();

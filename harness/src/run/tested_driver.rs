@@ -1,7 +1,8 @@
 //! The driver of a tested client: commands, answers, and the state that it reports.
 //!
-//! The state of the client is compared with the fold of the frames that it received. The client may not have handled
-//! the last frames, so its state is requested again until it agrees or the time is over.
+//! The state of the client is compared with the state that the reducers compute from the frames that the client
+//! received. The client may not have handled the last frames yet, so its state is requested again until both agree or
+//! the time limit is reached.
 //!
 //! Knows: the tested client, tasks. Never knows: processes.
 //!
@@ -52,7 +53,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Translates the members of a command to the words of the version on the wire.
+    /// Translates the members of a command to the vocabulary of the negotiated version.
     fn lowered(&self, command: &str, mut members: Value) -> Value {
         let Some(edge) = self.tested_edge() else { return members };
         let uri = members["channel"].as_str().map(str::to_owned);
@@ -113,7 +114,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Handles a line of the driver: an answer, an event, or its end.
+    /// Handles a line of the driver (an answer or an event), or the end of the driver.
     pub(super) fn handle_driver_line(&mut self, now: Duration, line: u64, seen: &SeenFrame) {
         self.expire(now);
         self.last_line = line;
@@ -149,7 +150,7 @@ impl ScenarioCase {
         want: DriverGoal,
         bind: Option<String>,
     ) -> WaitProgress {
-        // A client without a driver is connected once its handshake is answered.
+        // Without a driver, a `connect` command is done once the client's handshake is answered.
         if !self.setup.tested.driven
             && self.tested.as_ref().is_some_and(|tested| tested.received.is_greeted())
         {
@@ -230,8 +231,9 @@ impl ScenarioCase {
         WaitProgress::Wait(TaskWait::TestedState { id, claim, until })
     }
 
-    /// Compares the state of the tested client with the fold of what it received. The client may not have
-    /// handled the last frames, so the state is asked for again until it agrees or the time is over.
+    /// Compares the state of the tested client with the state that the reducers compute from the received frames. The
+    /// client may not have handled the last frames yet, so the state is requested again until both agree or the time
+    /// limit is reached.
     pub(super) fn check_tested_state(
         &mut self,
         step: Option<usize>,
@@ -296,7 +298,7 @@ impl ScenarioCase {
         let on_wire = self.tested_edge().map(|edge| edge.lower_uri(channel));
         let on_wire = on_wire.as_deref().unwrap_or(channel);
         let expected = self.tested.as_ref().and_then(|tested| tested.received.channel(on_wire));
-        // A client that keeps no optimistic state shows what is confirmed, and does not count pending actions.
+        // A client without an optimistic state reports its confirmed state, and no number of pending actions.
         let is_optimistic = claim.shown && answer["ok"]["pending"].is_u64();
         let expected = expected.map(|mirror| {
             let shown = if claim.shown { mirror.optimistic() } else { mirror.confirmed().clone() };
@@ -351,7 +353,7 @@ impl ScenarioCase {
                 self.bind(pattern, bound);
                 Ok(())
             }
-            // A difference at another member is no evidence about what the step is about.
+            // A difference at a member that the step does not test is no evidence about the requirements of the step.
             (Ok(_), Some(other)) => {
                 let wrong = format!("{}; the step is not about this member", other.message);
                 Err(failed(self, FailureKind::Trouble, wrong))

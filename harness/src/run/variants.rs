@@ -36,8 +36,8 @@ use super::suite::ScenarioSuite;
 pub struct VariantResult {
     /// The names of the variants.
     pub variants: Vec<&'static str>,
-    /// The capabilities that the first look finds only without the variants. A variant that removes no feature
-    /// must not lose a capability, because the scenarios of that capability would then not be played.
+    /// The capabilities that the first look finds only without the variants. They matter if the variants remove no
+    /// feature: the scenarios of a lost capability are not played.
     pub lost: Vec<String>,
     /// The number of scenarios that were played.
     pub played: usize,
@@ -54,7 +54,7 @@ pub struct VariantResult {
 /// A requirement or check that was reported broken although the host fulfils it.
 #[derive(Clone, Debug)]
 pub struct WrongAccusation {
-    /// The weight of a breach.
+    /// The weight of the reported breach.
     pub weight: Weight,
     /// The first scenario that reported the rule as broken.
     pub scenario: String,
@@ -109,7 +109,7 @@ impl<'a> VariantTrial<'a> {
         Ok(VariantTrial { version, rows, player, look, result })
     }
 
-    /// Plays the scenarios of a suite that `share` selects by their index.
+    /// Plays the scenarios of a suite for whose index `share` returns true.
     ///
     /// # Errors
     /// Returns an error if the host cannot be reached.
@@ -132,8 +132,8 @@ impl<'a> VariantTrial<'a> {
         &self.look.detected
     }
 
-    /// Plays a generated conversation, which only makes claims that hold for every host. Returns the verdict,
-    /// and whether the verdict has a false finding.
+    /// Plays a generated conversation, whose claims hold for every conformant host. Returns the verdict, and whether
+    /// the verdict has a false finding.
     ///
     /// # Errors
     /// Returns an error if the host cannot be reached.

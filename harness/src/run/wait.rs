@@ -236,7 +236,7 @@ impl ScenarioCase {
                 self.observed(step);
                 WaitProgress::Done
             }
-            // A host that closes the connection has not ignored the frame.
+            // Closing the connection does not count as ignoring the frame.
             Some(end) => self.closed_instead(step, peer, end, &RequestGoal::Result(None)),
             None => WaitProgress::Wait(TaskWait::NoAnswer { peer, id, ping, want }),
         }
@@ -274,7 +274,7 @@ impl ScenarioCase {
                     failure.lines.push(line);
                     return WaitProgress::Failed(failure);
                 }
-                // The state of another channel proves nothing about this one.
+                // The state of another channel is no evidence about the requested channel.
                 let (asked, found) = (self.fill(channel), snapshot.map(|it| &it["resource"]));
                 if found != Some(&asked) {
                     let found = brief(found.unwrap_or(&Value::Null));
@@ -359,8 +359,8 @@ impl ScenarioCase {
         WaitProgress::Done
     }
 
-    /// Waits until the session is ready, because only a ready session accepts turns. The wait applies only to
-    /// hosts that make sessions ready by themselves.
+    /// Adds a task that waits until the session is ready, because only a ready session accepts turns. The task is added
+    /// only for hosts that make sessions ready by themselves.
     fn wait_until_ready(&mut self, step: Option<usize>, peer: PeerId, result: Option<&Value>) {
         let Some(snapshot) = result.and_then(|result| result.get("snapshot")) else { return };
         let by_itself = self.setup.facts.iter().any(|(name, _)| name == READY_SESSIONS);
@@ -390,7 +390,7 @@ impl ScenarioCase {
     pub(super) fn keep(&mut self, keep: &ResultUse, want: &RequestGoal, value: Option<&Value>) {
         let value = value.cloned().unwrap_or_default();
         if let Some(name) = &keep.default_chat {
-            // If the host names no default chat, the session's only chat counts.
+            // If the host names no default chat, the session's first chat is used.
             let snapshot = &value["snapshot"];
             let state = &snapshot["state"];
             let own = match (&state["lifecycle"], self.edge().has_chats()) {
@@ -485,7 +485,7 @@ impl ScenarioCase {
         WaitProgress::Done
     }
 
-    /// Returns the envelope that settles a dispatch of the client, if it arrived after a certain line: its
+    /// Returns the first envelope after the line `after` that answers the client's dispatch with this `clientSeq`: its
     /// mailbox index, its line and the frame.
     pub(super) fn echo(
         &self,
@@ -522,8 +522,8 @@ impl ScenarioCase {
         let Some(peer) = self.peers.get(id) else {
             return WaitProgress::Done;
         };
-        // Of all bindings, only the last received `serverSeq` changes during a wait. If the filter uses this
-        // number, all messages are checked again.
+        // The last received `serverSeq` is the only binding that changes during a wait. If the filter uses it, all
+        // messages are checked again.
         let looked = if filter.uses_numbers() { 0 } else { looked };
         let anything = ValuePattern::anything(filter.span);
         let pattern = filter.params.as_ref().unwrap_or(&anything);
@@ -597,7 +597,8 @@ impl ScenarioCase {
                         &miss,
                     ));
                 }
-                // If the filter has no type and no method, no mismatch counts as close.
+                // A filter without a type and a method could match any message, so a mismatch is not reported as the
+                // closest message.
                 Err(_) if filter.is_of_any_kind() => {}
                 Err(miss) => near = Some(NearMiss::closer(near, NearMiss::new(item.line, miss))),
             }

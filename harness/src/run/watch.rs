@@ -1,6 +1,6 @@
 //! Forbidden messages: the patterns of `never` steps, checked against each message.
 //!
-//! Knows: messages, patterns. Never knows: the other conditions of a step.
+//! Knows: messages, patterns. Never knows: other kinds of steps.
 //!
 //! Start at [`ScenarioCase::hold_against_watches`].
 
@@ -17,12 +17,12 @@ pub(super) struct AbsenceWatch {
     pub(super) step: Option<usize>,
     pub(super) peer: PeerId,
     pub(super) filter: MessageFilter,
-    /// The lines of the matching messages that were tolerated.
+    /// The transcript lines of the matching messages that were tolerated.
     pub(super) tolerated: Vec<u64>,
 }
 
 impl AbsenceWatch {
-    /// Returns whether a matching message is still within the number that the step tolerates.
+    /// Records a matching message. Returns whether the step still tolerates it.
     fn tolerates(&mut self, line: u64) -> bool {
         if !self.tolerated.contains(&line) && self.tolerated.len() as u64 == self.filter.beyond {
             return false;
@@ -43,7 +43,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Checks a message against the watches. Removes the first watch that the message matches, and returns the
+    /// Checks a message against the watches. Removes the first watch whose forbidden message this is, and returns the
     /// failure.
     #[must_use]
     pub(super) fn watched(

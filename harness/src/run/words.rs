@@ -24,19 +24,19 @@ use crate::wire::version::Version;
 
 use super::case::ScenarioCase;
 
-/// The members of states, each with its name or place in older versions.
+/// The members of states that have another name in older versions, each with that name.
 const OLDER: &[(&str, &str)] =
     &[("workingDirectories", "workingDirectory"), ("activeClients", "activeClient")];
 
-/// The types whose members clients see in states.
+/// The types whose members occur in the states that clients see.
 const STATES: &[TrimType<'static>] = &[
     TrimType::State(ChannelKind::Session),
     TrimType::State(ChannelKind::Chat),
     TrimType::Named("SessionSummary"),
 ];
 
-/// Returns the names in a scenario that a version does not have, as text for a message; `None` if the version has all
-/// of them.
+/// Returns the first name in a scenario that a version does not have, as text for a message; `None` if the version has
+/// every name.
 pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     let edge = VersionEdge::new(version, "");
     if edge.is_plain() {
@@ -53,7 +53,7 @@ pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     taken.find_map(|step| of_step(step, &edge, Protocol::newest()))
 }
 
-/// Returns the clients that offer exactly one version, which the scenario sets, and therefore use the vocabulary of
+/// Returns the clients for which the scenario sets exactly one version to offer. These clients use the vocabulary of
 /// that version.
 pub fn of_other_versions(scenario: &ParsedScenario) -> Vec<&String> {
     let offers_one = |step: &&ScenarioStep| {
@@ -110,7 +110,7 @@ fn of_step(step: &ScenarioStep, edge: &VersionEdge, newest: &Protocol) -> Option
 }
 
 impl ScenarioCase {
-    /// Returns the vocabulary that clients start with.
+    /// Returns the translation for the vocabulary that clients start with.
     pub(super) fn edge(&self) -> VersionEdge {
         VersionEdge::new(self.setup.version, self.setup.provider.as_deref().unwrap_or(PROVIDER))
     }

@@ -21,7 +21,7 @@ pub struct BrokenRules {
     /// The rules that the fault breaks directly.
     #[serde(default)]
     pub breaks: Vec<String>,
-    /// The rules that break as a consequence. The value is the name of a reason.
+    /// The rules that break as a consequence, each with the name of the reason.
     #[serde(default)]
     pub follows: BTreeMap<String, String>,
 }

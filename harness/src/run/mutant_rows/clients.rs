@@ -3,7 +3,7 @@
 use crate::peer::reference::fault::Fault;
 use crate::run::kills::KillRow;
 
-/// One row for each fault, from what the fault does to the claims of the scenarios.
+/// One row for each fault, derived from the effect of the fault on the claims of the scenarios.
 pub const ROWS: &[KillRow<Fault>] = &[
     KillRow {
         fault: Fault::RejectionsApplied,

@@ -1,12 +1,12 @@
 //! The names of the checks and scenarios that must trip on each injected fault, declared in advance.
 //!
-//! A row is derived from the effect of the fault, not from the result of a run. If a name in a row does not
-//! trip, a check or a scenario is missing or not strict enough, and the row stays unchanged. Rows of faults
-//! that break almost everything name only what such a fault breaks directly.
+//! A row is derived from the effect of the fault, not from the result of a run. If a name in a row does not trip, the
+//! suite is at fault: a check or a scenario is missing or not strict enough. The row must not be changed to fit the
+//! run. The row of a fault that breaks almost everything lists only what the fault breaks directly.
 //!
 //! Knows: faults, the ids of checks and scenarios. Never knows: the execution of faults.
 //!
-//! Start at [`rows`]; `ahp-harness mutants --write` prints rows to begin with.
+//! Start at [`rows`]; `ahp-harness mutants --write` prints drafts of rows.
 
 use crate::host::fault::HostFault;
 use crate::peer::reference::fault::Fault as ClientFault;
@@ -36,7 +36,7 @@ mod origins;
 mod requests;
 mod state;
 
-/// The names that must trip additionally in versions that have separate scenarios, by fault.
+/// The additional names that must trip in versions that have scenarios of their own, by fault.
 pub use older::ROWS as OLDER;
 
 /// Returns the rows of all faults.
@@ -59,7 +59,8 @@ pub fn load_rows() -> impl Iterator<Item = &'static MutantRow> {
     load::ROWS.iter()
 }
 
-/// Returns each fault of hosts and clients, or of agents, with the names that must trip.
+/// Returns each fault with the names that must trip: the faults of the host and the client for AHP, and of the agent
+/// for ACP.
 pub fn named(standard: ProtocolStandard) -> Vec<(&'static str, Vec<&'static str>)> {
     match standard {
         ProtocolStandard::Ahp => {

@@ -1,6 +1,6 @@
-//! The names that must trip additionally on faults, in versions that have separate scenarios.
+//! The additional names that must trip on faults, in versions that have scenarios of their own.
 //!
-//! The main row of each fault is in another table; this table contains what older versions add.
+//! The main row of each fault is in another table. This table contains only the names that apply to older versions.
 
 use crate::host::fault::HostFault;
 
