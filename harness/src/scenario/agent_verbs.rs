@@ -41,7 +41,7 @@ pub(super) const PROMPT: VerbRow = VerbRow {
         field("blocks", MemberForm::Template, "further content blocks, a list"),
         field("as", MemberForm::Binds, "the name to bind the request's id to, for `answer`"),
     ],
-    doc: "sends `session/prompt` with the agent's script and does not wait",
+    doc: "sends `session/prompt` with the agent's script, and does not wait for the answer",
 };
 
 /// The row of [`StepVerb::Permit`].
@@ -71,7 +71,7 @@ pub(super) const AWAIT: VerbRow = VerbRow {
     asserts: false,
     answered: false,
     fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, UNLESS, WITHIN, CHOICE, DEVIATES, SPEC],
-    doc: "waits for the first message that matches, and leaves it to later steps; if none arrives, the later claims are untested, because this step is always a premise",
+    doc: "waits for the first message that matches, and leaves the message unread for later steps; if no such message arrives, the later claims are untested, because this step is always a premise",
 };
 
 /// The row of [`StepVerb::Disk`].
@@ -86,7 +86,7 @@ pub(super) const DISK: VerbRow = VerbRow {
         needed(
             "text",
             MemberForm::Pattern,
-            "the pattern of its text; `$absent` if there must be no file",
+            "the pattern of the file's text; `$absent` if the file must not exist",
         ),
         field(
             "waits",
@@ -116,8 +116,8 @@ pub(super) const CALLED: VerbRow = VerbRow {
         field(
             "each",
             MemberForm::Pattern,
-            "the expected report of each call: its `arguments`, and as `mark` the value of the variable `AHP_MARK` or \
-             the header `X-Ahp-Mark` that came with it",
+            "the pattern of the report of each call: `arguments` are the arguments of the call, `mark` is the value of the \
+             variable `AHP_MARK` or of the header `X-Ahp-Mark`",
         ),
         WITHIN,
         PROVES,
@@ -141,7 +141,7 @@ pub(super) const CALL: VerbRow = VerbRow {
         PROVES,
         INDEPENDENT,
     ],
-    doc: "checks the accumulated state of a tool call: a member that an update leaves out stays, and a list replaces the previous one",
+    doc: "checks the accumulated state of a tool call: a member that an update leaves out keeps its value, and a list replaces the previous list",
 };
 
 /// The row of [`StepVerb::Texts`].
@@ -157,18 +157,18 @@ pub(super) const TEXTS: VerbRow = VerbRow {
         field(
             "user",
             MemberForm::Pattern,
-            "the text of the user's messages, with its chunks joined",
+            "the text of the user's messages, joined from the chunks",
         ),
         field(
             "agent",
             MemberForm::Pattern,
-            "the text of the agent's messages, with its chunks joined",
+            "the text of the agent's messages, joined from the chunks",
         ),
         CHOICE,
         WITHIN,
         PROVES,
         INDEPENDENT,
     ],
-    doc: "waits until the messages of a session match; the chunks that arrived on the client's present connection are \
+    doc: "waits until the messages of a session match; the chunks that arrived on the client's current connection are \
           joined",
 };

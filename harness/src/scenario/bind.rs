@@ -16,8 +16,8 @@ use super::node::{NodeContent, SourceNode};
 use super::own_form::chat_uri;
 use super::source::SourceSpan;
 
-/// A value with placeholders, and the place of each part in the scenario file. A clone is cheap, because each task
-/// clones the template of its step.
+/// A value with placeholders, and the place of each part in the scenario file. Each task clones the template of its
+/// step, so a clone has to be cheap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueTemplate {
     /// The place of the whole value.
@@ -63,7 +63,7 @@ pub enum TextPiece {
     /// `${new path name}`: the URI of a file or folder that does not exist yet, in the folder where clients may
     /// create files. The URI is bound to the name.
     NewPath(String),
-    /// `${long N}`: a string of N characters.
+    /// `${long N}`: a generated string of N characters.
     Long(usize),
     /// `${now}`: the current time of the driver's clock, as an ISO 8601 string.
     Now,
@@ -253,8 +253,8 @@ impl ValueTemplate {
         ValueTemplate::new(self.span, TemplateShape::Text(parts))
     }
 
-    /// Replaces the placeholders by values. A name that is not bound stays as `${name}`: the loader has already
-    /// rejected such a file, and this string matches no value.
+    /// Replaces the placeholders by values. A placeholder of a name that is not bound stays as `${name}`, which matches
+    /// no value. The loader rejects files in which a name is used before it is bound.
     pub fn fill(&self, bindings: &mut dyn NameScope, mint: &mut dyn HoleFiller) -> Value {
         if let Some(fixed) = self.without_holes() {
             return fixed.clone();

@@ -1,8 +1,8 @@
-//! The optional capabilities of a host, and how the harness detects which of them a host has.
+//! The optional capabilities of a host, and how the harness detects them.
 //!
-//! Users do not have to declare capabilities: each row of the table says how the harness detects one. It is not a
-//! failure if the host does not offer a capability. It is a failure if the host declares a capability and then refuses
-//! it, because the harness plays the scenarios that need the capability.
+//! Users do not have to declare capabilities: each row of the table says how the harness detects one capability. A host
+//! that lacks a capability does not fail. A host that declares a capability but refuses its use fails, because the
+//! harness plays the scenarios that need the capability.
 //!
 //! Knows: the shapes of the answers that prove a capability. Never knows: connections, the code that sends
 //! requests.
@@ -47,8 +47,8 @@ pub enum CapabilitySource {
     /// An undeclared capability that a short conversation with the host detects. The string describes that
     /// conversation. The module `run::probes` holds such conversations.
     Probe(&'static str),
-    /// An undeclared capability that the harness tries out before a run. A scenario can use the listed members; the
-    /// string describes the trial. The module `run::folders` makes such trials.
+    /// An undeclared capability that the harness tries out before a run, in the module `run::folders`. A scenario can
+    /// use the listed members. The string describes the trial.
     Tried(&'static [&'static str], &'static str),
     /// A capability that an option of the run provides. A scenario can use the listed members; the string names the
     /// option.
@@ -60,7 +60,7 @@ pub enum CapabilitySource {
 /// The capability of a run that has a token. The token is bound to `${token}`.
 pub const TOKEN: &str = "token";
 
-/// The capability of a host that forwards requests of one client to another client, which serves files.
+/// The capability of a host that forwards requests of one client for files to another client that serves these files.
 const CLIENT_FILES: &str = "clientFiles";
 /// The URI at which a client of a scenario serves its files. By default, the host reaches the files at this URI.
 pub const CLIENT_FOLDER: &str = "virtual://{client}";
@@ -68,7 +68,8 @@ pub const CLIENT_FOLDER: &str = "virtual://{client}";
 /// The capability of a host that can start the MCP server of the harness.
 pub const HARNESS_SERVER: &str = "harnessServer";
 
-/// Returns the configuration of the MCP server of the harness, for a program at this path.
+/// Returns the configuration with which a host can start the MCP server of the harness. `program` is the path of the
+/// harness.
 pub fn server_config(program: &str) -> String {
     json!({"mcpServers": {"ahp-probe": {"command": program, "args": ["agent", "mcp"]}}}).to_text()
 }
@@ -88,11 +89,11 @@ pub const EXTRAS: &str = "ahp-script";
 /// capability.
 pub const SCRIPTS: &str = "agentScripts";
 
-/// The capability of a host whose sessions are in creation for a while and then become ready without further
-/// input. On such a host, the harness starts a turn only when the session is ready.
+/// The capability of a host whose new sessions have the lifecycle `creating` for a while and then become ready without
+/// further input. On such a host, the harness starts a turn only when the session is ready.
 pub const READY_SESSIONS: &str = "readySessions";
 
-/// The capability of a run that has folders on the host's disk.
+/// The capability of a run for which the user names folders on the host's disk (`--files`).
 pub const FILES: &str = "files";
 
 impl fmt::Display for CapabilitySource {
@@ -155,7 +156,7 @@ impl HostCapability {
     }
 }
 
-/// The name of a channel that does not exist.
+/// The identifier in the URIs of channels and files that do not exist.
 const NOBODYS: &str = "ahp-harness-probe";
 
 /// The abilities that the profile of an agent may declare.
@@ -314,7 +315,7 @@ pub const CAPABILITIES: &[HostCapability] = &[
     HostCapability {
         name: "annotations",
         shown: CapabilitySource::Probe(
-            "a new session has a channel of annotations, the one that its state names or `<session>/annotations`",
+            "a new session has a channel of annotations: the channel that the session's state names, or `<session>/annotations`",
         ),
     },
     HostCapability {
@@ -378,14 +379,14 @@ pub const CAPABILITIES: &[HostCapability] = &[
     },
     HostCapability {
         name: "otherCredentials",
-        shown: CapabilitySource::Given(&[], "`--other-token`, of a second user"),
+        shown: CapabilitySource::Given(&[], "`--other-token`, the credentials of a second user"),
     },
     HostCapability {
         name: FILES,
         shown: CapabilitySource::Given(
             &["folder"],
-            "`--files INSIDE OUTSIDE`, two folders on the host's disk in which unusual files can \
-             be made",
+            "`--files INSIDE OUTSIDE`, two folders on the host's disk in which the harness can make \
+             unusual files",
         ),
     },
     HostCapability {
@@ -414,8 +415,8 @@ pub const CAPABILITIES: &[HostCapability] = &[
         name: "deniedFile",
         shown: CapabilitySource::Tried(
             &["uri", "path"],
-            "a `resourceRequest` to read a file outside of the workspace is denied: one that the harness made on this \
-             machine",
+            "a `resourceRequest` to read a file outside of the workspace, which the harness made on this machine, is \
+             denied",
         ),
     },
     HostCapability {
@@ -429,7 +430,7 @@ pub const CAPABILITIES: &[HostCapability] = &[
         name: HARNESS_SERVER,
         shown: CapabilitySource::Given(
             &["config"],
-            "`--command`, or a `--url` on this machine, so that the host can start the MCP server of the harness, which \
+            "`--command`, or a `--url` on this machine, so that the host can start the MCP server of the harness that the \
              `.mcp.json` of a plugin names",
         ),
     },
@@ -437,7 +438,7 @@ pub const CAPABILITIES: &[HostCapability] = &[
         name: "guardedSetting",
         shown: CapabilitySource::Given(
             &["key", "value"],
-            "`--guarded-setting KEY=VALUE`, a value that the other token may not set",
+            "`--guarded-setting KEY=VALUE`, a value that a client with the other token must not set",
         ),
     },
     HostCapability { name: "script.recall", shown: CapabilitySource::Extra("recall") },
@@ -475,8 +476,7 @@ pub fn agents(result: &Value) -> &[Value] {
         .unwrap_or_default()
 }
 
-/// Returns whether an agent declares a capability, as an object or as `true`. Every agent declares the empty
-/// path.
+/// Returns whether an agent declares a capability, as an object or as `true`. For an empty path, the result is true.
 pub fn declares(agent: &Value, path: &[&str]) -> bool {
     let declared = path.iter().fold(&agent["capabilities"], |at, part| &at[*part]);
     path.is_empty() || *declared == true || declared.is_object()

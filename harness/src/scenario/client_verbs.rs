@@ -1,4 +1,5 @@
-//! Defines the verbs of scenarios about clients: what the tested client is told to do, and what the host does to it.
+//! Defines the verbs of scenarios about clients: commands to the tested client, and the behaviour of the host towards
+//! it.
 //!
 //! Knows: the forms of members, the commands of drivers. Never knows: what a step does.
 //!
@@ -25,7 +26,7 @@ pub(super) const DRIVE: VerbRow = VerbRow {
         field(
             "unawaited",
             MemberForm::Flag,
-            "does not wait for the driver's answer; `as` is bound to the command's id, for `answer`",
+            "the step does not wait for the driver's answer, and the name in `as` is bound to the command's id, for a later `answer` step",
         ),
         RESULT,
         ERROR,
@@ -55,22 +56,26 @@ pub(super) const RESPOND: VerbRow = VerbRow {
         field(
             "result",
             MemberForm::Template,
-            "the result; the host does not see the request, unless it is a handshake",
+            "the result that replaces the host's result; the host does not see the request, unless the request is a handshake",
         ),
-        field("error", MemberForm::Template, "the error; the host does not see the request"),
+        field(
+            "error",
+            MemberForm::Template,
+            "the error that is sent instead; the host does not see the request",
+        ),
         field(
             "merge",
             MemberForm::Template,
-            "what is merged into the host's own response, as a JSON Merge Patch (RFC 7396): null removes a member",
+            "the JSON Merge Patch (RFC 7396) that is applied to the host's own result: null removes a member",
         ),
         field(
             "silent",
             MemberForm::Flag,
-            "there is no response; the host handles a request, and does not see a notification such as `dispatchAction`",
+            "no response is sent; the host still handles a request, but does not see a notification such as `dispatchAction`",
         ),
         field("twice", MemberForm::Flag, "the host's response is sent twice"),
-        field("cut", MemberForm::Flag, "the connection ends instead of the response"),
-        field("delay", MemberForm::Duration, "the time for which the response is held back"),
+        field("cut", MemberForm::Flag, "the connection is cut instead of sending the response"),
+        field("delay", MemberForm::Duration, "the delay of the response"),
         field("times", MemberForm::Count, "the number of requests, by default 1"),
         SPEC,
     ],
@@ -96,18 +101,18 @@ pub(super) const PUBLISH: VerbRow = VerbRow {
         field(
             "members",
             MemberForm::Template,
-            "further members of the envelope; they replace the usual ones",
+            "further members of the envelope; they replace the usual members of the same name",
         ),
         DEVIATES,
         SPEC,
     ],
-    doc: "lets the host publish an action with the next `serverSeq`; an action that the reducers do not know changes no state",
+    doc: "makes the host publish an action with the next `serverSeq`; an action that the reducers do not know changes no state",
 };
 
 const ORIGIN: FormField = field(
     "origin",
     MemberForm::Template,
-    "the `origin` of the envelope, such as `{ clientId: someone, clientSeq: 1 }`; by default there is none",
+    "the `origin` of the envelope, such as `{ clientId: someone, clientSeq: 1 }`; by default, the envelope has no `origin`",
 );
 
 /// The row of [`StepVerb::Refuse`].

@@ -7,24 +7,25 @@ use super::forms::{FormField, MemberForm, field, needed, wanted};
 pub(super) const PROVES: FormField = field(
     "proves",
     MemberForm::Requirements,
-    "the requirements that this step tests; if it fails, they are reported as broken; a step without any is a premise: if it fails, the later steps are untested and no requirement is broken",
+    "the requirements that this step tests; if the step fails, these requirements are reported as broken; a step without `proves` is a premise: if it fails, the later steps are untested and no requirement is reported as broken",
 );
 pub(super) const INDEPENDENT: FormField = field(
     "independent",
     MemberForm::Flag,
-    "the later steps do not depend on this one: they are played even if it fails",
+    "the later steps do not depend on this step: they are played even if this step fails",
 );
 pub(super) const CHOICE: FormField = field(
     "choice",
     MemberForm::Text,
-    "what the host may do instead if this premise does not hold, such as `the host leaves no turns out`; the later \
-        claims then do not apply; the step may check nothing else",
+    "the permitted behaviour of a host that does not fulfil this premise, such as `the host leaves no turns out`; for \
+        such a host, the later claims do not apply; the step may check nothing else",
 );
 pub(super) const UNLESS: FormField = field(
     "unless",
     MemberForm::Method,
-    "the method that the sender may choose instead, such as `initialize` instead of `reconnect`: if it comes first, the \
-        step has failed by this choice; a step with `unless` and `choice` has no other choice",
+    "the method of a message that the sender may send instead, such as `initialize` instead of `reconnect`: if this \
+        message comes first, the step fails because of the sender's choice; with `unless`, this is the only failure for \
+        which `choice` applies",
 );
 pub(super) const BEFORE: FormField = field(
     "before",
@@ -39,7 +40,7 @@ pub(super) const AFTER: FormField = field(
 pub(super) const DEVIATES: FormField = field(
     "deviates",
     MemberForm::Texts,
-    "where the message is malformed on purpose, such as `action.turnId` or `params.channel`, as `ahp-harness check` names it",
+    "the places at which the message is malformed on purpose, such as `action.turnId` or `params.channel`, in the notation of `ahp-harness check`",
 );
 pub(super) const SPEC: FormField = field(
     "spec",
@@ -50,22 +51,19 @@ pub(super) const WITHIN: FormField =
     field("within", MemberForm::Duration, "the timeout, instead of the run's timeout");
 pub(super) const BY: FormField = needed("by", MemberForm::Client, "the client that acts");
 pub(super) const AT: FormField =
-    needed("at", MemberForm::Clients, "the clients that must each see it");
+    needed("at", MemberForm::Clients, "the clients, each of which must see the message or state");
 pub(super) const CHANNEL: FormField = needed("channel", MemberForm::Template, "the channel's URI");
 pub(super) const RESULT: FormField = wanted(
     "result",
     MemberForm::Pattern,
-    "the pattern of the result; together with `error`, either outcome is accepted",
+    "the pattern of the result; if the step also has `error`, either outcome is accepted",
 );
-pub(super) const ERROR: FormField = wanted(
-    "error",
-    MemberForm::Pattern,
-    "expects an error as the answer; the value is the pattern of the error",
-);
+pub(super) const ERROR: FormField =
+    wanted("error", MemberForm::Pattern, "the pattern of the error that is expected as the answer");
 pub(super) const CLOSED: FormField = wanted(
     "closed",
     MemberForm::Flag,
-    "expects that the host closes the connection instead; together with `error`, either outcome is accepted",
+    "that the host closes the connection instead of answering; if the step also has `error`, either outcome is accepted",
 );
 pub(super) const TOKENS: FormField = field(
     "tokens",
@@ -87,11 +85,14 @@ pub(super) const WHERE: FormField = field(
     MemberForm::Pattern,
     "the pattern of the message's params; for an action, the params are the envelope, so write `{ action: … }`",
 );
-pub(super) const EXACT: FormField =
-    field("exact", MemberForm::Flag, "objects may have no other members");
+pub(super) const EXACT: FormField = field(
+    "exact",
+    MemberForm::Flag,
+    "objects must not have members that the pattern does not name",
+);
 
 pub(super) const OFFERS: FormField = field(
     "offers",
     MemberForm::Text,
-    "what the client offers an agent: `nothing`, `fs`, `fs-terminal` or `all`; the default is `nothing`, or, in a scenario that needs `ask`, the offer with which the agent asked for permission in the first look",
+    "the capabilities that the client offers an agent: `nothing`, `fs`, `fs-terminal` or `all`; the default is `nothing`; in a scenario that needs `ask`, the default is the offer with which the agent asked for permission in the first look",
 );

@@ -1,8 +1,8 @@
 //! Checks the messages that a scenario writes out against the tables of the protocol.
 //!
-//! If an author writes a malformed message by mistake, the host rightly refuses it, and that refusal would
-//! count as the refusal that the step expects. A step that is malformed on purpose therefore names the place of
-//! the deviation with `deviates`. Every other deviation from the tables is a mistake of the author.
+//! If an author writes a malformed message by mistake, a conformant host refuses it. The harness would mistake this
+//! refusal for the refusal that the step expects. A step that is malformed on purpose therefore names the place of the
+//! deviation with `deviates`. Every other deviation from the tables is a mistake of the author.
 //!
 //! Knows: steps, the tables. Never knows: how a host handles a message.
 //!
@@ -24,16 +24,16 @@ use super::verbs::{HOST, StepVerb};
 
 /// The steps that wait for a message from the host.
 const WAITS: &[StepVerb] = &[StepVerb::Expect, StepVerb::Next, StepVerb::Never, StepVerb::Await];
-/// The outcomes with which a step says that the host should refuse its message.
+/// The members with which a step says that the host should refuse the message of the step.
 const REFUSALS: &[&str] = &["reject", "refused", "ignored", "error", "closed"];
 
-/// A placeholder for the channel of an action. The channel is checked separately.
+/// A dummy URI for the channel of an action. The channel is checked separately.
 const ANY_CHANNEL: &str = "ahp-session:/any";
 /// The path of the action in a message.
 const ACTION: &str = "params.action.";
 
-/// Returns every deviation that no step announces with `deviates`, and every announced deviation that the
-/// message does not have.
+/// Returns an error for every deviation that the step does not announce with `deviates`, and for every announced
+/// deviation that the message does not have.
 pub fn deviations(scenario: &ParsedScenario) -> Vec<ScenarioError> {
     if scenario.spec.standard() != ProtocolStandard::Ahp {
         return Vec::new();
@@ -45,7 +45,7 @@ pub fn deviations(scenario: &ParsedScenario) -> Vec<ScenarioError> {
             && [step.clients("by"), step.clients("at")].concat().iter().any(|name| name == HOST);
         let mut deviations = match host {
             true if WAITS.contains(&step.verb) => awaited(protocol, step, MessageOrigin::Client),
-            // What the host of such a scenario sends is often malformed on purpose.
+            // In a scenario that tests a client, the steps of the host often send malformed messages on purpose.
             true => Vec::new(),
             false => of_step(protocol, step),
         };
@@ -261,7 +261,8 @@ fn published(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     }]
 }
 
-/// Checks the name that a step waits for. If nobody sends a message of this name, the step would wait in vain.
+/// Checks the name that a step waits for. If the sender never sends a message of this name, the step would wait in
+/// vain.
 fn awaited(
     protocol: &Protocol,
     step: &ScenarioStep,
@@ -309,8 +310,8 @@ fn kind_of(channel: &ValueTemplate) -> Option<ChannelKind> {
     ChannelKind::of_uri(value.as_str()?)
 }
 
-/// Returns the hard errors of a message with the names of a version. Errors about values that come from holes
-/// are left out.
+/// Returns the hard errors of a message, after its translation to the names of a version. Errors about values that come
+/// from placeholders are left out.
 fn known(protocol: &Protocol, message: Message, unknown: &[String]) -> Vec<ShapeError> {
     let edge = VersionEdge::new(protocol.version(), "");
     let renames = !edge.is_plain();
@@ -335,7 +336,8 @@ fn known(protocol: &Protocol, message: Message, unknown: &[String]) -> Vec<Shape
     errors.into_iter().filter(|error| !error.soft && !about_a_hole(error)).collect()
 }
 
-/// Returns the template with placeholder values in its holes, and the paths of the holes with an unknown type.
+/// Returns the template with a dummy value for each placeholder, and the paths of the placeholders whose type is
+/// unknown.
 fn literal(template: &ValueTemplate) -> (Value, Vec<String>) {
     let mut unknown = Vec::new();
     let value = filled(template, "", &mut unknown);

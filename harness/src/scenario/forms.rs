@@ -10,7 +10,7 @@ pub enum MemberForm {
     Client,
     /// One client or a list of clients.
     Clients,
-    /// A name that the step binds to the result of the step.
+    /// A name to which the step binds its result.
     Binds,
     /// A string without placeholders.
     Text,
@@ -30,9 +30,9 @@ pub enum MemberForm {
     Duration,
     /// An unsigned integer.
     Count,
-    /// Any value in which `${…}` is filled in.
+    /// Any value, in which the placeholders `${…}` are filled in.
     Template,
-    /// An action in which `${…}` is filled in.
+    /// An action, in which the placeholders `${…}` are filled in.
     Action,
     /// A pattern that a value must match.
     Pattern,

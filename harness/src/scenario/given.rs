@@ -1,7 +1,7 @@
 //! Replaces each `$given name` in a fragment by the value that the `include` passes under that name.
 //!
-//! With such placeholders, several scenarios can share a fragment although a few values or steps differ. If a
-//! list replaces an item of a list, the items of the new list take the place of that item.
+//! Several scenarios can thus share a fragment in which a few values or steps differ. If a placeholder is an item of a
+//! list and its value is also a list, the items of the value replace the placeholder.
 //!
 //! Knows: trees. Never knows: verbs, the purpose of a value.
 //!
@@ -13,8 +13,8 @@ use super::source::{ScenarioError, ScenarioErrorKind, list};
 /// The prefix of a placeholder in a fragment.
 const GIVEN: &str = "$given ";
 
-/// Replaces the placeholders of the fragment by the values of `with`. A placeholder without a value and a value
-/// without a placeholder are mistakes.
+/// Replaces the placeholders of the fragment by the values of `with`. It is a mistake if a placeholder has no value, or
+/// if a value has no placeholder.
 pub(super) fn fill(
     fragment: SourceNode,
     with: &[MappingEntry],

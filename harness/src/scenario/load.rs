@@ -61,8 +61,8 @@ pub fn tree(root: &Value) -> (Option<ParsedScenario>, Vec<ScenarioError>) {
     }
 }
 
-/// Returns the tree of a scenario file in which the steps of a fragment replace each step that includes it, and
-/// each step has the names of all its members. Returns `None` if the scenario file or an included fragment has
+/// Returns the tree of a scenario file. Each `include` step is replaced by the steps of the fragment, and each step is
+/// in its long form, in which all members have names. Returns `None` if the scenario file or an included fragment has
 /// mistakes.
 pub fn expanded(path: &str, text: &str, files: &dyn FileSource) -> Option<Value> {
     let source = SourceFile::new(path, text);
@@ -84,12 +84,12 @@ impl FileSource for NoFiles {
     }
 }
 
-/// Reports a scenario whose identifier is not the end of its path. The identifier in a report should lead a
-/// reader to the file.
+/// Reports a scenario whose identifier is not the end of its path, because a reader should find the file by the
+/// identifier in a report.
 fn misplaced(scenario: &ParsedScenario, path: &str, errors: &mut Vec<ScenarioError>) {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
     let ends = stem == scenario.id || stem.ends_with(&format!("/{}", scenario.id));
-    // If a path is relative to the area's folder, it does not contain the area.
+    // A path that is relative to the folder of the area does not contain the area.
     let ends = ends || !stem.contains('/') && scenario.id.ends_with(&format!("/{stem}"));
     if !ends && !scenario.id.is_empty() {
         let path = stem.to_owned();
@@ -107,13 +107,13 @@ struct FileLoader<'a> {
     own: Option<Vec<OwnRequirement>>,
 }
 
-/// The folders that may contain the author's own requirements, relative to a scenario: the scenario's folder
-/// and its parent.
+/// The folders that may contain the file of the author's own requirements, relative to a scenario: the scenario's
+/// folder and its parent folder.
 const OWN: [&str; 2] = ["", "../"];
 
 impl FileLoader<'_> {
-    /// Returns a list of steps in which the steps of a fragment replace each step that includes it. A version
-    /// range of the `include` also applies to each step of the fragment.
+    /// Returns a list of steps in which each `include` step is replaced by the steps of the fragment. A version range
+    /// of the `include` also applies to each step of the fragment.
     fn expanded(
         &mut self,
         steps: &SourceNode,

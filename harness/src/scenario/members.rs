@@ -9,18 +9,18 @@ pub const SCENARIO: &[FormField] = &[
     needed(
         "scenario",
         MemberForm::Text,
-        "its id, `<area>/<slug>`, which is also the end of its path",
+        "the id of the scenario, `<area>/<slug>`, which is also the end of the file's path",
     ),
-    needed("title", MemberForm::Text, "what it shows, in one sentence"),
+    needed("title", MemberForm::Text, "what the scenario shows, in one sentence"),
     field(
         "requirements",
         MemberForm::Values,
-        "your own requirements that its steps test, each with `id`, `weight` and `text`; requirements of several scenarios belong in `requirements.yaml`",
+        "your own requirements that the steps test, each with `id`, `weight` and `text`; requirements that several scenarios test belong in `requirements.yaml`",
     ),
     field(
         "spec",
         MemberForm::Text,
-        "the protocol versions that it applies to, such as `>=0.9.0 <2.0.0`",
+        "the protocol versions that the scenario applies to, such as `>=0.9.0 <2.0.0`",
     ),
     field(
         "profile",
@@ -28,14 +28,14 @@ pub const SCENARIO: &[FormField] = &[
         "`core` or `agent`; the default is `agent` if the scenario has an agent script, otherwise \
          `core`",
     ),
-    field("tags", MemberForm::Texts, "words by which it can be selected"),
+    field("tags", MemberForm::Texts, "words by which the scenario can be selected"),
     field("agent", MemberForm::Texts, "the lines of the agent's script"),
     field(
         "approves",
         MemberForm::Text,
         "the client that approves every tool call that waits for a confirmation, if the host may choose whether to ask",
     ),
-    field("clients", MemberForm::Texts, "its clients, `A` unless given"),
+    field("clients", MemberForm::Texts, "the clients of the scenario; the default is `A`"),
     field(
         "tests",
         MemberForm::Text,
@@ -44,23 +44,27 @@ pub const SCENARIO: &[FormField] = &[
     field(
         "host",
         MemberForm::Settings,
-        "settings for the embedded host that make it show more behaviour, such as `{ replayCapacity: 4 }`; other hosts keep their own settings",
+        "settings for the embedded host, to provoke a certain behaviour, such as `{ replayCapacity: 4 }`; other hosts keep their own settings",
     ),
     field(
         "embeddedOnly",
         MemberForm::Text,
-        "why no other host can play it, for the author of a host; the text is part of the reason for the skip",
+        "the reason why only the embedded host can play the scenario, for authors of other hosts; the report gives this reason for the skip",
     ),
     field(
         "needs",
         MemberForm::Texts,
-        "what the host or agent must offer, or the run must provide, such as `automations` or `token`; otherwise it is skipped (`ahp-harness explain needs`)",
+        "what the host or agent must offer, or the run must provide, such as `automations` or `token`; otherwise the scenario is skipped (`ahp-harness explain needs`)",
     ),
-    field("aggressive", MemberForm::Flag, "it may harm the host; played only with `--aggressive`"),
+    field(
+        "aggressive",
+        MemberForm::Flag,
+        "the scenario may harm the host, so it is played only with `--aggressive`",
+    ),
     field(
         "alone",
         MemberForm::Flag,
-        "no other scenario may run at the same time, because it checks state that all clients share, restarts the host or floods it; such scenarios are played last, one at a time, as are those that send `authenticate` or restart the host",
+        "no other scenario may run at the same time, because this one checks state that all clients share, or restarts or floods the host; such scenarios, and all scenarios that send `authenticate` or restart the host, are played last, one at a time",
     ),
     field("within", MemberForm::Duration, "the timeout of each wait, instead of the run's timeout"),
     needed("steps", MemberForm::Steps, "what happens"),
@@ -68,7 +72,7 @@ pub const SCENARIO: &[FormField] = &[
 
 /// The members of a fragment file.
 pub const FRAGMENT: &[FormField] = &[
-    needed("fragment", MemberForm::Text, "what it does, in one sentence"),
+    needed("fragment", MemberForm::Text, "what the fragment does, in one sentence"),
     needed("steps", MemberForm::Steps, "what happens"),
 ];
 

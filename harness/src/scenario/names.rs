@@ -19,7 +19,7 @@ use crate::wire::version::ProtocolStandard;
 pub enum NameOccurrence<'a> {
     /// A use of the name. An earlier step must bind the name.
     Used(&'a str),
-    /// A binding to a value that the step makes, such as a fresh identifier.
+    /// A binding to a value that the step generates, such as a fresh identifier.
     Made(&'a str),
     /// A placeholder for a fresh identifier in a pattern, which is a mistake.
     MadeInPattern(&'a str),
@@ -51,8 +51,8 @@ pub fn occurrences(step: &ScenarioStep, visit: &mut dyn FnMut(SourceSpan, NameOc
             visit(span, NameOccurrence::Made(name));
         }
         TextPiece::NewChat(name, session) => {
-            // The default session does not have to be bound, because the URI form of the specification,
-            // `ahp-chat:/<id>`, needs no session.
+            // The default session does not have to be bound: if the session is unknown, the chat gets the URI form of
+            // the specification, `ahp-chat:/<id>`.
             if session != SESSION {
                 visit(span, NameOccurrence::Used(session));
             }

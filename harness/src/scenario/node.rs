@@ -40,8 +40,8 @@ pub struct MappingEntry {
     pub value: SourceNode,
 }
 
-/// The nesting depth at which a file is rejected. It is far greater than the depth of any scenario, and far less than
-/// the stack permits.
+/// The nesting depth at which a file is rejected. No scenario is nearly as deep, and the stack permits far deeper
+/// files.
 const MAX_DEPTH: usize = 100;
 
 impl From<&Value> for SourceNode {

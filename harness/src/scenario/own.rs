@@ -2,8 +2,8 @@
 //! the header of a scenario.
 //!
 //! A team that tests its own product with scenarios has rules that no protocol contains. Each such requirement has an
-//! identifier, a weight and a statement. A report shows a breach of such a requirement like a breach of any other
-//! requirement.
+//! identifier, a weight and a statement. A report shows breaches of such requirements like breaches of the protocol's
+//! requirements.
 //!
 //! Knows: the form of the file. Never knows: the protocol's own requirements.
 //!
@@ -20,7 +20,7 @@ use super::verbs::{FormField, MemberForm};
 
 /// The name of the requirements file.
 pub const FILE: &str = "requirements.yaml";
-/// The member that contains the list. The member also distinguishes a requirements file from a scenario.
+/// The member that contains the list. Its presence also distinguishes a requirements file from a scenario.
 pub const LIST: &str = "requirements";
 
 /// A requirement that the author defines.

@@ -1,10 +1,10 @@
 //! Determines the URI form that a host uses for the chats of a session.
 //!
-//! A client chooses the URIs of the chats that it creates. The specification shows `ahp-chat:/<id>` and leaves
-//! authority and path open. A host may use another form for its own chats, for example a form that contains the
-//! session, and accept no other form. Such a host refuses a request because of the URI's form, and the refusal
-//! says nothing about the requirement under test. Scenarios therefore name further chats in the form that the
-//! host used for the first chat.
+//! A client chooses the URIs of the chats that it creates. The specification shows `ahp-chat:/<id>` and does not fix
+//! the authority and the path. A host may use another form for its own chats, for example a form that contains the
+//! session, and accept no other form. If such a host refuses a request because of the URI's form, the refusal says
+//! nothing about the requirement under test. Scenarios therefore give new chats URIs in the form that the host used for
+//! its first chat.
 //!
 //! Knows: the forms of chat URIs that contain a session URI. Never knows: the source of the URIs.
 //!
@@ -59,9 +59,9 @@ impl SessionSpelling {
     }
 }
 
-/// Returns the URI of a chat of `session` with this identifier. `known` is the URI of a chat that the host named, and
-/// the session of that chat; the result has the same form as that URI. The result is `ahp-chat:/<id>` if no chat is
-/// known, or if no part of the known URI can be an identifier.
+/// Returns the URI of a chat of `session` with this identifier. `known` is the URI of a chat that the host created,
+/// with the session of that chat; the result has the same form as that URI. The result is `ahp-chat:/<id>` if no chat
+/// is known, or if no part of the known URI can be an identifier.
 pub fn chat_uri(id: &str, session: &str, known: Option<(&str, &str)>) -> String {
     let parts = known.and_then(|(chat, owner)| parts(chat.strip_prefix(SCHEME)?, owner));
     let Some(parts) = parts else { return format!("{SCHEME}/{id}") };
@@ -84,8 +84,8 @@ fn parts<'a>(rest: &'a str, owner: &str) -> Option<Vec<FormPart<'a>>> {
         return with_id(rest).map(Vec::from);
     };
     let (before, after) = (&rest[..start], &rest[end..]);
-    // An identifier after the session is preferred. An identifier before the session also distinguishes the
-    // chats of one session.
+    // An identifier that follows the session is preferred. Otherwise, an identifier before the session is used, which
+    // also distinguishes the chats of one session.
     let whole = match (with_id(after), with_id(before)) {
         (Some(id), _) => {
             [&[FormPart::Fixed(before), FormPart::Session(spelling)][..], &id].concat()

@@ -43,7 +43,7 @@ pub struct ParsedScenario {
     pub spec: SpecRange,
     /// The profile that the scenario belongs to.
     pub profile: String,
-    /// Words by which a user can select the scenario.
+    /// The words by which a user can select the scenario.
     pub tags: Vec<String>,
     /// The agent's script, without its first line. If the script is empty, the agent repeats the prompt.
     pub agent: String,
@@ -55,13 +55,13 @@ pub struct ParsedScenario {
     pub tested: Option<String>,
     /// Settings for the embedded host. Any other host plays the scenario with its own settings.
     pub host: Vec<(String, u64)>,
-    /// The reason why only the embedded host can play the scenario, for the author of another host.
+    /// The reason why only the embedded host can play the scenario, for authors of other hosts.
     pub embedded_only: Option<String>,
     /// The capabilities that the host must have.
     pub needs: Vec<String>,
     /// Whether the scenario may harm the host.
     pub aggressive: bool,
-    /// Whether the scenario must not run in parallel with another one.
+    /// Whether the scenario must not run in parallel with other scenarios.
     pub alone: bool,
     /// The timeout of each wait, if it differs from the timeout of the run.
     pub within: Option<Duration>,
@@ -402,7 +402,7 @@ impl ScenarioParser<'_> {
             "result", "error", "closed", "accept", "reject", "ignored", "refused", "replay",
             "snapshot", "none",
         ];
-        // The outcomes of which a step may describe several, because the rules permit each of them.
+        // The combinations of outcomes that a step may describe together, because the rules permit each of them.
         const OPEN: [&[&str]; 4] = [
             &["result", "error"],
             &["error", "closed"],
@@ -506,7 +506,7 @@ impl ScenarioParser<'_> {
         self.fail(span, kind);
     }
 
-    /// Checks that every step belongs to the protocol of the scenario, and to the party that it tests.
+    /// Checks that every step belongs to the protocol of the scenario, and to the party that the scenario tests.
     fn verbs(&mut self, scenario: &ParsedScenario) {
         let about = scenario.spec.standard();
         let party = match scenario.tested {
@@ -536,8 +536,7 @@ impl ScenarioParser<'_> {
         }
     }
 
-    /// Checks who acts in a step. Only its driver makes the tested client act, and the host has no client's
-    /// engine.
+    /// Checks who acts in a step. Only `drive` steps make the tested client act, and the host supports only some verbs.
     fn actors(&mut self, scenario: &ParsedScenario, step: &ScenarioStep) {
         const OF_THE_HOST: &[StepVerb] = &[
             StepVerb::Request,

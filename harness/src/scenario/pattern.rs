@@ -1,8 +1,8 @@
 //! Patterns: descriptions of values that a step compares with a message.
 //!
-//! A pattern of an object matches if the value has at least its members, an array matches item by item, and a
-//! scalar matches an equal scalar. Operators are strings or one-key objects that begin with `$`. A mismatch
-//! reports the path, the expected value and the value found there.
+//! A pattern of an object matches if the value has at least the members of the pattern. A pattern of an array matches
+//! item by item, and a scalar matches an equal scalar. Operators are strings or one-key objects that begin with `$`. A
+//! mismatch reports the path, the expected value and the value found there.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ enum PatternKind {
     Present,
     /// Null, or a missing member.
     Absent,
-    /// Any value. The first match binds the name; later matches compare with the bound value.
+    /// Any value. The first match binds the name to the value; later matches compare with the bound value.
     Bind(String),
     /// A value equal to the filled template.
     Equal(ValueTemplate),
@@ -52,7 +52,7 @@ enum PatternKind {
     All(Vec<ValuePattern>),
     /// A value that does not match this pattern.
     Not(Box<ValuePattern>),
-    /// A number that this operator compares with the number of the template.
+    /// A number for which this comparison with the number of the template holds.
     Compare(OrderingOperator, ValueTemplate),
     /// An array, object or string whose length matches this pattern.
     Length(Box<ValuePattern>),
@@ -87,7 +87,7 @@ enum OrderingOperator {
     AtMost,
 }
 
-/// The form in which an operator takes its operand.
+/// The form of an operator's operand.
 #[derive(Clone, Copy)]
 enum OperandKind {
     None,
@@ -135,7 +135,7 @@ pub const OPERATORS: &[PatternOperator] = &[
     operator(
         "$bind",
         OperandKind::Name,
-        "any value; the first match binds the name, later matches compare with it",
+        "any value; the first match binds the name to the value, and later matches compare with this value",
     ),
     operator(
         "$matches",
@@ -150,7 +150,7 @@ pub const OPERATORS: &[PatternOperator] = &[
         "an array or a string that begins with this value",
     ),
     operator("$all", OperandKind::Patterns, "all of the listed patterns at once"),
-    operator("$not", OperandKind::Pattern, "any value that does not match this"),
+    operator("$not", OperandKind::Pattern, "any value that does not match this pattern"),
     operator("$above", OperandKind::Number(OrderingOperator::Above), "a number above this one"),
     operator(
         "$atLeast",
@@ -174,9 +174,13 @@ pub const OPERATORS: &[PatternOperator] = &[
         "$setting",
         OperandKind::Setting,
         "a configuration with a property whose schema matches `schema`, whose value matches `now`, and whose key is not `except`; `as: x` binds \
-         `x.key`, `x.now` (its value), `x.other` (another one that the schema permits) and `x.wrong` (one that it does not permit)",
+         `x.key`, `x.now` (the current value), `x.other` (another value that the schema permits) and `x.wrong` (a value that the schema does not permit)",
     ),
-    operator("$bits", OperandKind::Bits, "an integer with the bits of `set` and none of `clear`"),
+    operator(
+        "$bits",
+        OperandKind::Bits,
+        "an integer in which all bits of `set` are set and all bits of `clear` are clear",
+    ),
 ];
 
 const fn operator(name: &'static str, operand: OperandKind, doc: &'static str) -> PatternOperator {
@@ -196,8 +200,8 @@ pub struct PatternMismatch {
     pub expected: String,
     /// The value found at the path.
     pub found: String,
-    /// Whether the pattern expected the value of a bound name, such as `${chat}`. If so, a message with another value
-    /// at this path is about another subject.
+    /// Whether the pattern expected the value of a bound name at this path, such as `${chat}`. If so, the compared
+    /// message is about another subject.
     pub named: bool,
 }
 

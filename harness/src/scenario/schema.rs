@@ -31,7 +31,8 @@ fn schema() -> Value {
         definitions.insert(row.name.to_owned(), verb(row));
     }
     let verbs = VERBS.iter().map(|row| (row.name.to_owned(), definition(row.name)));
-    // A list of alternatives would make an editor report an unknown step as "missing property `connect`".
+    // An `anyOf` with one alternative per verb would make an editor report an unknown verb as "missing property
+    // `connect`".
     let step = json!({
         "if": {"type": "string"},
         "then": definition("given"),

@@ -16,7 +16,7 @@ pub struct SourceSpan {
 /// One of the files of a scenario.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SourceFile {
-    /// The path as the user gave it, or as resolved from an `include`.
+    /// The path that the user gave, or the resolved path of an `include`.
     pub name: String,
     /// The whole text.
     pub text: Arc<str>,
@@ -62,7 +62,7 @@ pub enum ScenarioErrorKind {
         /// The error of the operating system.
         reason: String,
     },
-    /// A feature of YAML that other tools interpret differently.
+    /// A feature of YAML that different tools interpret differently.
     #[error("{what} are not part of the scenario language\n(hint: {hint})")]
     Forbidden {
         /// The feature, in the plural.
@@ -148,7 +148,7 @@ pub enum ScenarioErrorKind {
     UnknownRequirement {
         /// The identifier of the requirement.
         id: String,
-        /// A similar identifier, or the command that lists them.
+        /// A similar identifier, or the command that lists all identifiers.
         hint: String,
     },
     /// An operator that does not exist.
@@ -173,7 +173,7 @@ pub enum ScenarioErrorKind {
             that tests the requirement, for example an `expect`, a `snapshot` or an expected response)"
     )]
     ExpectsNothing,
-    /// A step with `proves` that no behaviour of the host can fail.
+    /// A step with `proves` that no behaviour of the host can make fail.
     #[error(
         "this `{verb}` waits for nothing that the host could get wrong, so it cannot prove anything\n(hint: give the expected result, or put `proves` on the step that checks it)"
     )]

@@ -141,8 +141,8 @@ impl ScenarioStep {
         !self.proves().is_empty()
     }
 
-    /// Returns the permitted behaviour of a host that does not fulfil this premise. If the host shows this
-    /// behaviour, the claims after the premise do not apply.
+    /// Returns the permitted behaviour of a host that does not fulfil this premise. If the host shows this behaviour,
+    /// the claims after the premise do not apply to it.
     pub fn choice(&self) -> Option<&str> {
         self.text("choice").filter(|_| !self.is_claim())
     }

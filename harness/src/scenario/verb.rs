@@ -34,7 +34,7 @@ pub enum StepVerb {
     Next,
     /// Requires that no message matches until the next barrier.
     Never,
-    /// Waits until every message sent so far has arrived everywhere.
+    /// Waits until every message that was sent before has arrived at every client.
     Barrier,
     /// Reads the state of a channel.
     Snapshot,
@@ -70,7 +70,7 @@ pub enum StepVerb {
     Prompt,
     /// Answers a request for permission.
     Permit,
-    /// Waits for a message that later steps need; the message itself is not judged.
+    /// Waits for a message that later steps need, without judging the message.
     Await,
     /// Checks a file in the agent's folder.
     Disk,
@@ -80,11 +80,11 @@ pub enum StepVerb {
     Call,
     /// Checks the concatenated chunks of a session's messages.
     Texts,
-    /// Makes the tested client act, through its driver.
+    /// Gives the driver of the tested client a command.
     Drive,
     /// Changes how the host answers the tested client's next requests of a method.
     Respond,
-    /// Lets the host publish an action of its own, or of a client that is not there.
+    /// Makes the host publish an action of its own, or of a client that does not exist.
     Publish,
     /// Refuses the tested client's next connections.
     Refuse,
@@ -106,11 +106,11 @@ pub struct VerbRow {
     pub verb: StepVerb,
     /// The key of the verb in a step.
     pub name: &'static str,
-    /// The member that a bare value of the verb stands for.
+    /// The member to which a bare value of the verb is assigned.
     pub short: Option<&'static str>,
     /// Whether every step of the verb is an expectation that can fail.
     pub asserts: bool,
-    /// Whether every step of the verb waits for an answer, and fails if another answer arrives.
+    /// Whether every step of the verb waits for an answer, and fails if the answer is not the expected one.
     pub answered: bool,
     /// The members.
     pub fields: &'static [FormField],
@@ -125,7 +125,8 @@ impl StepVerb {
         &VERBS[self as usize]
     }
 
-    /// Returns the only kind of scenario that has the verb; `None` if every kind has it.
+    /// Returns the tested party of the only kind of scenario in which the verb may occur; `None` if the verb may occur
+    /// in every scenario.
     pub fn party(self) -> Option<TestedParty> {
         match self {
             StepVerb::Drive | StepVerb::Respond | StepVerb::Publish | StepVerb::Refuse => {
@@ -136,7 +137,7 @@ impl StepVerb {
         }
     }
 
-    /// Returns the only protocol that has the verb; `None` if all protocols have it.
+    /// Returns the only protocol whose scenarios may use the verb; `None` if the scenarios of all protocols may use it.
     pub fn standard(self) -> Option<ProtocolStandard> {
         match self {
             StepVerb::Prompt

@@ -38,19 +38,19 @@ pub const VERBS: &[VerbRow] = &[
             wanted(
                 "refused",
                 MemberForm::Pattern,
-                "that the host refuses the WebSocket handshake, and the pattern of the HTTP status; the status is `closed` if the host sends none",
+                "that the host refuses the WebSocket handshake; the value is the pattern of the HTTP status, or `closed` if the host sends no status",
             ),
             field(
                 "perhaps",
                 MemberForm::Flag,
-                "the host may already refuse the connection in this step; the later steps then find it closed",
+                "the host may refuse the connection in this step; for later steps, the connection is then closed",
             ),
             WITHIN,
             PROVES,
             INDEPENDENT,
             SPEC,
         ],
-        doc: "opens connections and sends nothing on them",
+        doc: "opens connections without a handshake",
     },
     VerbRow {
         verb: StepVerb::Initialize,
@@ -63,13 +63,13 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "versions",
                 MemberForm::Template,
-                "the versions offered, instead of the run's own",
+                "the offered versions, instead of the versions of the run",
             ),
             field("subscribe", MemberForm::Template, "the initial subscriptions"),
             field(
                 "params",
                 MemberForm::Template,
-                "further members of the params; they replace the usual ones",
+                "further members of the params; they replace the usual members of the same name",
             ),
             TOKENS,
             RESULT,
@@ -97,7 +97,11 @@ pub const VERBS: &[VerbRow] = &[
                 MemberForm::Binds,
                 "the name of the session, by default `session`; if the name is already bound, the clients join that session",
             ),
-            field("chat", MemberForm::Binds, "the name of its default chat, by default `chat`"),
+            field(
+                "chat",
+                MemberForm::Binds,
+                "the name of the session's default chat, by default `chat`",
+            ),
             field("config", MemberForm::Template, "further members of `createSession`"),
             field("root", MemberForm::Flag, "subscribe to the root channel too, in the handshake"),
             TOKENS,
@@ -122,7 +126,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "params",
                 MemberForm::Template,
-                "the params; by default, `channel` is the root channel",
+                "the params; `channel` is the root channel unless the params name another channel",
             ),
             RESULT,
             ERROR,
@@ -166,7 +170,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "clientSeq",
                 MemberForm::Template,
-                "its `clientSeq`, instead of the client's next number",
+                "the `clientSeq` of the action, instead of the client's next number",
             ),
             wanted(
                 "accept",
@@ -181,7 +185,7 @@ pub const VERBS: &[VerbRow] = &[
             wanted(
                 "ignored",
                 MemberForm::Flag,
-                "that no envelope of the action arrives before a barrier",
+                "that no envelope of the action arrives before the next barrier",
             ),
             wanted(
                 "refused",
@@ -207,14 +211,18 @@ pub const VERBS: &[VerbRow] = &[
             BY,
             field("chat", MemberForm::Template, "the chat's URI, by default `${chat}`"),
             needed("id", MemberForm::Template, "the turn's id"),
-            field("text", MemberForm::Template, "the message before the script"),
+            field("text", MemberForm::Template, "the text of the message, before the script"),
             field(
                 "script",
                 MemberForm::Text,
                 "a script for this step, instead of the scenario's `agent`; no script if it is empty",
             ),
-            field("attachments", MemberForm::Template, "what is attached to the message, a list"),
-            field("model", MemberForm::Template, "the model that the message selects, an object"),
+            field("attachments", MemberForm::Template, "the list of attachments of the message"),
+            field(
+                "model",
+                MemberForm::Template,
+                "the model that the message selects, as an object",
+            ),
             field("members", MemberForm::Template, "further members of the action"),
             wanted(
                 "accept",
@@ -300,7 +308,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: true,
         answered: false,
         fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, PROVES, INDEPENDENT, DEVIATES, SPEC],
-        doc: "requires that the very next message on the channel matches",
+        doc: "requires that the next message on the channel matches",
     },
     VerbRow {
         verb: StepVerb::Never,
@@ -318,14 +326,14 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "beyond",
                 MemberForm::Count,
-                "the number of messages that may match, by default 0",
+                "the number of matching messages that are tolerated, by default 0",
             ),
             PROVES,
             INDEPENDENT,
             DEVIATES,
             SPEC,
         ],
-        doc: "requires that no message matches, or no more than `beyond`, from the last message that was read to the next barrier",
+        doc: "requires that no message, or at most `beyond` messages, from the last message that was read to the next barrier match",
     },
     VerbRow {
         verb: StepVerb::Barrier,
@@ -343,7 +351,7 @@ pub const VERBS: &[VerbRow] = &[
             WITHIN,
             SPEC,
         ],
-        doc: "waits until everything that was sent before has arrived at every subscriber of the channel",
+        doc: "waits until all messages that the host sent before have arrived at every subscriber of the channel",
     },
     VerbRow {
         verb: StepVerb::Snapshot,
@@ -353,7 +361,11 @@ pub const VERBS: &[VerbRow] = &[
         answered: false,
         fields: &[
             needed("of", MemberForm::Template, "the channel's URI"),
-            field("by", MemberForm::Client, "the client that asks; by default a new observer"),
+            field(
+                "by",
+                MemberForm::Client,
+                "the client that takes the snapshot; by default a new observer",
+            ),
             needed("state", MemberForm::Pattern, "the pattern of the state"),
             field("as", MemberForm::Binds, "the name to bind the state to"),
             EXACT,
@@ -382,7 +394,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "shown",
                 MemberForm::Flag,
-                "if a client is tested: its pending actions count, too; by default, only what the host has confirmed",
+                "if a client is tested: compares the state that includes the client's pending actions; by default, the confirmed state is compared",
             ),
             field(
                 "pending",
@@ -392,7 +404,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "compares",
                 MemberForm::Texts,
-                "if a client is tested: members of the state that the step is about beside those of `state`, or `*` for all; they must agree with the reducers",
+                "if a client is tested: members of the state that the step tests in addition to those of `state`, or `*` for all; they must agree with the reducers",
             ),
             EXACT,
             PROVES,
@@ -401,7 +413,7 @@ pub const VERBS: &[VerbRow] = &[
             WITHIN,
             SPEC,
         ],
-        doc: "checks the state that a client has built from its snapshot, the envelopes and its own pending actions; the state of a tested client must also agree with the reducers: without `state` and `compares` a difference anywhere fails the step, otherwise a difference at any other member makes it untested",
+        doc: "checks the state that a client has built from its snapshot, the envelopes and its own pending actions; the state of a tested client must also agree with the reducers: without `state` and `compares`, any difference fails the step; otherwise, a difference at a member that they do not name makes the step untested",
     },
     VerbRow {
         verb: StepVerb::Send,
@@ -424,12 +436,12 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "mangle",
                 MemberForm::Template,
-                "the frame as a JSON value, in which one part is made invalid",
+                "the frame as a JSON value, to which a random mutation is applied",
             ),
             field(
                 "times",
                 MemberForm::Count,
-                "the number of frames, each filled in anew; `${count}` counts from 0, and `${frame}` is a request id that no other request of the scenario has",
+                "the number of frames to send. The placeholders are filled in for each frame: `${count}` counts from 0, and `${frame}` is a request id that no other request of the scenario has",
             ),
             SPEC,
         ],
@@ -442,7 +454,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: true,
         answered: false,
         fields: &[
-            needed("at", MemberForm::Client, "the client that must see it"),
+            needed("at", MemberForm::Client, "the client that must receive the response"),
             needed("id", MemberForm::Pattern, "the id of the response"),
             RESULT,
             ERROR,
@@ -450,7 +462,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "none",
                 MemberForm::Flag,
-                "that no response with this id arrives before the answer to a later `ping`; together with `error` and `closed`, any of these outcomes is accepted",
+                "that no response with this id arrives before the answer to a later `ping`; if the step also has `error` or `closed`, any of these outcomes is accepted",
             ),
             AS,
             WITHIN,
@@ -467,7 +479,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: true,
         answered: false,
         fields: &[
-            needed("at", MemberForm::Client, "the client that is asked"),
+            needed("at", MemberForm::Client, "the client that receives the request"),
             needed("method", MemberForm::Method, "the method"),
             needed("id", MemberForm::Pattern, "the id of the request, to be answered by `send`"),
             field("where", MemberForm::Pattern, "the pattern of the params"),
@@ -475,7 +487,7 @@ pub const VERBS: &[VerbRow] = &[
             PROVES,
             INDEPENDENT,
         ],
-        doc: "waits for the next request of this method from the host to this client; a client without an `asked` step for a method answers requests of this method from the folder that it serves, or with -32601",
+        doc: "waits for the next request of this method from the host to this client; requests of a method without an `asked` step are answered from the folder that the client serves, or with -32601",
     },
     VerbRow {
         verb: StepVerb::Serve,
@@ -494,12 +506,12 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "withholds",
                 MemberForm::Texts,
-                "methods that the client leaves to steps of `asked` and `send`",
+                "methods that the client does not answer by itself; `asked` and `send` steps answer them",
             ),
             field("writable", MemberForm::Flag, "the host may change the files of the folder"),
             SPEC,
         ],
-        doc: "lets the client answer the `resource*` requests of the host for a folder in memory; it denies changes, unless the folder is `writable`, and access to anything else",
+        doc: "lets the client answer the `resource*` requests of the host for a folder in memory; the client denies access to anything else, and denies changes unless the folder is `writable`",
     },
     VerbRow {
         verb: StepVerb::Drop,
@@ -547,7 +559,7 @@ pub const VERBS: &[VerbRow] = &[
             INDEPENDENT,
             SPEC,
         ],
-        doc: "opens a new connection and resumes on it with `reconnect`",
+        doc: "opens a new connection and sends `reconnect` on it",
     },
     VerbRow {
         verb: StepVerb::Closed,
@@ -569,7 +581,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "by",
                 MemberForm::Client,
-                "the client that releases it; by default the scenario's first client",
+                "the client that sends the message; by default the scenario's first client",
             ),
             field("chat", MemberForm::Template, "the chat's URI, by default `${chat}`"),
             SPEC,
@@ -582,8 +594,8 @@ pub const VERBS: &[VerbRow] = &[
         short: Some("by"),
         asserts: false,
         answered: false,
-        fields: &[needed("by", MemberForm::Clients, "the clients that stop")],
-        doc: "stops reading from the connection, so that messages from the host have to wait",
+        fields: &[needed("by", MemberForm::Clients, "the clients that stop reading")],
+        doc: "stops reading from the connection, so that messages from the host pile up",
     },
     VerbRow {
         verb: StepVerb::Resume,
@@ -604,7 +616,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "crash",
                 MemberForm::Flag,
-                "the process of `--command` is killed, without the chance to write anything; other hosts are restarted as usual",
+                "kills the process of `--command`, which cannot save anything first; hosts without `--command` are restarted as usual",
             ),
             WITHIN,
             SPEC,
@@ -618,7 +630,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: false,
         answered: false,
         fields: &[needed("for", MemberForm::Duration, "how long")],
-        doc: "does nothing for a while, so that the host can send delayed updates; the always-on checks then compare values that repeat the state of other channels",
+        doc: "does nothing for a while, so that the host can send delayed updates; afterwards, the always-on checks compare copies of values on different channels",
     },
     VerbRow {
         verb: StepVerb::Include,
@@ -631,7 +643,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "with",
                 MemberForm::Values,
-                "values by name, for the fragment's `$given name`; a step may be replaced by a list of steps",
+                "the values, by name, that replace `$given name` in the fragment; a list of steps may replace a step",
             ),
             SPEC,
         ],

@@ -21,7 +21,7 @@ pub(super) struct PatternMatcher<'a> {
     path: Vec<MatchPlace<'a>>,
 }
 
-/// The earlier bindings, and the new bindings of the match.
+/// The bindings from before the match, and the new bindings of the match.
 struct MatchBindings<'a> {
     known: &'a NameBindings,
     fresh: NameBindings,
@@ -351,7 +351,7 @@ impl<'a> PatternMatcher<'a> {
     }
 }
 
-/// A source of values for placeholders that has no values, because a pattern never makes fresh identifiers.
+/// A [`HoleFiller`] without values, because a pattern must not contain a placeholder for a fresh identifier.
 struct NoMint;
 
 impl HoleFiller for NoMint {

@@ -4,7 +4,7 @@
 //! property that matches. The values also come from the schema: a permitted value other than the current value,
 //! and a value that the schema does not permit.
 //!
-//! Knows: the schemas of configurations. Never knows: the sender of a change.
+//! Knows: the schemas of configurations. Never knows: who changes the property.
 //!
 //! Start at [`values`].
 
@@ -12,8 +12,8 @@ use crate::wire::json::{Value, json};
 
 /// The string to which the harness sets a property if its schema lists no values.
 const TEXT: &str = "ahp-harness";
-/// Values that leave the choice to the host, or disable the property. Other values are preferred, because their effect
-/// is easier to see.
+/// Values that leave the choice to the host, or that disable the property. Other values are preferred, because their
+/// effect is easier to observe.
 const NO_CHOICES: &[&str] = &["", "auto", "default", "none", "off"];
 
 /// Returns the values of a property that a scenario can use: the current value, another permitted value, and a
