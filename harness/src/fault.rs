@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-/// The number of 64-bit words of a set. Each word has one bit per fault.
+/// The number of 64-bit words of a set, which has one bit per fault.
 const WORDS: usize = 7;
 
 /// A kind of injected fault, such as the faults of the reference host.

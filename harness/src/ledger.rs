@@ -3,8 +3,8 @@
 //! The rows are in `protocol/requirements/ahp.toml` and `acp-1.toml`, one table per requirement, sorted by identifier,
 //! with the differences in older versions. The build script compiles a ledger per version into the binary. Every
 //! verdict of the harness refers to a row: a scenario or a check names the identifier, and the row gives the weight of
-//! a breach. If a rule has no keyword and its weight is greater than that of a note, its row has an argument for the
-//! weight.
+//! a breach. If the text of a rule has no keyword such as MUST, but its weight is greater than that of a note, its row
+//! has an argument for the weight.
 //!
 //! Knows: `wire::version`, `verdict::Weight`. Never knows: the checks and scenarios that use a row.
 //!
@@ -32,7 +32,7 @@ pub struct Requirement {
     pub id: &'static str,
     /// The weight of a breach.
     pub weight: Weight,
-    /// The severity of a breach. Rules with a higher severity got their checks first.
+    /// The severity of a breach.
     pub severity: RequirementSeverity,
     /// The party that must fulfil the requirement.
     pub party: BoundParty,
@@ -74,7 +74,7 @@ pub struct ClientObservation {
 pub enum ObservationNeed {
     /// A recorded conversation with any host is enough.
     Capture,
-    /// The host has to play a part. The frames of the client show whether the rule holds.
+    /// The host has to provoke the behaviour. The frames of the client show whether the rule holds.
     Host,
     /// A driver has to make the client act, or to expose the client's state.
     Driver,
@@ -98,13 +98,13 @@ const OF_CLIENTS: &str = "The rule binds clients, and the harness judges the hos
 /// The kind of step failure that breaks the rule of the step.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum BreachKind {
-    /// The content is wrong. The rule describes a message, but does not require that the message is sent.
+    /// The rule is broken only by wrong content: it describes a message, but does not require that the message is sent.
     Content,
-    /// The content is wrong, or the outcome is the opposite: an error instead of a result, an acceptance
-    /// instead of a rejection.
+    /// The rule is broken by wrong content, or by the opposite outcome, such as an error instead of a result, or an
+    /// acceptance instead of a rejection.
     Outcome,
-    /// The content or outcome is wrong, or no answer arrives. A host that does not answer has made no decision, so
-    /// silence breaks only rules of this kind.
+    /// The rule is broken by wrong content, by the opposite outcome, or by a missing answer. A host that does not
+    /// answer has made no decision, so a missing answer breaks only rules of this kind.
     Silence,
 }
 
@@ -112,7 +112,7 @@ impl Requirement {
     /// Returns the reason why the requirement does not count when a host or an agent is judged; `None` if it
     /// counts.
     pub fn excluded_for_hosts(&self) -> Option<&'static str> {
-        // The frames of clients test the rules with an observation.
+        // Rules with an observation are tested only when a client is judged.
         self.excluded.or_else(|| self.observation.map(|_| OF_CLIENTS))
     }
 
@@ -142,7 +142,7 @@ pub enum BoundParty {
     Host,
     /// A client.
     Client,
-    /// Any code that folds actions into state, in a host or a client.
+    /// Any code that applies actions to a state, in a host or a client.
     Reducer,
     /// The agent, for ACP.
     Agent,
@@ -161,7 +161,7 @@ impl fmt::Display for BoundParty {
 
 const LEDGERS: &[RequirementLedger] = include!(concat!(env!("OUT_DIR"), "/ledgers.rs"));
 
-/// The divisor for the number of differing letters in a suggestion: at most one letter in three may differ.
+/// The divisor for the number of letters that may differ in a suggestion: at most one letter in three.
 const ONE_IN: usize = 3;
 /// The maximum length of an identifier for which suggestions are searched, in bytes.
 const MAX_ID: usize = 200;
@@ -188,13 +188,14 @@ impl RequirementLedger {
         LEDGERS.iter()
     }
 
-    /// Returns the weight of a breach in a version. A rule that the version does not contain has the weight of a note.
+    /// Returns the weight of a breach in a version. If the version does not contain the rule, the weight is that of a
+    /// note.
     pub fn weight(version: Version, id: &str) -> Weight {
         let row = RequirementLedger::of(version).find(id).filter(|row| row.holds_in(version));
         row.map_or(Weight::Note, |row| row.weight)
     }
 
-    /// Returns the kind of failure that breaks a rule. Any failure breaks an author's own requirement.
+    /// Returns the kind of failure that breaks a rule. An author's own requirement is broken by any failure.
     pub fn breach(id: &str) -> BreachKind {
         RequirementLedger::look_up(id).map_or(BreachKind::Silence, |row| row.breach)
     }
@@ -204,8 +205,8 @@ impl RequirementLedger {
         LEDGERS.iter().find(|ledger| ledger.find(id).is_some())
     }
 
-    /// Returns the row of an identifier in the newest version that contains it. Reports about one version quote
-    /// that version's own row.
+    /// Returns the row of an identifier in the newest version that contains it. Reports about one version must not use
+    /// this row, but the row of that version.
     pub fn look_up(id: &str) -> Option<&'static Requirement> {
         RequirementLedger::newest_with(id)?.find(id)
     }

@@ -1,8 +1,8 @@
 //! Conformance harness and fuzzer for the Agent Host Protocol (AHP).
 //!
-//! The harness plays scenarios against a host, records all frames in one transcript, judges the transcript with
-//! pure functions, and makes every report as a fold over the results. The modules are listed in reading order:
-//! a module uses only the modules above it.
+//! The harness plays scenarios against a host, records all frames in one transcript, judges the transcript with pure
+//! functions, and derives every report from the results. The modules are listed in reading order: a module uses only
+//! the modules above it.
 //!
 //! Only [`cli`] and the socket parts of [`transport`] and [`run`] perform input and output. All other code uses
 //! no clock, no randomness and no sockets. Time is an argument: the [`Duration`] since the transcript began.

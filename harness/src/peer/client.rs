@@ -16,9 +16,9 @@ use super::mirror::ChannelMirror;
 ///
 /// [`request`](Self::request), [`notification`](Self::notification) and [`dispatch`](Self::dispatch) create
 /// messages, which the caller sends. The caller passes received messages to [`handle`](Self::handle), and calls
-/// [`lost`](Self::lost) at the end of a connection. After that, the engine contains only the state that a
-/// client needs for a reconnect. Arguments and results are in the newest version; messages and mirrors are in
-/// the version on the wire.
+/// [`lost`](Self::lost) at the end of a connection. After `lost`, the engine contains only the state that a client
+/// needs for a reconnect. Arguments and results use the names of the newest version; messages and mirrors use those of
+/// the negotiated version.
 #[derive(Clone, Debug)]
 pub struct ClientEngine {
     /// The `clientId` of the client.
@@ -31,14 +31,14 @@ pub struct ClientEngine {
     channels: LiteMap<String, Option<ChannelMirror>>,
     mirrors: bool,
     edge: VersionEdge,
-    /// The open requests that the caller created itself. The key is the id as a string.
+    /// The open requests that the caller created without the engine. The key is the id as a string.
     foreign: LiteMap<String, PendingRequest>,
     standard: ProtocolStandard,
-    /// Whether a connection of the client has ended, and no handshake has followed.
+    /// Whether a connection of the client has ended and no handshake has succeeded since then.
     was_lost: bool,
 }
 
-/// The maximum number of the caller's own requests that are remembered.
+/// The maximum number of open requests that the engine remembers although the caller created them without it.
 const MAX_FOREIGN: usize = 1_000;
 
 /// An open request.
@@ -75,7 +75,7 @@ impl ClientEngine {
         ClientEngine { standard, ..self }
     }
 
-    /// Sets the version on the wire until the handshake negotiates one.
+    /// Sets the version that is used until the handshake negotiates one.
     pub fn speaking(self, edge: VersionEdge) -> ClientEngine {
         ClientEngine { edge, ..self }
     }
@@ -85,7 +85,8 @@ impl ClientEngine {
         self.next_id = id;
     }
 
-    /// Records a request that the caller created itself, so [`handle`](Self::handle) recognises the response.
+    /// Records a request that the caller created without the engine, so that [`handle`](Self::handle) recognises the
+    /// response.
     pub fn sent(&mut self, message: &Message) {
         if let Some((id, method)) = message.id().zip(message.method())
             && self.foreign.len() < MAX_FOREIGN
@@ -101,8 +102,8 @@ impl ClientEngine {
         &self.edge
     }
 
-    /// Returns the state of a channel with the client's pending actions, in the newest version; `None` without
-    /// a mirror.
+    /// Returns the state of a channel with the client's pending actions applied, in the newest version; `None` if the
+    /// client has no mirror of the channel.
     pub fn shown(&self, channel: &str) -> Option<Value> {
         let mirror = self.mirror(channel)?;
         let state = mirror.optimistic();
@@ -203,7 +204,7 @@ impl ClientEngine {
         subscriptions: Option<Value>,
         last_seen: Option<Value>,
     ) -> (u64, Message) {
-        // The list replaces all subscriptions of the client.
+        // The list of a `reconnect` replaces all subscriptions of the client.
         if let Some(Value::Array(listed)) = &subscriptions {
             self.channels.retain(|channel, _| listed.iter().any(|uri| uri == channel.as_str()));
         }
@@ -225,8 +226,8 @@ impl ClientEngine {
         }
     }
 
-    /// Handles a message of the host. Returns the message in the newest version; `None` if the wire uses that
-    /// version.
+    /// Handles a message of the host. Returns the message translated to the newest version; `None` if that is the
+    /// negotiated version.
     pub fn handle(&mut self, message: &Message) -> Option<Message> {
         let answers = matches!(message.kind(), MessageKind::Success | MessageKind::Failure);
         let id = message.id().and_then(Value::as_u64).filter(|_| answers);
@@ -235,7 +236,7 @@ impl ClientEngine {
         let foreign = foreign().and_then(|id| self.foreign.remove(&id));
         let method = asked.as_ref().or(foreign.as_ref()).map(|asked| asked.method.as_str());
         let lifted = (!self.edge.is_plain()).then(|| self.edge.lift_message(message, method));
-        // A `subscribe` that the caller created subscribes this client as well.
+        // A `subscribe` request that the caller created without the engine also subscribes this client.
         let asked = asked.or(foreign.filter(|asked| asked.method == "subscribe"));
         let told = lifted.as_ref().unwrap_or(message);
         if message.kind() == MessageKind::Notification && message.method() == Some("action") {
@@ -262,7 +263,7 @@ impl ClientEngine {
 
     fn answered(&mut self, asked: &PendingRequest, result: &Value, raw: &Value) {
         match asked.method.as_str() {
-            // The handshake is complete, regardless of the version in the agent's answer.
+            // The handshake is complete if the answer contains a version, whichever version that is.
             "initialize" if self.standard == ProtocolStandard::Acp => {
                 self.version = result["protocolVersion"].as_u64().map(|_| Version::ACP_1);
             }

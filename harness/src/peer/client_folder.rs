@@ -1,5 +1,5 @@
-//! Serves the files that a client publishes: the host requests them from the client by the `resource*` methods,
-//! which are symmetrical.
+//! Serves the files that a client publishes. Both sides may call the `resource*` methods; here, the host calls them to
+//! use the files of the client.
 //!
 //! The folder exists in memory only. Its URI belongs to the client. The client denies access to every other URI, and
 //! denies changes unless the folder is writable.
@@ -15,7 +15,7 @@ use crate::files::tree::{FileError, FileNode, FileTree};
 use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
-/// The timestamp of all files. A client of the harness has no clock.
+/// The timestamp of all files. It is fixed, because clients of the harness have no clock.
 const NOW: &str = "2026-01-01T00:00:00.000Z";
 /// The requests that change files.
 const CHANGES: &[&str] =
@@ -31,18 +31,18 @@ pub struct ClientFolder {
     is_writable: bool,
 }
 
-/// An error answer of the client: its code and its message.
+/// The code and the message of an error with which the client answers.
 pub type ClientRefusal = (i64, &'static str);
 
 impl ClientFolder {
-    /// Creates the folder at a URI. The members of an object are its files: the path and the text.
+    /// Creates the folder at a URI. Each member of `files` is a file: its name is the path, its value is the text.
     pub fn new(uri: &str, files: &Value, is_writable: bool) -> ClientFolder {
         let mut tree = FileTree::new(BTreeMap::from([(String::new(), FileNode::Folder)]));
         for (path, text) in files.as_object().into_iter().flatten() {
             let path = format!("/{}", path.trim_matches('/'));
             if let (Some(text), Some((folder, _))) = (text.as_str(), path.rsplit_once('/')) {
                 let write = WriteRequest::read(&json!({"data": text}));
-                // If a path is both a file and a folder, the first one counts.
+                // If a path is needed both as a file and as a folder, the first use counts.
                 let _ = tree.make_folder(folder);
                 let _ = write.and_then(|write| write.write(&mut tree, &path, NOW));
             }
@@ -112,8 +112,8 @@ fn denied(message: &'static str) -> FileError {
     FileError { name: ErrorName::PermissionDenied, message }
 }
 
-/// Returns the path of a URI below the folder with this URI; empty for the folder itself, `None` outside it. Upper and
-/// lower case are not distinguished in the scheme and the authority (RFC 3986, section 6.2.2.1).
+/// Returns the path of a URI below the folder; empty for the folder itself, `None` if the URI is outside of the folder.
+/// Upper and lower case are not distinguished in the scheme and the authority (RFC 3986, section 6.2.2.1).
 fn path_of(folder: &str, uri: &str) -> Option<String> {
     let path_at = folder.find("://").map_or(0, |at| at + 3);
     let path_at = folder[path_at..].find('/').map_or(folder.len(), |at| path_at + at);

@@ -1,4 +1,4 @@
-//! The effects that a client of ACP performs for an agent outside of the conversation, and their results.
+//! The errands: effects that an ACP client performs for an agent outside of the conversation, and their results.
 //!
 //! A result is a JSON object, so a transcript can contain it. The object has the `token` of the errand, or the
 //! `terminal` of the event.
@@ -12,7 +12,7 @@ use crate::wire::json::{Value, json};
 /// The reason why an errand outside of the session's folder is refused.
 pub const OUTSIDE: &str = "it is outside of the session's folder";
 
-/// The exit description of an agent process that was killed.
+/// The description of the end of an agent process that had to be killed.
 pub const KILLED: &str = "killed";
 
 /// An effect that the caller performs.

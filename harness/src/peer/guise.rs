@@ -1,6 +1,6 @@
 //! The credentials and the web origin that a client presents at a host's endpoint.
 //!
-//! A scenario only says whose credentials a client uses; the caller that connects chooses the token.
+//! A scenario only names the kind of credentials. The caller that opens the connection chooses the token.
 //!
 //! Knows: no other module. Never knows: tokens, headers.
 

@@ -18,7 +18,8 @@ pub struct ChannelMirror {
     pending: VecDeque<(u64, Value)>,
 }
 
-/// The maximum number of pending actions of a mirror. A host may never accept or reject them.
+/// The maximum number of pending actions of a mirror. There is a limit because a host may never accept or reject an
+/// action.
 const MAX_PENDING: usize = 10_000;
 
 impl ChannelMirror {
@@ -40,8 +41,9 @@ impl ChannelMirror {
         }
     }
 
-    /// Handles an envelope. An action of the client itself is no longer pending, regardless of its position in the
-    /// queue. A rejection has no other effect. An envelope whose number is not above the snapshot's number is ignored.
+    /// Handles an envelope. If the envelope answers an action of the client, that action is no longer pending,
+    /// regardless of its position in the queue. An envelope with a rejection has no other effect. An envelope whose
+    /// number is not above the snapshot's number is ignored.
     ///
     /// Source: guide/actions.md, write-ahead reconciliation.
     pub fn envelope(&mut self, client_id: &str, envelope: &Value) {
@@ -63,8 +65,8 @@ impl ChannelMirror {
         }
     }
 
-    /// Drops the pending actions at the end of a connection. The result of the reconnect contains the outcome of these
-    /// actions. Source: guide/actions.md, reconnection.
+    /// Drops the pending actions at the end of a connection. The result of the later reconnect shows the outcome of
+    /// these actions. Source: guide/actions.md, reconnection.
     pub fn forget_pending(&mut self) {
         self.pending.clear();
     }

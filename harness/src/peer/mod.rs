@@ -1,14 +1,15 @@
 //! A client of either protocol, without input or output.
 //!
-//! [`client`] contains the state of a client: ids, numbers, subscriptions, the last seen `serverSeq`.
-//! [`mirror`] contains the state of a channel: the confirmed state, the pending actions, and both combined.
+//! [`client`] contains the state of a client: request ids, `clientSeq` numbers, subscriptions, the last seen
+//! `serverSeq`. [`mirror`] contains the state of a channel: the confirmed state, the pending actions, and both
+//! combined.
 //!
 //! [`client_folder`] answers a host that requests the files that a client publishes.
 //!
-//! [`mod@reference`] is a whole client for tests of client scenarios. [`received`] computes from the frames of any
-//! client the states that it has to have.
+//! [`mod@reference`] is a complete client with which the scenarios for clients are tested. [`received`] computes, from
+//! the frames of a client, the states that the client must have.
 //!
-//! [`serving`] answers the requests of an agent to a client of ACP; the caller performs the necessary
+//! [`serving`] answers the requests that an agent sends to an ACP client; the caller performs the necessary
 //! [`errand`]s. [`reports`] collects an agent's reports of tool calls, and [`texts`] collects the chunks of messages.
 //!
 //! Knows: `wire`, `model`. Never knows: sockets, clocks, the expectations of scenarios.

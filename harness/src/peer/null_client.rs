@@ -14,22 +14,22 @@ use crate::wire::message::{Message, MessageKind};
 
 use super::reference::{ClientOutput, SansIoClient};
 
-/// What a null client does.
+/// The behaviour of a null client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NullClientBehaviour {
-    /// It neither connects nor answers.
+    /// The client neither connects nor answers.
     Mute,
-    /// It answers every command with success, and does nothing.
+    /// The client answers every command with success, and does nothing else.
     AgreesOnly,
-    /// It connects, answers every command with success, and sends nothing.
+    /// The client connects, answers every command with success, and sends nothing to the host.
     ConnectsOnly,
-    /// It sends every frame of the host back.
+    /// The client sends every frame of the host back.
     Echoes,
-    /// It connects and disconnects at once, over and over.
+    /// The client connects and disconnects at once, over and over.
     Leaves,
-    /// It performs the handshake, answers every command with success, and does nothing else.
+    /// The client performs the handshake, answers every command with success, and does nothing else.
     GreetsOnly,
-    /// It does the same, and answers every request of the host with an error.
+    /// The client does the same as with `GreetsOnly`, and answers every request of the host with an error.
     GreetsAndRefuses,
 }
 
@@ -45,7 +45,7 @@ impl NullClientBehaviour {
         NullClientBehaviour::GreetsAndRefuses,
     ];
 
-    /// Returns whether the client sends messages, so that rules about single messages are observed.
+    /// Returns whether the client sends messages to the host, so that rules about single messages can hold.
     pub fn sends(self) -> bool {
         self.greets() || self == NullClientBehaviour::Echoes
     }
@@ -65,7 +65,7 @@ pub struct NullClient {
 }
 
 impl NullClient {
-    /// Creates a null client. `version` is the version that it offers if it performs the handshake.
+    /// Creates a null client. `version` is the version that the client offers if it performs the handshake.
     pub fn new(behaviour: NullClientBehaviour, version: &str) -> NullClient {
         NullClient {
             behaviour,

@@ -1,10 +1,10 @@
 //! The states that a conforming client has after everything that a host sent to it, computed from the frames alone.
 //!
-//! A fold over the frames of one client: snapshots replace states; an action changes a state if its number is above
-//! that of the snapshot, and if it was not rejected; the client's own dispatches are pending until the host settles
-//! them. The state of a tested client is compared with this fold.
+//! The frames of one client are applied in order. A snapshot replaces a state. An action changes a state if its
+//! `serverSeq` is above that of the snapshot and the action was not rejected. The client's own dispatches are pending
+//! until the host accepts or rejects them. The state of a tested client is compared with the result.
 //!
-//! Knows: frames, reducers. Never knows: how a client works inside.
+//! Knows: frames, reducers. Never knows: how a client is implemented.
 //!
 //! Start at [`ReceivedStates::sent`] and [`ReceivedStates::received`].
 
@@ -18,7 +18,7 @@ use crate::wire::version::Version;
 
 use super::mirror::ChannelMirror;
 
-/// The maximum number of actions that are kept for channels whose snapshot has not arrived.
+/// The maximum number of actions that are kept until the snapshot of their channel arrives.
 const MAX_EARLY: usize = 10_000;
 /// The maximum number of open requests that are remembered.
 const MAX_OPEN: usize = 10_000;
@@ -73,7 +73,7 @@ impl ReceivedStates {
         self.last_seen
     }
 
-    /// Returns the copy of a channel; `None` if the client has no state of it.
+    /// Returns the client's mirror of a channel; `None` if the client has no state of the channel.
     pub fn channel(&self, uri: &str) -> Option<&ChannelMirror> {
         self.channels.get(uri)?.as_ref()
     }
@@ -174,8 +174,8 @@ impl ReceivedStates {
         }
     }
 
-    /// Handles the result of `reconnect`. The actions that were pending when the connection ended are settled by
-    /// the result: those that the host has accepted are in it, and the others are lost.
+    /// Handles the result of `reconnect`. The result decides about the actions that were pending when the connection
+    /// ended: it contains the actions that the host has accepted, and all others are lost.
     ///
     /// Source: guide/reconciliation.md, reconnection.
     fn reconnected(&mut self, result: &Value) {
@@ -201,8 +201,8 @@ impl ReceivedStates {
         }
     }
 
-    /// Replaces a state. The actions that arrived before the snapshot count if their number is above the number
-    /// of the snapshot; pending actions stay pending.
+    /// Replaces a state. Actions that arrived before the snapshot are applied if their `serverSeq` is above that of the
+    /// snapshot. Pending actions stay pending.
     fn snapshot(&mut self, snapshot: &Value) {
         let Some(uri) = snapshot["resource"].as_str() else { return };
         let from_seq = snapshot["fromSeq"].as_u64().unwrap_or_default();
@@ -224,8 +224,8 @@ impl ReceivedStates {
     }
 }
 
-/// Returns the channel of params or of an envelope. Before 0.2.0 a subscription names a `resource`, and an action names
-/// its channel itself.
+/// Returns the channel of params or of an envelope. Before 0.2.0, a subscription names its channel in `resource`, and
+/// an action contains the URI of its channel.
 fn channel_of(params: &Value) -> &str {
     let named = ["channel", "resource"].iter().find_map(|name| params[*name].as_str());
     edge::named_by(named, &params["action"]).unwrap_or_default()

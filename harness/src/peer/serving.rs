@@ -97,7 +97,7 @@ impl AgentOffers {
     }
 }
 
-/// An action that the caller has to carry out.
+/// An output that the caller has to carry out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServingDeed {
     /// The caller sends a response.
@@ -134,7 +134,7 @@ pub struct AgentServing {
     terminals: LiteMap<String, ServedTerminal>,
     /// The number of bytes sent to the agent so far.
     served: usize,
-    /// The last refused path outside of the folder, until the caller takes it.
+    /// The last refused path outside of the folder; `None` after [`elsewhere`](Self::elsewhere) has returned it.
     elsewhere: Option<String>,
 }
 
@@ -191,7 +191,7 @@ impl AgentServing {
                 let content = lines(text, line, limit);
                 self.gives(content.len()).map(|()| json!({"content": content}))
             }
-            // Agents recognise a new file by this message.
+            // Agents recognise by this message that a file does not exist yet.
             (None, _) if told["missing"] == true => {
                 Err((NOT_FOUND, "ENOENT: no such file or directory"))
             }
@@ -206,7 +206,7 @@ impl AgentServing {
         }]
     }
 
-    /// Counts bytes to send. Returns an error if the total exceeds the limit.
+    /// Adds bytes to the total that was sent to the agent. Returns an error if the total exceeds the limit.
     fn gives(&mut self, bytes: usize) -> Result<(), (i64, &'static str)> {
         self.served = self.served.saturating_add(bytes);
         match self.served {

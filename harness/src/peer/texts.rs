@@ -1,4 +1,4 @@
-//! The strings that result from the chunks of a session's messages. The boundaries between chunks have no meaning.
+//! Joins the chunks of a session's messages to strings. The boundaries between chunks have no meaning.
 //!
 //! Knows: chunks of messages. Never knows: sockets, the expectations of scenarios.
 //!
@@ -9,12 +9,12 @@ use litemap::LiteMap;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 
-/// Upper bound for the sessions whose strings are kept.
+/// The maximum number of sessions whose strings are kept.
 const MAX_SESSIONS: usize = 100;
-/// Upper bound in bytes for each string that is kept; a chunk that would exceed it is dropped.
+/// The maximum size of each string, in bytes. A chunk that would exceed this size is dropped.
 const MAX_TEXT: usize = 64 << 10;
 
-/// The strings of the sessions that one connection named.
+/// The strings of the sessions on one connection.
 #[derive(Debug, Default)]
 pub struct ConversationTexts {
     sessions: LiteMap<String, SessionTexts>,

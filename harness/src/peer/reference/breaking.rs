@@ -1,6 +1,6 @@
-//! The faults of a client that breaks on what it does not know, and of one that acts on everything that it sees.
+//! The faults of a client that fails on unknown content, and of a client that acts on everything that it receives.
 //!
-//! A broken client has lost its connection, and refuses every command.
+//! A broken client closes its connection and refuses every command.
 //!
 //! Knows: messages, states. Never knows: which check finds which fault.
 //!
@@ -25,11 +25,11 @@ const STATUSES: &[&str] = &[
     "completed",
     "cancelled",
 ];
-/// The maximum number of origins that are followed.
+/// The maximum number of origins that are followed, after which a cycle is assumed.
 const MAX_DEPTH: usize = 100;
 
 impl ReferenceClient {
-    /// Breaks the client.
+    /// Closes the connection and marks the client as broken.
     pub(super) fn break_down(&mut self) {
         self.close();
         self.resumes = false;
@@ -37,7 +37,7 @@ impl ReferenceClient {
         self.give_up("the client is broken");
     }
 
-    /// Returns whether a message breaks the client, because of its faults.
+    /// Returns whether a message breaks the client because of an injected fault.
     pub(super) fn breaks_on(&self, message: &Message) -> bool {
         if self.has(Fault::VersionlessBreaks) && message.value()["jsonrpc"] != "2.0" {
             return true;
@@ -84,7 +84,8 @@ impl ReferenceClient {
             || action["type"] == "session/chatAdded" && self.breaks_on_origin(channel, action)
     }
 
-    /// Follows the origins of a chat that is added to a session.
+    /// Follows the origins of a chat that is added to a session. Returns whether an unknown origin or a cycle breaks
+    /// the client.
     fn breaks_on_origin(&self, session: &str, action: &Value) -> bool {
         let Some(mirror) = self.states.channel(session) else { return false };
         let mut chats = mirror.confirmed()["chats"].as_array().cloned().unwrap_or_default();
@@ -101,7 +102,7 @@ impl ReferenceClient {
         self.has(Fault::CycleBreaks)
     }
 
-    /// Returns whether a channel is a chat of a session that has another default chat.
+    /// Returns whether a channel is a chat of a session but not its default chat.
     pub(super) fn is_other_chat(&self, channel: &str) -> bool {
         let mut sessions = self.states.subscriptions().filter_map(|it| self.states.channel(it));
         sessions.any(|session| {
@@ -111,7 +112,7 @@ impl ReferenceClient {
         })
     }
 
-    /// Acts on what an action shows, because of a fault.
+    /// Injects the faults of a client that acts on the content of an action although it should not.
     pub(super) fn go_astray(&mut self, envelope: &Value) {
         let action = &envelope["action"];
         let text = |value: &Value| value.as_str().map(str::to_owned);

@@ -12,7 +12,7 @@ use crate::wire::json::{Value, json};
 use super::fault::{ClientFaults, Fault};
 use super::{ReferenceClient, RequestReason};
 
-/// The members of a summary that identify the session. A change does not change them.
+/// The members of a summary that identify the session. A `root/sessionSummaryChanged` does not change these members.
 const IDENTITY: &[&str] = &["resource", "provider", "createdAt"];
 /// The maximum number of pages that the client requests.
 const MAX_PAGES: u32 = 1_000;
@@ -69,7 +69,7 @@ impl SessionCatalogue {
 }
 
 impl ReferenceClient {
-    /// Returns the list to the driver, and requests it first if it was never requested.
+    /// Returns the list to the driver. If the list was never requested, the client requests it first.
     pub(super) fn list(&mut self, command: u64) {
         if self.sessions.listed {
             self.tell_sessions(command);
@@ -79,7 +79,7 @@ impl ReferenceClient {
         }
     }
 
-    /// Requests the list again after a reconnect: notifications are not repeated.
+    /// Requests the list again after a reconnect, because the host does not repeat the missed notifications.
     pub(super) fn list_again(&mut self) {
         if self.sessions.listed && !self.has(Fault::NotListedAgain) {
             self.first_page(None);
@@ -102,7 +102,7 @@ impl ReferenceClient {
         self.request(RequestReason::Listing(command), "listSessions", params);
     }
 
-    /// Takes a page, and requests the next one.
+    /// Handles a page of the list, and requests the next page if there is one.
     pub(super) fn listed(&mut self, command: Option<u64>, result: &Value) {
         self.sessions.pages += 1;
         if self.sessions.pages == 1 && !self.has(Fault::ListMerged) {

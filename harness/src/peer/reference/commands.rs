@@ -14,8 +14,8 @@ use crate::wire::message::Message;
 use super::fault::Fault;
 use super::{ConnectionPhase, ReferenceClient, RequestReason};
 
-/// The commands that a driver may understand, without [`STATE_COMMAND`]. `CLIENT_DRIVER.md` describes them. The
-/// reference client carries out all of them.
+/// The commands that a driver may support, except [`STATE_COMMAND`]. `CLIENT_DRIVER.md` describes them. The reference
+/// client carries out all of them.
 pub const DRIVER_COMMANDS: &[&str] = &[
     "connect",
     "close",
@@ -36,10 +36,10 @@ pub const DRIVER_COMMANDS: &[&str] = &[
     "records",
 ];
 
-/// The command by which a driver returns the state of a channel.
+/// The command for the state of a channel.
 pub const STATE_COMMAND: &str = "state";
 
-/// The word by which a driver says that its client connects again by itself after its connection was lost.
+/// The word with which a driver declares that its client reconnects by itself after the connection was lost.
 pub const RECONNECTS: &str = "reconnect";
 
 impl ReferenceClient {

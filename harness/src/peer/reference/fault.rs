@@ -1,7 +1,7 @@
 //! The injected faults of the reference client. Each fault is a row in a table, with a name by which a run enables it.
 //!
 //! [`FrameFaults`] changes messages on their way between the client and its connection. A fault of the client's
-//! behaviour is one `if` at the rule that it breaks.
+//! behaviour is an `if` in the code that implements the broken rule.
 //!
 //! Knows: messages. Never knows: which check finds which fault.
 //!
@@ -20,7 +20,7 @@ pub type ClientFaults = crate::fault::FaultSet<Fault>;
 faults! {
     RejectionsApplied = "rejections-applied", "Rejected actions of others are applied.";
     OwnRejectionsApplied = "own-rejections-applied", "A rejected action of the client's own is applied.";
-    OwnRejectionsIgnored = "own-rejections-ignored", "A rejection does not end the wait for the host's decision.";
+    OwnRejectionsIgnored = "own-rejections-ignored", "An action of the client's own stays pending after its rejection.";
     OldApplied = "old-applied", "Actions up to the snapshot's number are applied.";
     EarlyDropped = "early-dropped", "Actions that arrive before the snapshot of their channel are dropped.";
     EarlyApplied = "early-applied", "Actions that arrive before the snapshot are applied, whatever their number.";
@@ -28,9 +28,9 @@ faults! {
     PendingKept = "pending-kept", "Actions stay pending over a reconnect.";
     SettlesOtherChannels = "settles-other-channels", "An echo settles the earlier actions of other channels, too.";
     EmptyReasonAccepted = "empty-reason-accepted", "An action with an empty `rejectionReason` is applied.";
-    MatchesByContent = "matches-by-content", "An action of another client with the same content counts as the echo.";
+    MatchesByContent = "matches-by-content", "An action of another client counts as the echo of an own action with the same content.";
     SettlesTheOldest = "settles-the-oldest", "An echo settles the oldest pending action.";
-    OwnPayloadKept = "own-payload-kept", "The client applies its own payload, and not that of the echo.";
+    OwnPayloadKept = "own-payload-kept", "The client applies the payload that it sent, and not the payload of the echo.";
     ForeignDropped = "foreign-dropped", "Actions of others are dropped while the client has pending actions.";
     EchoIgnored = "echo-ignored", "The echo of an own action changes nothing.";
     UnknownActionsUncounted = "unknown-actions-uncounted", "Unknown actions do not count for `lastSeenServerSeq`.";
@@ -42,14 +42,14 @@ faults! {
     UnknownStatusReplaced = "unknown-status-replaced", "An unknown lifecycle becomes `ready`, and an unknown kind of message or part a known one.";
     StatusBitsLost = "status-bits-lost", "Only the lowest eight bits of a status are kept.";
     TurnsCut = "turns-cut", "A snapshot keeps its last turn only.";
-    SnapshotsByPosition = "snapshots-by-position", "The snapshots of the handshake are assigned by position.";
+    SnapshotsByPosition = "snapshots-by-position", "The snapshots of the handshake are assigned to channels by their position, and not by their URI.";
     NewMembersClose = "new-members-close", "An unknown member in the result of `initialize`, or in an action, ends the connection.";
     NewMetaCloses = "new-meta-closes", "An unknown key in the `_meta` of the handshake ends the connection.";
     NullResultFails = "null-result-fails", "A null result counts as an error.";
     SeqRepeats = "seq-repeats", "Every dispatch has the number 1.";
     IdsRepeat = "ids-repeat", "Every request has the id 1.";
     UrisNormalised = "uris-normalised", "URIs are sent in lower case.";
-    AgentMessages = "agent-messages", "Messages of the user have the kind `agent`.";
+    AgentMessages = "agent-messages", "Messages of the user have an `origin` of the kind `agent`.";
     StartWithoutTime = "start-without-time", "Turns start at the time `now`.";
     ListsFirst = "lists-first", "The client lists sessions before its handshake.";
     OffersTwice = "offers-twice", "The highest version is offered twice.";
@@ -69,39 +69,39 @@ faults! {
     UnknownAnswered = "unknown-answered", "Every request of the host succeeds.";
     UnknownCode = "unknown-code", "Unknown methods are answered with the code -32000.";
     GatesOpen = "gates-open", "The client serves every file.";
-    MalformedCloses = "malformed-closes", "A frame that is no message ends the connection.";
+    MalformedCloses = "malformed-closes", "A frame that is not a valid message ends the connection.";
     UnknownNotificationCloses = "unknown-notification-closes", "An unknown notification ends the connection.";
     EchoKeepsPending = "echo-keeps-pending", "The echo of an own action is applied, and the action stays pending.";
     ShownStale = "shown-stale", "While actions are pending, the shown state does not follow the confirmed state.";
-    LateSnapshotsEmpty = "late-snapshots-empty", "A channel of the handshake without a snapshot stays empty.";
+    LateSnapshotsEmpty = "late-snapshots-empty", "A channel whose snapshot is missing in the handshake stays empty after a later subscription.";
     OffersWords = "offers-words", "The word `latest` is offered as a version.";
     OpenRequestsHang = "open-requests-hang", "Requests that were open when the connection ended never end.";
-    ToolTwice = "tool-twice", "Every call of an own tool runs twice.";
+    ToolTwice = "tool-twice", "Every call of the client's own tools runs twice.";
     ToolStartedAgain = "tool-started-again", "A running call starts its tool again after any action, subscription or reconnect, and is completed once.";
     ToolStartedLate = "tool-started-late", "A `chat/toolCallReady` after the completion starts the tool again.";
     ResumesWithNewId = "resumes-with-new-id", "A `reconnect` has another client id than `initialize`.";
     ToolOfOthers = "tool-of-others", "The client runs the calls of other clients' tools.";
     ToolEarly = "tool-early", "Tools run before their call is approved.";
     CompletesAfterCancel = "completes-after-cancel", "A call is completed after its cancellation.";
-    ToolInputCached = "tool-input-cached", "A tool gets the input from before it was edited.";
+    ToolInputCached = "tool-input-cached", "A tool gets the input as it was before a user edited it.";
     ToolOnlyInChat = "tool-only-in-chat", "Calls that only the session lists are not run.";
-    ForeignOnTop = "foreign-on-top", "The client shows actions of others on top of its pending ones.";
-    OldNumbersKept = "old-numbers-kept", "The numbers of an earlier host make the client drop the lower ones of a new host.";
+    ForeignOnTop = "foreign-on-top", "The client applies actions of others after its own pending actions.";
+    OldNumbersKept = "old-numbers-kept", "After a new handshake, actions with a lower `serverSeq` than before are dropped.";
     ReplayIgnored = "replay-ignored", "The actions of a replay are dropped.";
     UnknownActionCloses = "unknown-action-closes", "An unknown action ends the connection.";
     LateActionCloses = "late-action-closes", "An action of a channel without a subscription ends the connection.";
-    LateActionApplied = "late-action-applied", "An action of a channel that was unsubscribed counts after the next snapshot.";
+    LateActionApplied = "late-action-applied", "An action of an unsubscribed channel is applied after the next snapshot.";
     UnknownErrorSucceeds = "unknown-error-succeeds", "An error with an unknown code counts as a success.";
     NoSnapshotAgain = "no-snapshot-again", "A subscription without a snapshot is requested again.";
     TurnsLoadedTwice = "turns-loaded-twice", "Older turns are loaded twice.";
-    InputPredicted = "input-predicted", "What is typed into a terminal shows before the host sends it.";
+    InputPredicted = "input-predicted", "Text that is typed into a terminal is shown before the host sends it.";
     OperationPredicted = "operation-predicted", "An operation on a changeset shows as running before the host says so.";
     ReviewKept = "review-kept", "A changed file that does not say whether it is reviewed counts as reviewed.";
     NotJoinedAgain = "not-joined-again", "A client that was removed while it was away does not join again.";
     ToolArgumentsUnchecked = "tool-arguments-unchecked", "Tools run with arguments that break their schema.";
     ToolUnknownIgnored = "tool-unknown-ignored", "Calls of tools that the client does not have are not denied.";
     ToolInSession = "tool-in-session", "Calls are completed on the channel of the session.";
-    EntersAnother = "enters-another", "The client enters the tools of a client with another id.";
+    EntersAnother = "enters-another", "The client sets the tools of a client with another id.";
     ResumesUnopened = "resumes-unopened", "A connection after one that failed before its handshake begins with `reconnect`.";
     CursorsKept = "cursors-kept", "A list that a lost connection cut short is continued with its old cursor.";
     ListReplacedAtEnd = "list-replaced-at-end", "The last page of a list undoes what notifications have changed since the first page.";
@@ -110,7 +110,7 @@ faults! {
     IdentityChanged = "identity-changed", "A change of a summary changes the members that identify the session, too.";
     MissingStatusUnread = "missing-status-unread", "A chat without a status is listed with the status 0.";
     UnknownSchemesSubscribed = "unknown-schemes-subscribed", "The client subscribes to every channel that a session or the host names.";
-    TemplatesExpanded = "templates-expanded", "The client subscribes to changesets, with nothing for each variable.";
+    TemplatesExpanded = "templates-expanded", "The client subscribes to the URI templates of changesets, with an empty text for each variable.";
     DefaultChatOnly = "default-chat-only", "The client opens no other chat than the default chat.";
     AppsOpened = "apps-opened", "The client opens the app of a tool call without having declared the capability.";
     AutomationsRunHere = "automations-run-here", "The client starts a session when the time of an automation has come.";
@@ -127,7 +127,7 @@ faults! {
     MissingAncestorBreaks = "missing-ancestor-breaks", "A chat whose origin is unknown breaks the client.";
     UnknownQuestionBreaks = "unknown-question-breaks", "A question of an unknown kind breaks the client.";
     UnknownToolStatusBreaks = "unknown-tool-status-breaks", "A tool call with an unknown status breaks the client.";
-    StrayAnswerBreaks = "stray-answer-breaks", "A response to nothing breaks the client.";
+    StrayAnswerBreaks = "stray-answer-breaks", "A response without a request breaks the client.";
     ForeignActionBreaks = "foreign-action-breaks", "An action of a channel that the client is not subscribed to breaks the client.";
     VersionlessBreaks = "versionless-breaks", "A message without `jsonrpc` breaks the client.";
     DefinitionStripped = "definition-stripped", "Automations are edited without unknown `_meta` and without the `config` of triggers.";
@@ -137,30 +137,30 @@ faults! {
     SilenceUnnoticed = "silence-unnoticed", "A host that does not answer `ping` stays connected.";
     ServerChannelKept = "server-channel-kept", "Requests to an MCP server go to its first channel.";
     LogsUnfiltered = "logs-unfiltered", "Log records below the wanted level reach the application.";
-    ListMerged = "list-merged", "A list that is requested again is added to the one before.";
+    ListMerged = "list-merged", "A list that is requested again is added to the previous list.";
     HugeFrameBreaks = "huge-frame-breaks", "A frame above the client's limit breaks the client.";
 }
 
-/// The faults that change messages, and what they remember.
+/// The faults that change messages, with the state that they need.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FrameFaults {
     faults: ClientFaults,
-    /// The dispatches that the host has not settled: the number, the channel, the action.
+    /// The dispatches that the host has neither accepted nor rejected: the `clientSeq`, the channel, the action.
     own: Vec<(u64, String, Value)>,
     /// The ids of the open requests, oldest first.
     open: Vec<Value>,
-    /// The channels that a subscription was requested for, by the id of the request.
+    /// The requested subscriptions: the id of the request and the channel.
     subscribing: Vec<(Value, String)>,
     /// The actions that arrived before the snapshot of their channel.
     early: Vec<Value>,
-    /// The highest number in the actions.
+    /// The highest `serverSeq` of the actions, without snapshots.
     seen_in_actions: u64,
-    /// The channels of the handshake, in their order.
+    /// The channels that the handshake subscribes to, in their order.
     initial: Vec<Value>,
     handshake: Value,
     /// The channels that the client has unsubscribed, each with the actions that arrived afterwards.
     left: Vec<(String, Vec<Value>)>,
-    /// The actions of others that arrived while own ones were pending, each with its channel.
+    /// The actions of other clients that arrived while own actions were pending, each with its channel.
     on_top: Vec<(String, Value)>,
 }
 
@@ -174,7 +174,7 @@ impl FrameFaults {
         self.faults.has(fault)
     }
 
-    /// Returns the messages to send for a message of the client.
+    /// Returns the messages that are sent instead of a message of the client.
     pub(super) fn outgoing(&mut self, message: Message) -> Vec<Message> {
         let (id, method) = (message.id().cloned(), message.method().unwrap_or_default().to_owned());
         let mut params = message.params().clone();
@@ -274,7 +274,7 @@ impl FrameFaults {
         before
     }
 
-    /// Returns the messages that the client handles for a message of the host.
+    /// Returns the messages that the client handles instead of a message of the host.
     pub(super) fn incoming(&mut self, message: &Message, states: &ReceivedStates) -> Vec<Message> {
         match message.kind() {
             MessageKind::Success | MessageKind::Failure => self.response(message),
@@ -341,7 +341,8 @@ impl FrameFaults {
         messages
     }
 
-    /// Returns the actions that arrived after the channel was unsubscribed, numbered so that they count.
+    /// Returns the actions that arrived after the channel was unsubscribed, with a `serverSeq` that makes the client
+    /// apply them.
     fn late(&mut self, channel: &str, result: &Value) -> Vec<Message> {
         let Some(at) = self.left.iter().position(|(left, _)| left == channel) else {
             return Vec::new();
@@ -377,7 +378,7 @@ impl FrameFaults {
         }
     }
 
-    /// Returns the early actions of a channel, numbered so that they count.
+    /// Returns the actions that arrived before the snapshot, with a `serverSeq` that makes the client apply them.
     fn after_snapshot(&mut self, id: &Value, result: &Value) -> Vec<Message> {
         let asked = self.subscribing.iter().find(|(asked, _)| asked == id);
         let Some(channel) = asked.map(|(_, channel)| channel.clone()) else { return Vec::new() };
@@ -444,7 +445,7 @@ impl FrameFaults {
             remove(&mut envelope, "origin");
         }
         if own && self.has(Fault::EchoIgnored) && !rejected {
-            // Only the wait for the decision ends.
+            // The action is no longer pending, but it is not applied.
             envelope["rejectionReason"] = json!("ignored");
         }
         let mut settled_too = Vec::new();
@@ -489,7 +490,7 @@ impl FrameFaults {
         settled_too
     }
 
-    /// Changes what an action says.
+    /// Changes the content of an action.
     fn misread(&self, action: &mut Value) {
         if self.has(Fault::UnknownStatusReplaced) {
             if action["lifecycle"].is_string() {
@@ -514,7 +515,7 @@ impl FrameFaults {
         }
     }
 
-    /// Returns the actions that the client applies before the host has sent them.
+    /// Returns a dispatch that makes the client show an effect before the host has sent it.
     pub(super) fn predicted(&self, message: &Message) -> Option<Message> {
         let params = message.params();
         let action = match message.method()? {
@@ -535,7 +536,7 @@ impl FrameFaults {
         Some(Message::notification("dispatchAction", params))
     }
 
-    /// Returns the actions that the client shows on top of its pending ones.
+    /// Returns the actions of other clients that the client applies after its own pending actions.
     pub(super) fn on_top(&self, channel: &str) -> Vec<&Value> {
         self.on_top.iter().filter(|(at, _)| at == channel).map(|(_, action)| action).collect()
     }

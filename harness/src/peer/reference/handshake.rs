@@ -1,4 +1,4 @@
-//! The handshakes of the client: `initialize`, `reconnect`, and what each result changes.
+//! The handshakes of the client: `initialize` and `reconnect`, and the changes by their results.
 //!
 //! Knows: handshakes, the client's parts. Never knows: how a connection is opened.
 //!
@@ -42,7 +42,7 @@ impl ReferenceClient {
             ("initialize", Ok(result)) => self.initialized(&result),
             ("initialize", Err(error)) => self.refused_handshake(&error),
             (_, Ok(result)) => self.reconnected(&result),
-            // The host does not know the client any more: it begins anew.
+            // The host no longer knows the client, so the client starts with a new `initialize`.
             (_, Err(_)) => {
                 self.resumes = false;
                 self.greet();

@@ -1,4 +1,5 @@
-//! The log records of the host: the client subscribes to them from a level on, and filters what it receives.
+//! The log records of the host: the client subscribes to the records of a minimum level, and filters the received
+//! records by this level.
 //!
 //! Knows: telemetry capabilities, OTLP log records. Never knows: who reads the records.
 //!
@@ -9,7 +10,7 @@ use crate::wire::json::{Value, json};
 use super::fault::Fault;
 use super::{ReferenceClient, RequestReason};
 
-/// The variable of a template that stands for the lowest level.
+/// The variable of the URI template that stands for the minimum level.
 const LEVEL: &str = "{level}";
 /// The names of the levels, each with its lowest OTLP severity number.
 const LEVELS: &[(&str, u64)] =
@@ -27,7 +28,7 @@ pub(super) struct HostLogs {
 }
 
 impl HostLogs {
-    /// Learns the channel from the result of `initialize`.
+    /// Stores the channel from the result of `initialize`.
     pub(super) fn greeted(&mut self, result: &Value) {
         result["telemetry"]["logs"].as_str().unwrap_or_default().clone_into(&mut self.template);
     }
@@ -39,7 +40,7 @@ impl HostLogs {
 }
 
 impl ReferenceClient {
-    /// Subscribes to the host's log records from a level on.
+    /// Subscribes to the host's log records of this level and above.
     pub(super) fn follow_logs(&mut self, command: u64, level: &str) {
         let known = LEVELS.iter().find(|(name, _)| *name == level);
         let (Some((_, lowest)), false) = (known, self.logs.template.is_empty()) else {

@@ -1,11 +1,12 @@
-//! The reference client: a whole client of AHP without input or output, which a driver's commands make act.
+//! The reference client: a complete AHP client without input or output, which acts on the commands of a driver.
 //!
-//! [`ReferenceClient`] is the client under test in the harness's own tests, and the carrier of injected faults. It
-//! keeps its connection alive: it reconnects, resumes its subscriptions and lists sessions again. [`commands`]
-//! carries out the commands of `CLIENT_DRIVER.md`, [`tools`] runs the tools that it offers, [`tokens`] delivers its
-//! tokens, [`handshake`] opens sessions with the host, [`catalogue`] keeps the list of sessions, [`typing`] completes what is typed, [`runs`] runs automations,
-//! [`servers`] reaches MCP servers, [`logs`] keeps log records, [`pulse`] notices a silent host, [`fault`] has the injected faults, and [`variant`] the legal
-//! variants. [`breaking`] has the faults that break a client.
+//! [`ReferenceClient`] is the client under test in the harness's own tests. Faults can be injected into it. It keeps
+//! its connection alive: it reconnects, resumes its subscriptions and lists sessions again. [`commands`] carries out
+//! the commands of `CLIENT_DRIVER.md`, [`tools`] runs the tools that the client offers, [`tokens`] delivers its tokens,
+//! [`handshake`] performs the handshakes, [`catalogue`] keeps the list of sessions, [`typing`] requests completions,
+//! [`runs`] runs automations, [`servers`] reaches MCP servers, [`logs`] keeps log records, [`pulse`] notices a silent
+//! host, [`fault`] has the injected faults, and [`variant`] the legal variants. [`breaking`] has the faults that break
+//! a client.
 //!
 //! Knows: `wire`, `model`, `files`. Never knows: sockets, clocks, scenarios, rules.
 //!
@@ -60,7 +61,8 @@ const MAX_ATTEMPTS: u32 = 8;
 /// The maximum size of a frame that the client reads.
 const MAX_FRAME: usize = 6 << 20;
 
-/// A client without a socket, which a driver's commands make act. All times are the time since the client began.
+/// A client without a socket, which acts on the commands of a driver. All times are durations since the client was
+/// started.
 pub trait SansIoClient {
     /// Handles a command of the driver's protocol.
     fn handle_line(&mut self, now: Duration, line: &str);
@@ -144,7 +146,7 @@ enum RequestReason {
     Subscribe(u64),
     /// A page of the list of sessions, for a command of the driver if there is one.
     Listing(Option<u64>),
-    /// A subscription after a new handshake.
+    /// A subscription that is requested again after a new handshake.
     Restored,
     /// The delivery of a token.
     Token,
@@ -152,7 +154,7 @@ enum RequestReason {
     Run(u64),
     /// A `ping`.
     Ping,
-    /// A request of the client's own, whose response changes nothing.
+    /// A request without a command of the driver, whose response changes nothing.
     Own,
 }
 
@@ -181,7 +183,7 @@ pub struct ReferenceClient {
     open: LiteMap<u64, ReferenceRequest>,
     edge: VersionEdge,
     states: ReceivedStates,
-    /// The channels that the client wants, in the order of its subscriptions.
+    /// The channels to which the client wants to be subscribed, in the order of its subscriptions.
     wanted: Vec<String>,
     sessions: SessionCatalogue,
     tools: DriverTools,
@@ -190,14 +192,14 @@ pub struct ReferenceClient {
     typing: TypedInputs,
     logs: HostLogs,
     runs: Vec<RequestedRun>,
-    /// The first channel of each MCP server, which a fault keeps.
+    /// The first channel of each MCP server, for the fault `server-channel-kept`.
     servers: LiteMap<String, String>,
     pulse: HostPulse,
-    /// Whether a fault has broken the client: it does nothing more.
+    /// Whether an injected fault has broken the client, so that it does nothing any more.
     broken: bool,
     /// The command that waits for the handshake.
     connecting: Option<u64>,
-    /// Whether the next handshake resumes the session of the client with the host.
+    /// Whether the next handshake is a `reconnect`.
     resumes: bool,
     attempts: u32,
     again_at: Option<Duration>,
@@ -284,7 +286,7 @@ impl ReferenceClient {
         self.dropped();
     }
 
-    /// Ends everything that the connection carried.
+    /// Handles the end of the connection: open requests fail, and tokens have to be delivered again.
     fn dropped(&mut self) {
         self.states.lost();
         self.tokens.lost();
@@ -458,7 +460,7 @@ impl ReferenceClient {
             (RequestReason::Listing(Some(command)), Err(error)) => {
                 self.answer_error(command, error);
             }
-            // A host without `ping` is not asked again.
+            // A host that answers `ping` with an error gets no further `ping`.
             (RequestReason::Ping, Err(_)) => self.pulse.stop(),
             (
                 RequestReason::Listing(None)
@@ -510,7 +512,7 @@ impl ReferenceClient {
     }
 
     fn notified(&mut self, message: &Message) {
-        // Before 0.2.0 notifications are wrapped.
+        // Before 0.2.0, notifications are wrapped in another notification.
         let lifted = match message.method() {
             Some("action") => message.clone(),
             _ => self.edge.lift_message(message, None),

@@ -1,5 +1,5 @@
-//! Whether the host is still there: a client that has heard nothing for a while sends `ping`, and gives up the
-//! connection if nothing comes then either.
+//! Detects a silent host: a client that has received nothing for a while sends `ping`, and gives up the connection if
+//! it still receives nothing.
 //!
 //! Knows: times. Never knows: connections.
 //!
@@ -12,43 +12,43 @@ const QUIET: Duration = Duration::from_secs(10);
 /// The silence after a `ping` that ends the connection.
 const DEAD: Duration = Duration::from_secs(10);
 
-/// The times at which the client heard of the host.
+/// The times of the last frame of the host and of the last `ping`.
 #[derive(Debug, Default)]
 pub(super) struct HostPulse {
     heard: Duration,
     pinged: Option<Duration>,
-    /// Whether the host does not answer `ping` with a result.
+    /// Whether no further `ping` is sent, because the host answered `ping` with an error.
     stopped: bool,
 }
 
-/// What a silent host makes the client do.
+/// The reaction of the client to a silent host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SilenceReaction {
-    /// It sends `ping`.
+    /// The client sends `ping`.
     Ping,
-    /// It gives up the connection.
+    /// The client gives up the connection.
     GiveUp,
 }
 
 impl HostPulse {
-    /// Handles a frame of the host, or a new connection.
+    /// Records that a frame of the host arrived, or that a connection was opened.
     pub(super) fn heard(&mut self, now: Duration) {
         self.heard = now;
         self.pinged = None;
     }
 
-    /// Sends no further `ping`.
+    /// Stops the detection.
     pub(super) fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Returns the time at which the silence has lasted too long; `None` if it does not matter.
+    /// Returns the time at which the silence has lasted too long; `None` if the detection was stopped.
     pub(super) fn next_due(&self) -> Option<Duration> {
         let due = self.pinged.map_or(self.heard + QUIET, |at| at + DEAD);
         Some(due).filter(|_| !self.stopped)
     }
 
-    /// Returns what the client does at a time; `None` if it waits.
+    /// Returns the reaction of the client at the time `now`; `None` if the client keeps waiting.
     pub(super) fn react(&mut self, now: Duration) -> Option<SilenceReaction> {
         self.next_due().filter(|due| *due <= now)?;
         match self.pinged.replace(now) {

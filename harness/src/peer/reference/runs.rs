@@ -1,7 +1,7 @@
-//! Manual runs of automations: each has a request id that the client keeps until the host has answered, so that a run
-//! whose response was lost is requested again with the same id.
+//! Manual runs of automations: each run has a request id that the client keeps until the host has answered. If the
+//! response is lost, the client requests the run again with the same id.
 //!
-//! Knows: `runAutomation`. Never knows: what a run does.
+//! Knows: `runAutomation`. Never knows: the effect of a run.
 //!
 //! Start at [`ReferenceClient::run_automation`].
 
@@ -13,7 +13,7 @@ use super::{ReferenceClient, RequestReason};
 /// The channel of the automations.
 const AUTOMATIONS: &str = "ahp-automations://";
 
-/// A run that the host has not answered.
+/// A requested run that the host has not answered.
 #[derive(Clone, Debug)]
 pub(super) struct RequestedRun {
     command: u64,
@@ -39,7 +39,7 @@ impl ReferenceClient {
         self.request(RequestReason::Run(run.command), "runAutomation", params);
     }
 
-    /// Requests the runs again whose response was lost with the connection.
+    /// Requests all runs again whose responses were lost with the connection.
     pub(super) fn request_runs_again(&mut self) {
         let renewed = self.has(Fault::RunIdRenewed);
         for mut run in self.runs.clone() {

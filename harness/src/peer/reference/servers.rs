@@ -1,6 +1,6 @@
-//! Requests to the MCP servers of a session, over the channel that the session's state names at that moment.
+//! Requests to the MCP servers of a session, over the channel that the session's state currently names.
 //!
-//! Knows: the customizations of a session. Never knows: what a server answers.
+//! Knows: the customizations of a session. Never knows: the content of answers.
 //!
 //! Start at [`ReferenceClient::ask_server`].
 
@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::{ReferenceClient, RequestReason};
 
 impl ReferenceClient {
-    /// Sends a request of a command to an MCP server of a session.
+    /// Sends the request that a command contains to an MCP server of a session.
     pub(super) fn ask_server(&mut self, id: u64, session: &str, command: &Value) {
         let server = command["server"].as_str().unwrap_or_default().to_owned();
         let state = self.states.channel(session).map(|mirror| mirror.confirmed());
@@ -32,7 +32,7 @@ impl ReferenceClient {
     }
 }
 
-/// Returns the channel of a server in a list of customizations, or in the children of one.
+/// Returns the channel of a server in a list of customizations or of their children.
 fn channel_of(customizations: &Value, server: &str) -> Option<String> {
     let mut items = customizations.as_array()?.iter();
     items.find_map(|item| match item["id"] == server {

@@ -1,4 +1,4 @@
-//! The tokens that the client delivers: for the resources that agents require, and when the host asks for one.
+//! The tokens that the client delivers, either for the resources that agents require or when the host asks for a token.
 //!
 //! Knows: `authenticate`, the root state. Never knows: where tokens come from.
 //!
@@ -35,9 +35,9 @@ pub(super) struct ClientTokens {
     expired: HashSet<String>,
     /// The time of the last message or command.
     now: Duration,
-    /// Whether a connection has ended.
+    /// Whether a connection has ended before.
     resumed: bool,
-    /// The requests that were repeated, by their command.
+    /// The commands whose request was already repeated after a token was delivered.
     repeated: HashSet<u64>,
 }
 
@@ -47,7 +47,7 @@ impl ClientTokens {
         self.now = now;
     }
 
-    /// Takes a token from a command of the driver.
+    /// Stores a token from a command of the driver.
     pub(super) fn give(&mut self, command: &Value) {
         if let (Some(resource), Some(token)) =
             (command["resource"].as_str(), command["token"].as_str())
@@ -60,7 +60,7 @@ impl ClientTokens {
         }
     }
 
-    /// Handles the end of the connection: tokens are for one connection.
+    /// Handles the end of the connection. Tokens are valid for one connection, so they have to be delivered again.
     pub(super) fn lost(&mut self) {
         self.resumed |= !self.given.is_empty();
         self.delivered.clear();
@@ -68,7 +68,7 @@ impl ClientTokens {
 }
 
 impl ReferenceClient {
-    /// Delivers the tokens that the agents of the host require, each once.
+    /// Delivers each token that the agents of the host require once.
     pub(super) fn deliver_tokens(&mut self) {
         let is_late = self.tokens.resumed && self.has(Fault::TokensNotRechecked);
         if self.tokens.given.is_empty() || self.phase != ConnectionPhase::Ready || is_late {
@@ -89,7 +89,7 @@ impl ReferenceClient {
         }
     }
 
-    /// Delivers the token for a resource. Returns whether the client has one.
+    /// Delivers the token for a resource. Returns whether the client has a token for it.
     fn deliver(&mut self, resource: &str) -> bool {
         if self.tokens.expired.contains(resource) && !self.has(Fault::TokensReplayed) {
             return false;
@@ -117,7 +117,8 @@ impl ReferenceClient {
         self.deliver(&resource);
     }
 
-    /// Repeats a request of a command once, after the tokens that its error names. Returns whether it does.
+    /// If the request of a command failed because tokens are missing, delivers these tokens and repeats the request
+    /// once. Returns whether the request was repeated.
     pub(super) fn retried_with_token(
         &mut self,
         asked: &ReferenceRequest,

@@ -1,8 +1,9 @@
-//! The tools that the client offers: it runs its own calls once they are approved, each once, and stops on a cancel.
+//! The tools that the client offers. The client runs each approved call of its own tools once, and stops when the call
+//! is cancelled.
 //!
-//! A tool of a driver does nothing: it takes its time, and its result repeats the input.
+//! These tools have no effect: a call takes the configured time, and its result repeats the input.
 //!
-//! Knows: states of chats and sessions. Never knows: connections, what a tool would do.
+//! Knows: states of chats and sessions. Never knows: connections, real tools.
 //!
 //! Start at [`ReferenceClient::work`].
 
@@ -24,7 +25,7 @@ struct DriverTool {
     takes: Duration,
 }
 
-/// A call that runs.
+/// A running call.
 #[derive(Clone, Debug)]
 struct RunningCall {
     due: Duration,
@@ -32,7 +33,7 @@ struct RunningCall {
     input: Value,
 }
 
-/// A call of a tool, as the states show it.
+/// The identity of a tool call in the states.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct FoundCall {
     chat: String,
@@ -41,7 +42,7 @@ struct FoundCall {
     tool: String,
 }
 
-/// The tools of a client, and their calls.
+/// The tools of a client, with their calls.
 #[derive(Debug, Default)]
 pub(super) struct DriverTools {
     tools: Vec<DriverTool>,
@@ -82,7 +83,7 @@ impl DriverTools {
         self.starts.iter().cloned().collect()
     }
 
-    /// Returns the time at which the next call is over.
+    /// Returns the time at which the next call completes.
     pub(super) fn next_due(&self) -> Option<Duration> {
         self.running.iter().map(|call| call.due).min()
     }
@@ -93,7 +94,7 @@ impl DriverTools {
 }
 
 impl ReferenceClient {
-    /// Joins the sessions again from which the host has removed the client while it was away.
+    /// Joins the sessions again from which the host removed the client while the client was disconnected.
     pub(super) fn join_again(&mut self) {
         if self.has(Fault::NotJoinedAgain) {
             return;
@@ -113,7 +114,7 @@ impl ReferenceClient {
         }
     }
 
-    /// Begins the calls of own tools that may run, and completes those whose time is over.
+    /// Starts the calls of the client's own tools that may run, and completes the calls whose time has passed.
     pub(super) fn work(&mut self, now: Duration) {
         if self.tools.tools.is_empty() {
             return;
@@ -181,7 +182,7 @@ impl ReferenceClient {
         self.say(&event);
     }
 
-    /// Injects the faults of a client that starts a tool again for a call that it has started before.
+    /// Injects the faults of a client that starts the tool of the same call more than once.
     pub(super) fn start_again(&mut self, action: &Value) {
         if self.has(Fault::ToolStartedAgain) {
             self.tools.started.clear();
@@ -206,7 +207,7 @@ impl ReferenceClient {
         self.dispatch(&call.chat, action);
     }
 
-    /// Completes a call, unless it no longer runs.
+    /// Completes a call, unless the call is no longer running.
     fn complete(&mut self, running: &RunningCall) {
         let call = &running.call;
         let runs = found_calls(&self.states, true)
@@ -241,7 +242,7 @@ impl ReferenceClient {
     }
 }
 
-/// Returns the input of a call, parsed if it is JSON in a text.
+/// Returns the input of a call. If the input is a string that contains JSON, the JSON is parsed.
 fn input_of(state: &Value) -> Value {
     match &state["toolInput"] {
         Value::String(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text.as_str())),
@@ -265,8 +266,8 @@ fn fits(schema: &Value, input: &Value) -> bool {
     given && typed
 }
 
-/// Returns the calls of tools of active turns. With `in_sessions` the calls that a session lists for its clients count,
-/// too; they may belong to chats that the client is not subscribed to.
+/// Returns the tool calls of active turns. With `in_sessions`, the result also contains the calls in the `inputNeeded`
+/// of sessions, which may belong to chats that the client is not subscribed to.
 fn found_calls(states: &ReceivedStates, in_sessions: bool) -> Vec<(FoundCall, Value)> {
     let mut found: Vec<(FoundCall, Value)> = Vec::new();
     for channel in states.subscriptions() {

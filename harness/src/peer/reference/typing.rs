@@ -1,7 +1,6 @@
-//! What is typed into the input of a chat: after a trigger character the client requests completions, once the typing
-//! rests for a moment.
+//! Typed text in the input of a chat: after a trigger character, the client requests completions with a debounce.
 //!
-//! Knows: `completions`. Never knows: what becomes of the items.
+//! Knows: `completions`. Never knows: the use of the completion items.
 //!
 //! Start at [`ReferenceClient::type_text`].
 
@@ -14,13 +13,13 @@ use crate::wire::json::{Value, json};
 use super::fault::Fault;
 use super::{ReferenceClient, RequestReason};
 
-/// The time for which the typing has to rest.
+/// The time without typing before completions are requested.
 const DEBOUNCE: Duration = Duration::from_millis(100);
 
 /// The inputs of the chats.
 #[derive(Debug, Default)]
 pub(super) struct TypedInputs {
-    /// The characters after which the host expects a request.
+    /// The characters after which the host expects a request for completions.
     triggers: Vec<String>,
     texts: LiteMap<String, String>,
     /// The chats for which completions are requested, each with the time of the request.
@@ -28,7 +27,7 @@ pub(super) struct TypedInputs {
 }
 
 impl TypedInputs {
-    /// Learns the trigger characters from the result of `initialize`.
+    /// Stores the trigger characters from the result of `initialize`.
     pub(super) fn greeted(&mut self, result: &Value) {
         let triggers = result["completionTriggerCharacters"].as_array().into_iter().flatten();
         self.triggers = triggers.filter_map(|it| it.as_str().map(str::to_owned)).collect();
@@ -63,7 +62,7 @@ impl ReferenceClient {
         }
     }
 
-    /// Requests the completions whose time has come.
+    /// Requests the completions that are due.
     pub(super) fn complete_inputs(&mut self, now: Duration) {
         let due = self.typing.due.iter().filter(|(_, at)| **at <= now);
         let due: Vec<String> = due.map(|(chat, _)| chat.clone()).collect();

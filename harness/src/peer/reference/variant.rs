@@ -1,9 +1,9 @@
 //! Legal variants of the reference client: choices that the protocol leaves to a client. No scenario and no check may
-//! report a finding for one of them.
+//! report a finding for a variant.
 //!
-//! A variant changes messages on their way between the reference client and its connection, or when they are sent.
+//! A variant changes messages on their way between the reference client and its connection, or delays them.
 //!
-//! Knows: messages. Never knows: which rule a variant comes close to.
+//! Knows: messages. Never knows: the rules that a variant might seem to break.
 //!
 //! Start at [`VARIANTS`].
 
@@ -23,27 +23,27 @@ use super::{ClientOutput, ReferenceClient, STATE_COMMAND, SansIoClient};
 pub struct ClientVariantRow {
     /// The name on the command line.
     pub name: &'static str,
-    /// What the client does, in one sentence.
+    /// The behaviour of the client, in one sentence.
     pub doc: &'static str,
-    /// The text that permits it.
+    /// The text of the specification that permits the variant.
     pub permitted: &'static str,
     change: VariantChange,
 }
 
-/// What a variant changes.
+/// The part of the behaviour that a variant changes.
 #[derive(Clone, Copy, Debug)]
 enum VariantChange {
     /// The ids of requests.
     Ids(fn(u64) -> Value),
-    /// The numbers of dispatches: the factor and the summand.
+    /// The `clientSeq` of dispatches, which is multiplied by the first number and increased by the second.
     Numbers(u64, u64),
     /// The params of each request and notification.
     Params(fn(&str, &mut Value)),
     /// The text of each frame.
     Text(fn(&Value) -> String),
-    /// Requests that are sent before others of a method; their responses are not passed on.
+    /// An additional request before each request of this method; its response is not passed to the client.
     Before(&'static str, fn(&Message) -> Message),
-    /// Requests that follow the responses to a method; their responses are not passed on.
+    /// An additional request after each successful response to this method; its response is not passed to the client.
     After(&'static str, fn() -> Message),
     /// The time before a response to the host is sent.
     SlowAnswers(Duration),
@@ -51,11 +51,11 @@ enum VariantChange {
     SlowReconnect(Duration),
     /// The time before each frame is sent.
     SlowFrames(Duration),
-    /// The refusals of the host's requests.
+    /// The errors with which the client answers requests of the host.
     Refusals(fn(&mut Value)),
     /// The lines of the driver.
     Lines(fn(Value) -> Vec<Value>),
-    /// The shown state is the confirmed state, and pending actions are not counted.
+    /// The driver reports the confirmed state as the shown state, and no number of pending actions.
     ConfirmedOnly,
 }
 
@@ -75,7 +75,7 @@ const fn row(
 pub const VARIANTS: &[ClientVariantRow] = &[
     row(
         "text-ids",
-        "The ids of requests are texts.",
+        "The ids of requests are strings.",
         "JSON-RPC 2.0, section 4: an id is a string or a number",
         VariantChange::Ids(|id| json!(format!("request-{id}"))),
     ),
@@ -93,7 +93,7 @@ pub const VARIANTS: &[ClientVariantRow] = &[
     ),
     row(
         "odd-text-ids",
-        "The ids of requests are texts with spaces and signs.",
+        "The ids of requests are strings with spaces and punctuation.",
         "JSON-RPC 2.0, section 4",
         VariantChange::Ids(|id| json!(format!(" \u{e9}\"{id}/ "))),
     ),
@@ -135,8 +135,8 @@ pub const VARIANTS: &[ClientVariantRow] = &[
     ),
     row(
         "long-client-info",
-        "The handshake names the client in many words.",
-        "InitializeParams.clientInfo: any texts",
+        "The name of the client in the handshake is very long.",
+        "InitializeParams.clientInfo: any strings",
         VariantChange::Params(|method, params| {
             if method == "initialize" {
                 params["clientInfo"]["name"] = json!("client ".repeat(200));
@@ -155,7 +155,7 @@ pub const VARIANTS: &[ClientVariantRow] = &[
     ),
     row(
         "offers-a-later-version",
-        "A version that nobody knows is offered first.",
+        "A version that does not exist is offered first.",
         "versioning.md: a client offers what it supports",
         VariantChange::Params(|method, params| {
             if method == "initialize"
@@ -178,7 +178,7 @@ pub const VARIANTS: &[ClientVariantRow] = &[
     ),
     row(
         "indented",
-        "Frames are written with white space.",
+        "The JSON of frames is indented.",
         "JSON: white space has no meaning",
         VariantChange::Text(|value| serde_json::to_string_pretty(value).unwrap_or_default()),
     ),
@@ -190,7 +190,7 @@ pub const VARIANTS: &[ClientVariantRow] = &[
     ),
     row(
         "escaped",
-        "Letters outside of ASCII and slashes are escaped.",
+        "Slashes and characters outside of ASCII are escaped.",
         "JSON: escapes have no meaning",
         VariantChange::Text(escaped),
     ),
@@ -257,12 +257,12 @@ pub const VARIANTS: &[ClientVariantRow] = &[
     row(
         "slow-frames",
         "Every frame leaves after 50 ms.",
-        "a network takes its time",
+        "a network may delay frames",
         VariantChange::SlowFrames(Duration::from_millis(50)),
     ),
     row(
         "refusals-with-data",
-        "Refusals have data and another text.",
+        "Errors in answer to the host's requests have `data` and an unusual message.",
         "JSON-RPC 2.0, section 5.1: message and data are free",
         VariantChange::Refusals(|error| {
             error["message"] = json!("nein");
@@ -271,7 +271,7 @@ pub const VARIANTS: &[ClientVariantRow] = &[
     ),
     row(
         "talkative-driver",
-        "The driver reports events that nobody knows between its answers.",
+        "The driver reports unknown events between its answers.",
         "CLIENT_DRIVER.md: unknown events are ignored",
         VariantChange::Lines(|line| {
             vec![json!({"event": "x-debug", "text": "working"}), line, json!({"event": "x-idle"})]
@@ -301,7 +301,7 @@ pub const VARIANTS: &[ClientVariantRow] = &[
     ),
     row(
         "states-with-more",
-        "The driver's states have members of the client's own.",
+        "The driver's states have additional members that the protocol does not define.",
         "CLIENT_DRIVER.md: members that the version does not define are ignored",
         VariantChange::Lines(|mut line| {
             if line["ok"]["state"].is_object() {
@@ -361,7 +361,7 @@ pub struct VariantClient {
     /// The methods of the open requests, by the id on the wire.
     open: Vec<(Value, String)>,
     opened: u32,
-    /// Whether a command of the driver opens the next connection.
+    /// Whether the next connection is opened because of a command of the driver.
     is_commanded: bool,
     ready: VecDeque<ClientOutput>,
     later: VecDeque<(Duration, ClientOutput)>,
@@ -383,7 +383,7 @@ impl VariantClient {
         }
     }
 
-    /// Moves the outputs of the client through the variant.
+    /// Applies the variant to the outputs of the client.
     fn pump(&mut self, now: Duration) {
         self.now = now.max(self.now);
         while let Some(output) = self.inner.poll_output() {
@@ -476,7 +476,7 @@ impl VariantClient {
         self.put(delay, ClientOutput::Send { conn, frame });
     }
 
-    /// Sends a request of the variant itself.
+    /// Sends an additional request of the variant.
     fn own(&mut self, conn: ConnId, message: &Message) {
         let mut value = message.value().clone();
         value["id"] = json!(self.next_id);
@@ -484,8 +484,8 @@ impl VariantClient {
         self.ready.push_back(ClientOutput::Send { conn, frame: Frame::json(&value) });
     }
 
-    /// Returns a frame of the host as the reference client expects it; `None` for the response to a request of the
-    /// variant itself.
+    /// Returns a frame of the host with the changes of the variant undone, as the reference client expects it; `None`
+    /// for the response to an additional request of the variant.
     fn incoming(&mut self, conn: ConnId, frame: &Frame) -> Option<Frame> {
         let seen = SeenFrame::new(frame.clone());
         let Some(message) = seen.message() else { return Some(frame.clone()) };
