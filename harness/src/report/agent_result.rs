@@ -1,5 +1,5 @@
-//! The result of a run for each agent of a host with several agents. Such a result has the same kinds of verdicts as
-//! the whole run. It is based on the scenarios that were played with that agent and those that were played once for all
+//! The result of a run for each agent of a host with several agents. It has the same kinds of verdicts as the whole
+//! run, and is based on the scenarios that were played with that agent and the scenarios that were played once for all
 //! agents.
 //!
 //! Knows: the cases of a run. Never knows: checks.
@@ -49,8 +49,8 @@ pub struct AgentResult {
 }
 
 impl AgentResult {
-    /// Makes the result of one agent from the scenarios that were played with this agent and those that were played
-    /// once for all agents.
+    /// Makes the result of one agent from the scenarios that were played with this agent and the scenarios that were
+    /// played once for all agents.
     pub(super) fn of(agent: &AgentOfHost, run: &FinishedRun, version: Version) -> AgentResult {
         let mut result = AgentResult {
             provider: agent.provider.clone(),
@@ -97,7 +97,7 @@ impl AgentResult {
     }
 }
 
-/// The cases of a run on which a verdict is based.
+/// The part of a run on which a verdict is based.
 pub(super) struct RunView<'a> {
     pub(super) cases: Vec<&'a CaseReport>,
     /// The tested party.
@@ -121,7 +121,7 @@ impl<'a> RunView<'a> {
         let summary = run.agents.get(provider).map(|agent| &agent.summary);
         let mut checks = summary.map(|summary| summary.checks.clone()).unwrap_or_default();
         for (id, total) in &mut checks {
-            // If the baseline lists a check, this applies to the whole run.
+            // A check that the baseline lists is known in the whole run, and therefore also for this agent.
             let known = run.summary.checks.get(id).and_then(|whole| whole.worst);
             if known == Some(Status::Known) && total.worst.is_some() {
                 total.worst = known;
@@ -130,7 +130,7 @@ impl<'a> RunView<'a> {
         RunView { cases, party: run.header.party(), checks: Cow::Owned(checks) }
     }
 
-    /// Returns what the tested party is: `host` or `client`.
+    /// Returns the word for the tested party: `host` or `client`.
     pub(super) fn subject(&self) -> &'static str {
         match self.party {
             JudgedParty::Clients => "client",
@@ -138,9 +138,8 @@ impl<'a> RunView<'a> {
         }
     }
 
-    /// Returns whether the host accepted `twin` anywhere in the run. The twin is an acceptable action or request of the
-    /// same kind as the refused one. Cases with another agent are left out. Messages that every host refuses (an action
-    /// that only hosts dispatch, an unknown method) have no such counterpart.
+    /// Returns whether the host accepted `twin` anywhere in the run (see `ClaimReport::twin`). Cases that were played
+    /// with another agent than `of` are left out.
     pub(super) fn accepted(&self, twin: &str, of: &CaseReport) -> bool {
         let comparable = |case: &&&CaseReport| {
             of.provider.is_none() || case.provider.is_none() || case.provider == of.provider

@@ -60,10 +60,10 @@ const AREAS: &[(&str, &str)] = &[
     ("watches", "resources"),
 ];
 
-/// The beginnings of the identifiers of scenarios and requirements about clients. The area follows.
+/// The prefixes of the identifiers of scenarios and requirements about clients. The area follows the prefix.
 const OF_CLIENTS: &[&str] = &["client/", "client."];
 
-/// The profiles that no area determines.
+/// The profiles that do not correspond to an area.
 pub(super) const PROFILES: [&str; 2] = ["core", "agent"];
 
 /// Returns the profiles that an area determines.

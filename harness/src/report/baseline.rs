@@ -1,5 +1,5 @@
-//! The baseline: known failures with reasons. A known failure that no longer occurs is reported as a failure
-//! itself.
+//! The baseline: a list of known failures with reasons. If a listed failure no longer occurs, this is reported as a
+//! failure.
 //!
 //! ```yaml
 //! known:
@@ -12,8 +12,8 @@
 //!     reason: the old code is kept for old clients
 //! ```
 //!
-//! A finding is identified by the broken rule and the way in which it is broken
-//! ([`BreachId`](super::cause::BreachId)), so a known finding never hides another one.
+//! A finding is identified by the broken rule and the way in which it is broken ([`BreachId`](super::cause::BreachId)),
+//! so a known finding never hides a different finding.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -47,7 +47,7 @@ pub struct FailureBaseline {
     scenarios: LiteMap<String, KnownFailure>,
     checks: LiteMap<String, KnownFailure>,
     findings: LiteMap<String, KnownFailure>,
-    /// The new findings, each with the scenario that showed it first, and the message.
+    /// The new findings, each with the scenario in which it occurred first, and the message.
     fresh: BTreeMap<String, (String, String)>,
 }
 

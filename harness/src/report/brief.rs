@@ -155,7 +155,7 @@ pub fn out_of_reach(certificate: &HostCertificate) -> Option<String> {
     })
 }
 
-/// Returns the text of a badge, and the badge's colour by name and as a hexadecimal code.
+/// Returns the text of a badge, the name of the badge's colour, and the colour as a hexadecimal code.
 fn words(certificate: &HostCertificate) -> (String, &'static str, &'static str) {
     let of = |verdict| certificate.profiles.iter().filter(move |p| p.verdict == verdict).count();
     let all = certificate.profiles.len() - of(ProfileVerdict::NotApplicable);

@@ -1,11 +1,10 @@
 //! Groups the failures of a run by cause, the worst first.
 //!
-//! A *breach* is one way in which one rule is broken. The identity of a breach consists of the rule, of how the
-//! breach was seen (by a step or a check), and of the message without names and numbers. Breaches of
-//! neighbouring rules form one *cause*: `dispatch.table.server-only.chat.delta` and
-//! `dispatch.table.server-only.chat.usage` are fixed in the same place. If an always-on check reports the frame
-//! at which a step of the scenario failed, the finding of the check is part of the step's breach and not a
-//! separate cause.
+//! A *breach* is one way in which one rule is broken. The identity of a breach consists of the rule, the kind of
+//! evidence (a step or a check), and the message without names and numbers. Breaches of neighbouring rules form one
+//! *cause*: `dispatch.table.server-only.chat.delta` and `dispatch.table.server-only.chat.usage` are fixed in the same
+//! place. If an always-on check has a finding about the frame at which a step failed, this finding is part of the
+//! step's breach and not a separate cause.
 //!
 //! All reports of failures (console, page, JUnit, annotations, baseline) count causes and breaches.
 //!
@@ -56,7 +55,7 @@ pub struct BreachId {
 
 impl fmt::Display for BreachId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // FNV-1a gives the same hash in every build, and the hash is short enough for baselines.
+        // FNV-1a gives the same hash in every build, and 32 bits are short enough for names in baselines.
         let fold = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
         let seen_by = [self.seen_by as u8];
         let hash = self.shape.as_bytes().iter().chain(&seen_by).fold(0x811c_9dc5, fold);
@@ -306,7 +305,8 @@ impl CauseFold {
             let name = match &breach.check {
                 Some(check) => of_check(check, &breach.id.rule, &of_steps),
                 None if blamed => wider(family(&breach.id.rule), &of_steps),
-                // Premises with the same purpose fail for the same reason in every scenario.
+                // A premise fails for the same reason in every scenario, so premises with the same message form one
+                // cause.
                 None => &breach.id.shape,
             };
             families.entry((name, blamed)).or_default().push(breach);
@@ -337,18 +337,18 @@ impl CauseFold {
 /// The number of identifier parts that neighbouring rules have in common.
 const COMMON: usize = 3;
 
-/// The families of rules that are fixed in one place although their identifiers have fewer parts in common, or
-/// none. The first prefix that fits determines the family.
+/// The families of rules that are fixed in one place although their identifiers have fewer than [`COMMON`] parts in
+/// common. The first prefix that fits determines the family.
 const FAMILIES: &[(&str, &str)] = &[
     // A host that does not validate dispatches accepts every malformed action.
     ("dispatch.malformed-payload", "dispatch.malformed-payload"),
     ("dispatch.validate-before-apply", "dispatch.malformed-payload"),
     ("security.fail-closed", "dispatch.malformed-payload"),
-    // A host that does not check whether an action fits its channel.
+    // A host that does not check whether an action fits its channel breaks all of these rules.
     ("channel.prefix-mismatch-from-client", "dispatch.wrong-family"),
     ("channel.type-prefix-matches-channel", "dispatch.wrong-family"),
     ("dispatch.wrong-family", "dispatch.wrong-family"),
-    // A host that does not check the conditions of one kind of action or request.
+    // A host that does not check the preconditions of one kind of action or request breaks several rules.
     ("dispatch.chat.toolCall", "dispatch.chat.toolCall"),
     ("dispatch.chat.pendingMessage", "dispatch.chat.pendingMessage"),
     ("dispatch.chat.input", "dispatch.chat.input"),
@@ -378,8 +378,8 @@ fn wider<'a>(own: &'a str, families: &[&'a str]) -> &'a str {
 /// The maximum number of requirements of a check whose findings may be grouped with the breach of a step.
 const NARROW: usize = 4;
 
-/// Returns the group of a check's finding: the family of the first requirement of the check that a step also breaks, or
-/// else the check.
+/// Returns the group of a check's finding: the family of the first requirement of the check for which a step failed as
+/// well, or else the check.
 fn of_check<'a>(check: &'a str, rule: &'a str, of_steps: &[&'a str]) -> &'a str {
     let own = family(rule);
     if of_steps.contains(&own) {
@@ -669,7 +669,7 @@ mod tests {
         assert_eq!(cause.family, "dispatch.table.server-only");
         assert_eq!((cause.breaches.len(), cause.times()), (2, 3));
         assert_eq!(cause.scenarios(), ["area/0", "area/1"]);
-        // The number and the client are not part of the identity of a breach.
+        // Numbers and names of clients are not part of the identity of a breach.
         let breach = causes.breaches().first().unwrap();
         assert_eq!((breach.scenarios, breach.id.rule.as_str()), (2, DELTA));
     }
@@ -725,7 +725,7 @@ mod tests {
 
     #[test]
     fn a_cause_shows_the_scenario_that_tests_the_rule() {
-        // The check found the breach in two scenarios about other rules, perhaps because of a third scenario.
+        // The check reported the breach in two scenarios that do not test the rule; the third scenario tests it.
         let seen = || {
             let mut found = check("fanout.notifications-subscribed", "unasked", &[5], 90);
             found.findings.iter_mut().for_each(|finding| finding.weight = Weight::Must);

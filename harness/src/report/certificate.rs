@@ -3,10 +3,10 @@
 //!
 //! A requirement *holds* if it was tested and no breach was found. In a scenario, each step tests the requirements that
 //! the step names, independently of the results of the other steps. A refusal is evidence for a requirement only if the
-//! host accepted the same kind of action or request somewhere in the run: a host that refuses everything has not proved
-//! that it distinguishes these cases. An always-on check is itself a rule. If a check has several requirements and
-//! its finding names none of them, the finding is evidence against none of them, because the check cannot say which
-//! requirement is broken.
+//! host accepted the same kind of action or request somewhere in the run, because a host that refuses everything
+//! distinguishes nothing. An always-on check is itself a rule. If a check covers several requirements and its finding
+//! names none of them, the finding is no evidence against any of them, because it is unknown which requirement is
+//! broken.
 //!
 //! Start at [`HostCertificate::of`].
 
@@ -173,7 +173,8 @@ pub struct RequirementResult {
     pub scenarios: Vec<(String, Status)>,
     /// The always-on checks that cover the requirement.
     pub checks: Vec<&'static str>,
-    /// The outcome with each tested agent, if the run tests several agents; empty if the outcome cannot differ.
+    /// The outcome with each tested agent, if the run tests several agents; empty if the outcome does not depend on the
+    /// agent.
     #[serde(skip_serializing_if = "LiteMap::is_empty")]
     pub agents: LiteMap<String, RequirementOutcome>,
 }
@@ -204,7 +205,7 @@ pub enum RequirementOutcome {
     /// A requirement that the specification only implies or leaves open did not hold, in the harness's
     /// interpretation.
     Note,
-    /// The requirement is broken exactly as the baseline lists it.
+    /// The requirement is broken, but only in ways that the baseline lists.
     Known,
     /// The requirement applies, but was not tested.
     Untested,
@@ -250,7 +251,7 @@ impl RequirementOutcome {
         }
     }
 
-    /// Returns the outcome, but at most as severe as a breach of a rule of this weight.
+    /// Returns the outcome, limited to the severity of a breach of a rule of this weight.
     fn at_most(self, weight: Weight) -> RequirementOutcome {
         let rank = |outcome| RequirementOutcome::ALL.iter().position(|known| *known == outcome);
         let most = RequirementOutcome::broken(weight.broken()).unwrap_or(RequirementOutcome::Note);
@@ -340,7 +341,7 @@ impl ViewResults {
             ids.for_each(|id| about.entry(id).or_default().push(report));
         }
         let rules = RequirementLedger::of(version).iter().filter(|rule| {
-            // A certificate of a client is about the rules that bind clients.
+            // A certificate of a client contains only the rules that bind clients.
             let is_about = run.party == JudgedParty::Server || rule.party == BoundParty::Client;
             rule.holds_in(version) && is_about
         });
@@ -497,7 +498,7 @@ impl RequirementResult {
         cases: &[&CaseReport],
         run: &RunView<'_>,
     ) -> RequirementResult {
-        // The checks of clients say nothing about a host.
+        // The checks of the clients' messages are no evidence about a host.
         let clients = run.party == JudgedParty::Clients;
         let ours = (rule.party == BoundParty::Client) == clients;
         let checks = all_checks().filter(|check| ours && check.requirements.contains(&rule.id));
@@ -656,8 +657,8 @@ impl RequirementResult {
         }
     }
 
-    /// Changes the outcome of an unobserved requirement to "not applicable" if the host offers nothing of the
-    /// requirement's profile, or if the host or the client never shows the behaviour that the requirement is about.
+    /// Changes the outcome of an unobserved requirement to "not applicable" if no scenario of its profile was played,
+    /// or if the host or the client never shows the optional behaviour that the requirement is about.
     fn excuse(&mut self, tried: &TriedProfiles, when: Option<&str>, subject: &str) {
         if self.outcome != RequirementOutcome::Untested || self.reason != UNOBSERVED {
             return;

@@ -16,9 +16,9 @@ pub struct RunChanges {
     pub worse: Vec<RunChange>,
     /// Entries that got better.
     pub better: Vec<RunChange>,
-    /// Entries that are new or are judged only in the newer run.
+    /// Entries that are new in the newer run, or that only the newer run judged.
     pub new: Vec<RunChange>,
-    /// Entries that are missing or not judged in the newer run.
+    /// Entries that are missing in the newer run, or that only the older run judged.
     pub gone: Vec<RunChange>,
 }
 
@@ -109,8 +109,7 @@ fn scenarios(run: &FinishedRun) -> LiteMap<String, RunStanding> {
 
 fn checks(run: &FinishedRun) -> LiteMap<String, RunStanding> {
     let standing = |status: Status| match status {
-        // A check without observations is not judged, so a change from a pass to no observations is not a change for
-        // the worse.
+        // A check without observations is not judged, so it does not count as worse than a pass.
         Status::Untested => ("not exercised", None),
         status => (status.word(), badness(status)),
     };

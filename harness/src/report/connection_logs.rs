@@ -1,5 +1,5 @@
-//! Writes a conversation as logs with one file per connection, in the format of VS Code's agent host. Viewers
-//! of such logs open these files, and `judge` gives the same result for them as for a capture.
+//! Writes a conversation as logs with one file per connection, in the format of VS Code's agent host. Viewers of such
+//! logs can open these files, and `judge` gives the same result for these files as for a capture.
 //!
 //! Messages between the host and its agent are not written, because they are not on the connection of any client.
 //!
@@ -27,7 +27,7 @@ const MAX_ENDED: usize = 64;
 /// The name of the log for events without a connection.
 const HOST: &str = "host";
 
-/// A function that opens a file by its name.
+/// A function that opens the file of this name for writing.
 pub type OpenFile = Box<dyn FnMut(&str) -> io::Result<Box<dyn Write + Send>> + Send>;
 
 /// A writer of one log per connection. A clone is cheap, and all clones write to the same files.
@@ -119,7 +119,7 @@ impl ConnectionLogsState {
         if matches!(event, ConnectionEvent::Below { .. }) {
             return Ok(());
         }
-        // Redaction needs the text in the same form as in a capture.
+        // The redactor expects an event in the JSON form of a capture.
         let mut text = String::new();
         line::write(&mut text, None, at, client, event);
         self.redactor.event(&mut text);

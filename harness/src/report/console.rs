@@ -30,7 +30,7 @@ pub enum TranscriptPlace {
     File(String),
     /// A folder of logs. Lines are counted over all connections.
     Folder(String),
-    /// Logs that the harness has read.
+    /// Connection logs that the harness has read and judges.
     Logs(Arc<ConnectionLogs>),
 }
 
@@ -78,18 +78,17 @@ pub enum ConsoleDetail {
     Json,
 }
 
-/// The maximum number of scenarios for which brief output has a line per scenario.
+/// The maximum number of scenarios for which brief output has one line per scenario.
 const FEW: usize = 20;
 /// The maximum number of lines of a state difference in brief output.
 const DIFF_LINES: usize = 12;
-/// The maximum number of causes that brief output draws. If there are more causes, brief output lists the
-/// causes.
+/// The maximum number of causes that brief output shows with drawings. If there are more causes, they are only listed.
 const DRAWN: usize = 3;
 /// The maximum length of a reason in a scenario's line, in bytes.
 const REASON: usize = 100;
 /// The maximum number of names of missing capabilities in brief output.
 const NAMES: usize = 8;
-/// The maximum number of names in a line, because a host may declare any number of names.
+/// The maximum number of names in a line. A host may declare any number of names.
 const MANY: usize = 20;
 
 /// A renderer that writes a run as text, piece by piece.
@@ -101,13 +100,13 @@ pub struct ConsoleReport {
     own_frames: bool,
     /// The amount of detail.
     format: ConsoleDetail,
-    /// Whether there are too many scenarios for a line per scenario.
+    /// Whether the run has too many scenarios for one line per scenario.
     many: bool,
-    /// The strings with which requirements and checks are quoted.
+    /// The wording of requirements and checks.
     quotes: RuleQuotes,
 }
 
-/// Returns the first names and the number of further names, as one string.
+/// Returns the first names, followed by the number of further names.
 fn lines(names: &[ForeignText]) -> Vec<String> {
     let mut lines: Vec<String> = names.iter().take(MANY).map(ForeignText::line).collect();
     if names.len() > MANY {
@@ -123,7 +122,7 @@ fn lacking(header: &RunHeader) -> (Vec<&DetectedFeature>, Vec<&DetectedFeature>)
     lacking.partition(|detected| detected.how.raw().contains("(hint: "))
 }
 
-/// Returns the option that is named in the hint of a reason.
+/// Returns the option that the hint in a reason names.
 fn hint_in(how: &str) -> Option<String> {
     let (_, hint) = how.split_once("(hint: ")?;
     hint.split_once('`')?.1.split('`').next().map(str::to_owned)
@@ -152,7 +151,7 @@ impl ConsoleReport {
         self.format
     }
 
-    /// Returns whether a scenario with this status gets a line.
+    /// Returns whether the output has a line for a scenario with this status.
     pub fn tells(&self, status: Status) -> bool {
         let held = matches!(status, Status::Pass | Status::Skip | Status::Note | Status::Known);
         !(self.many && held)
@@ -207,7 +206,7 @@ impl ConsoleReport {
                 let _ = writeln!(text, "not tested: agent {agent}: {why}");
             }
         }
-        // The header names each missing capability once, so skipped scenarios do not repeat the reason.
+        // The header names each missing capability once, so that skipped scenarios do not have to repeat the reason.
         let hints: Vec<String> =
             with_hint.iter().filter_map(|it| hint_in(&it.how.line())).collect();
         if brief && !hints.is_empty() {
@@ -366,7 +365,7 @@ impl ConsoleReport {
         out
     }
 
-    /// Formats a finding when the finding occurs.
+    /// Formats a single finding, for output as soon as the finding occurs.
     pub fn found(&self, finding: &Finding) -> String {
         let line = self.finding("", &FindingLine::from(finding));
         format!("{}: {line}", finding.check)

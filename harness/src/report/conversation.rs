@@ -53,9 +53,9 @@ pub enum LineDirection {
 /// The role of a line in the evidence for a finding.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum LineRole {
-    /// A line that proves nothing.
+    /// A line that is not evidence.
     Beside,
-    /// A sent message that led to a line of evidence.
+    /// A message of a client that led to a line of evidence.
     Sent,
     /// A line of evidence.
     Proof,
@@ -79,11 +79,10 @@ pub const AGENT: &str = "agent";
 const AROUND: usize = 5;
 /// The maximum number of chosen rows that are not evidence.
 const CHOSEN: usize = 400;
-/// The maximum number of rows in a picture that are not evidence, and the maximum number of rows that are
-/// evidence.
+/// The maximum numbers of rows in a picture: first of rows that are not evidence, then of rows that are evidence.
 const BESIDE: usize = 16;
 const PROOFS: usize = 10;
-/// The maximum length of a frame that is evidence, and the maximum length of any other frame, in bytes.
+/// The maximum lengths of frames, in bytes: first of a frame that is evidence, then of any other frame.
 const PROOF_BYTES: usize = 3_000;
 const FRAME_BYTES: usize = 240;
 
@@ -97,10 +96,10 @@ pub struct DrawnConversation {
 /// The key that connects an answer with its request or dispatch.
 #[derive(Eq, Hash, PartialEq)]
 enum AnswerKey {
-    /// The connection, whether the host is the requester, and the identifier as JSON.
+    /// A request: the connection, whether the host sent the request, and the identifier as JSON.
     Request(String, bool, String),
-    /// The name of the connection and the `clientSeq`. The key does not contain the client identifier, because
-    /// the client identifier is derived from the name.
+    /// A dispatch: the name of the connection and the `clientSeq`. The client identifier is not part of the key,
+    /// because it is derived from the name.
     Dispatch(String, u64),
 }
 
@@ -213,8 +212,8 @@ impl DrawnConversation {
     }
 }
 
-/// Selects the rows that belong to one finding from the rows chosen for a whole scenario. `lines` are the lines
-/// of the finding's evidence.
+/// Returns the rows that belong to one finding, out of the rows chosen for a whole scenario. `lines` are the lines of
+/// the finding's evidence.
 pub fn about(rows: &[ConversationLine], lines: &[u64]) -> Vec<ConversationLine> {
     let lines = lines.get(lines.len().saturating_sub(PROOFS)..).unwrap_or_default();
     let proof = |row: &&ConversationLine| lines.contains(&row.line);
@@ -343,8 +342,8 @@ fn channel_of(message: &Value) -> String {
     named.into_iter().find_map(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns a short description of a message, and the line that the message answers. `from_host` is also set for
-/// messages to the agent.
+/// Returns a short description of a message, and the line that the message answers. `from_host` is also true for
+/// messages from the host to its agent.
 fn told(
     message: Option<&Message>,
     conn: &str,

@@ -2,10 +2,10 @@
 //!
 //! A requirement is *covered* if an always-on check, a scenario or a vector names it, *excluded* if its row says why it
 //! cannot be tested, and *open* in all other cases. The scenarios and the catalogue of checks name the requirements
-//! that they test; the kill matrix names those that are known to detect an injected fault.
+//! that they test; the kill matrix names the checks and scenarios that are known to detect an injected fault.
 //!
-//! A scenario covers requirements only on hosts where the scenario is played, and a step only in versions to which the
-//! step applies. The set of played scenarios depends on the host; [`HostKind`] lists the kinds of hosts.
+//! A scenario covers requirements only on hosts against which the scenario is played, and a step only in versions to
+//! which the step applies. The set of played scenarios depends on the host; [`HostKind`] lists the kinds of hosts.
 //!
 //! Start at [`LedgerCoverage::of`].
 
@@ -110,8 +110,8 @@ impl<'a> PlayedSuite<'a> {
         PlayedSuite { planned, profiles }
     }
 
-    /// Returns whether the played scenarios exercise the area of a requirement, so an always-on check of the
-    /// requirement has something to observe.
+    /// Returns whether the played scenarios exercise the area of a requirement, so that an always-on check of the
+    /// requirement can observe something.
     fn shows(&self, rule: &Requirement) -> bool {
         self.profiles.contains(&area(rule.id, "core"))
     }
@@ -136,7 +136,8 @@ impl<'a> PlayedSuite<'a> {
             .planned
             .iter()
             .filter(|(entry, _)| entry.scenario.proves.iter().any(|proved| proved == id));
-        // If one scenario is for this version and another is not, the reason of the first is more useful.
+        // The reason of a scenario that is for this version is more useful than the reason of a scenario for other
+        // versions.
         let missing = about.clone().filter(|(_, skip)| skip.is_some());
         let missing = missing.min_by_key(|(entry, _)| !entry.scenario.spec.includes(version));
         let missing = missing.and_then(|(entry, skip)| {

@@ -1,4 +1,4 @@
-//! Draws mistakes and failures, with the lines of the scenario that cause them.
+//! Draws mistakes and failures, with the lines of the scenario to which they belong.
 
 use std::ops::Range;
 
@@ -75,8 +75,8 @@ fn drawn(
     renderer.decor_style(DecorStyle::Unicode).render(&[drawing]) + "\n"
 }
 
-/// Cuts a label at the end of its first line, because a label of many lines hides the source text. The result lies
-/// within the text and on character boundaries, as the drawing library requires.
+/// Returns the range of a marked place, cut at the end of its first line, because a mark over many lines would hide the
+/// source text. The result lies within the text and on character boundaries, as the drawing library requires.
 fn on_one_line(text: &str, span: SourceSpan) -> Range<usize> {
     let between = |mut byte: usize| {
         while !text.is_char_boundary(byte) {

@@ -15,7 +15,7 @@ use super::first::one_line;
 pub enum FrameDetail {
     /// The frames that are evidence, and the messages that led to the evidence.
     Proofs,
-    /// No frames, but a line about each message.
+    /// No frames; each message has only a line with a short description.
     Summaries,
     /// All frames.
     All,
@@ -24,7 +24,7 @@ pub enum FrameDetail {
 /// The width of a line in columns, and the minimum width of a lane.
 const WIDTH: usize = 96;
 const NARROW: usize = 26;
-/// The maximum number of consecutive rows without evidence that are written out.
+/// The maximum number of consecutive rows without evidence that are written; longer sequences are collapsed.
 const FEW: usize = 2;
 
 /// Draws the rows.

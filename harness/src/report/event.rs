@@ -51,14 +51,14 @@ pub struct RunHeader {
     pub epoch_us: u64,
     /// The timeout of a wait, in milliseconds.
     pub limit_ms: u64,
-    /// Whether others could use the host during the run.
+    /// Whether other users could use the host during the run.
     pub shared: bool,
     /// The resources for which tokens were sent with `authenticate`.
     pub authenticated: Vec<String>,
     /// The properties of the host's configuration that were set before the run, without their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
-    /// The requested provider for sessions. If `agents` is set, this provider applies to the cases that name no
+    /// The requested provider for sessions. If `agents` is not empty, this provider applies to the cases that name no
     /// provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ForeignText>,
@@ -154,8 +154,8 @@ pub struct CaseStop {
     pub case: u32,
     /// The time since the start of the scenario, in microseconds.
     pub at_us: u64,
-    /// Why the scenario was interrupted. After an interruption, the scenario is cleaned up; `None` means that
-    /// the cleanup was not complete in time.
+    /// Why the scenario was interrupted; its cleanup follows. `None` means that the scenario ended because its cleanup
+    /// was not complete in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -198,7 +198,7 @@ pub struct CaseReport {
     /// The cause of a skip.
     #[serde(default, skip_serializing_if = "SkipCause::is_not_applicable")]
     pub skip: SkipCause,
-    /// The weight of the rule that held or failed.
+    /// The weight of the rule that decided the status.
     pub weight: Weight,
     /// The number of expectations that held.
     pub observations: u64,
@@ -223,12 +223,11 @@ pub struct CaseReport {
     /// The outage of the host, if the scenario caused one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<HostOutage>,
-    /// The source files, for drawing. The report does not serialize the source files, because [`CaseStart`]
-    /// contains them.
+    /// The source files, for drawing. This member is not serialized, because [`CaseStart`] contains the source files.
     #[serde(skip)]
     pub sources: Vec<SourceFile>,
-    /// The failures with their places, for drawing. The failure that decided the status comes first. These
-    /// failures are not serialized, because `failure` and `claims` contain their reports.
+    /// The failures with their places, for drawing. The failure that decided the status comes first. This member is not
+    /// serialized, because `failure` and `claims` contain the reports of these failures.
     #[serde(skip)]
     pub drawn: Vec<(FailureReport, StepFailure)>,
 }
@@ -285,7 +284,7 @@ pub struct CheckLine {
     pub check: String,
     /// The number of times that the rule was tested.
     pub observations: u64,
-    /// The number of tests of each requirement that the check counts separately.
+    /// The number of times that each requirement was tested, for the requirements that the check counts separately.
     #[serde(default, skip_serializing_if = "LiteMap::is_empty")]
     pub apart: LiteMap<String, u64>,
     /// The findings, without duplicates.
@@ -297,8 +296,8 @@ pub struct CheckLine {
 /// A finding: one rule that was broken.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct FindingLine {
-    /// The requirement that is broken; empty if the finding breaks none of the check's requirements, `None` if
-    /// the check cannot say which.
+    /// The requirement that is broken; empty if the finding breaks none of the check's requirements, `None` if it is
+    /// unknown which requirement is broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// The weight of the rule.
@@ -440,7 +439,7 @@ impl CaseReport {
         CaseReport { provider, ..self }
     }
 
-    /// Returns the name of the scenario, with the agent if the run has several.
+    /// Returns the name of the scenario, with the agent if the run tests several agents.
     pub fn name(&self) -> String {
         match &self.provider {
             Some(provider) => format!("{} [{}]", self.scenario, shown(provider, LineBreaks::Shown)),

@@ -26,7 +26,7 @@ pub fn of(message: &Value, members: &[&str], most: usize) -> String {
     }
     match members {
         [] => cut(&text, most),
-        // The excerpt must contain the member in question, regardless of its length.
+        // The excerpt must contain the members in question, even if it exceeds the limit.
         _ => {
             let after = |from: usize, name: &&str| {
                 let rest = text.get(from..).unwrap_or_default();
@@ -37,14 +37,14 @@ pub fn of(message: &Value, members: &[&str], most: usize) -> String {
     }
 }
 
-/// The length of the text about omitted bytes.
+/// The typical length of the text about omitted bytes.
 const MORE: usize = " … 1000 bytes more".len();
 
 /// Returns the beginning of a string, with the number of omitted bytes.
 pub fn cut(text: &str, most: usize) -> String {
     let shown = beginning(text, most);
     match text.len() - shown.len() {
-        // The number would be longer than the text that it replaces.
+        // The text about omitted bytes would be longer than the omitted bytes.
         more if more <= MORE => text.to_owned(),
         more => format!("{shown} … {more} bytes more"),
     }

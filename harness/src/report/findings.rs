@@ -1,5 +1,5 @@
-//! The report on a subject for its maintainers, in Markdown: each defect with its smallest case, then the open
-//! points, then the figures.
+//! The report on a subject (a reducer implementation) for its maintainers, in Markdown: each defect with its smallest
+//! case, then the open points, then the figures.
 //!
 //! Knows: the report of `reducers` and the known defects. Never knows: files, the source of the report.
 //!

@@ -27,7 +27,7 @@ pub struct FinishedRun {
     pub header: RunHeader,
     /// The scenarios, in the order in which they ended.
     pub cases: Vec<FinishedCase>,
-    /// The number of results that are counted and not among the cases, because the run has too many.
+    /// The number of results that are counted but are not in `cases`, because the run has too many results.
     pub left_out: u64,
     /// The summary of the scenarios.
     pub summary: RunSummary,
@@ -77,7 +77,7 @@ pub struct RunFooter {
     pub checks: LiteMap<String, CheckTotal>,
 }
 
-/// The maximum number of scenarios in a file that have begun and have no result yet.
+/// The maximum number of scenarios that have begun but whose result has not been read yet.
 pub(super) const MAX_OPEN: usize = 1_000;
 /// The maximum number of bytes of the sources of the scenarios that are read at the same time.
 const SOURCE_BYTES: usize = 4 << 20;
@@ -108,7 +108,7 @@ impl FinishedRun {
 }
 
 impl AgentSummary {
-    /// Adds a scenario, unless it was played with another agent than this one.
+    /// Adds a scenario, unless it was played with a different agent.
     fn add(&mut self, provider: &str, report: &CaseReport) {
         if report.provider.as_deref().is_some_and(|other| other != provider) {
             return;
@@ -168,7 +168,7 @@ pub fn one(
 struct RunReading {
     header: Option<RunHeader>,
     open: LiteMap<u32, OpenCase>,
-    /// The number of bytes of the lines, and of the sources, of the open scenarios.
+    /// The number of bytes of the lines of the open scenarios, and the number of bytes of their sources.
     held: usize,
     source_bytes: usize,
     limit: ResultLimit,
@@ -249,9 +249,9 @@ impl RunReading {
         for (provider, agent) in self.finished.agents.iter_mut() {
             agent.add(provider, &report);
         }
-        // The totals of the checks are sufficient.
+        // Checks without findings are dropped, because the summary has their totals.
         report.checks.retain(|line| !line.findings.is_empty());
-        // Otherwise each of thousands of results would keep the memory for all checks.
+        // Without this, each of thousands of results would keep memory for all checks.
         report.checks.shrink_to_fit();
         let case = FinishedCase::of(report, open);
         let report = &case.report;
@@ -272,7 +272,7 @@ impl RunReading {
     }
 }
 
-/// Returns the number of the scenario to which a line belongs; it is the first member of the line.
+/// Returns the number of the scenario to which a line belongs, which is the first member of the line.
 pub(super) fn case_of(text: &str) -> Option<u32> {
     let rest = text.strip_prefix("{\"case\":")?;
     rest[..rest.find(',')?].parse().ok()

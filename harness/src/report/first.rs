@@ -38,7 +38,7 @@ pub fn name(cause: &FailureCause<'_>) -> String {
 /// Formats the list; empty if nothing needs a fix. `tag` formats a status.
 pub fn fix_first(causes: &CauseFold, header: &RunHeader, tag: impl Fn(Status) -> String) -> String {
     let all = causes.by_cause();
-    // An untested rule is not known to be broken, so the list ends with untested rules.
+    // It is unknown whether an untested rule is broken, so untested rules come last.
     let (blamed, untested): (Vec<_>, Vec<_>) = all
         .iter()
         .filter(|cause| is_to_mend(cause))
@@ -65,7 +65,8 @@ pub fn fix_first(causes: &CauseFold, header: &RunHeader, tag: impl Fn(Status) ->
     out
 }
 
-/// Formats the names of the causes that break only notes, in one line; empty if there are none.
+/// Formats the names of the causes that break only rules with the weight of a note, in one line; empty if there are no
+/// such causes.
 pub fn noted(causes: &CauseFold) -> String {
     let all = causes.by_cause();
     let notes: Vec<_> = all.iter().filter(|cause| cause.status() == Status::Note).collect();

@@ -112,8 +112,8 @@ fn oracle(assume: Option<Version>, standard: ProtocolStandard, subject: &JudgedS
     oracle
 }
 
-/// Returns the protocol of a capture that begins with this event. In an AHP capture, the first message of a
-/// client comes before any message to an agent.
+/// Returns the protocol of a capture that begins with this event. An AHP capture may also contain messages to an agent,
+/// but a message of a client comes first.
 fn standard_of(event: &ConnectionEvent) -> Option<ProtocolStandard> {
     match event {
         ConnectionEvent::Below { way: BelowEvent::ToAgent | BelowEvent::FromAgent, .. } => {
@@ -135,8 +135,8 @@ fn of_acp(event: ConnectionEvent) -> ConnectionEvent {
     }
 }
 
-/// Returns whether a client begins a handshake with this event. A restarted process may have the name of the
-/// previous process.
+/// Returns whether a client begins a handshake with this event. A second handshake on the same connection name may come
+/// from a restarted process.
 fn begins(event: &ConnectionEvent) -> bool {
     let ConnectionEvent::Sent(seen) = event else { return false };
     seen.message().is_some_and(|message| message.method() == Some("initialize"))

@@ -1,4 +1,4 @@
-//! Output for GitHub: an annotation for each failure, and a summary of the step.
+//! Output for GitHub Actions: an annotation for each failure, and a summary of the workflow step.
 //!
 //! Start at [`annotations`].
 
@@ -53,7 +53,7 @@ impl WorkflowCommand {
 const SHOWN: usize = 10;
 
 /// Returns the annotations for the worst causes and for stale entries of the baseline. `own` says whether the scenarios
-/// are the user's files, because an annotation can only refer to such files.
+/// are the user's files; an annotation can refer only to such files.
 pub fn annotations(
     causes: &CauseFold,
     header: &RunHeader,
@@ -85,7 +85,7 @@ pub fn annotations(
     stale.chain(causes).take(SHOWN).collect()
 }
 
-/// Formats the summary of the step as Markdown. `verdict` is the result of the run.
+/// Formats the summary of the workflow step as Markdown. `verdict` is the result of the run.
 pub fn summary(
     header: &RunHeader,
     summary: &RunSummary,
@@ -134,8 +134,7 @@ pub fn summary(
     out
 }
 
-/// Escapes text as the message of a workflow command. The escaped text has one line and starts no other
-/// command.
+/// Escapes text as the message of a workflow command. The escaped text is on one line and cannot start another command.
 fn data(text: &str) -> String {
     shown(text, LineBreaks::Kept).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -81,7 +81,7 @@ pub fn rule_of(finding: &str) -> Option<&str> {
     (hash.len() == 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(rule)
 }
 
-/// Returns the requirements of a cause. The name of the cause is the common beginning of their names.
+/// Returns the requirements of a cause. The name of a cause is the common prefix of the names of its requirements.
 pub fn rules_of(cause: &str) -> Vec<&'static str> {
     let mut rules: Vec<&str> = RequirementLedger::all()
         .flat_map(RequirementLedger::iter)

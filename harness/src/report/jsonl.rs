@@ -20,7 +20,7 @@ use super::redact::SecretRedactor;
 /// The size of the write buffer, in bytes.
 const WRITE_AT_ONCE: usize = 64 << 10;
 
-/// A writer of a run. A clone is cheap, and all clones write to the same place.
+/// A writer of a run. A clone is cheap, and all clones write to the same output.
 #[derive(Clone)]
 pub struct RunWriter {
     inner: Arc<Mutex<JsonlState>>,

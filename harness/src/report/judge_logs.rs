@@ -118,8 +118,9 @@ fn once(
     OrderJudgement { reports, findings, took }
 }
 
-/// Returns the findings that occur in every order, and the findings that also occur if a single log is judged
-/// alone, because the order of the logs does not affect them. The findings are in the sequence of the first order.
+/// Returns the findings that occur in every order (`kept`), and the findings of the first order that also occur if a
+/// single log is judged alone, because the order between logs does not affect them. The findings are in the sequence of
+/// the first order.
 fn with_certain(
     logs: &ConnectionLogs,
     kept: Vec<Finding>,

@@ -39,7 +39,7 @@ impl JudgedSubject {
         RunSummary::of_party(standard, self.party, fail_on)
     }
 
-    /// Returns the reason why no message was judged, if only one client was to be judged.
+    /// Returns the reason why no message was judged. It names the client if only one client was to be judged.
     pub(super) fn nobody(&self) -> String {
         format!(
             "no message of the client `{}` tests a rule (hint: NAME is a `clientId`, or the name of a \

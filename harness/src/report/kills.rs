@@ -1,5 +1,5 @@
-//! Formats a kill matrix as a page. The page lists each rule with the checks and scenarios that test the rule
-//! and the injected faults that they must detect, and each fault with the checks and scenarios that detect it.
+//! Formats a kill matrix as a page. The page lists each rule, with the checks and scenarios that test it and the
+//! injected faults that they must detect. It also lists each fault, with the checks and scenarios that detect it.
 //!
 //! Start at [`table`].
 

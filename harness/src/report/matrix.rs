@@ -106,7 +106,7 @@ pub fn columns<'a>(certificates: &[&'a CertificateBrief]) -> Vec<&'a str> {
     first.chain(rest).collect()
 }
 
-/// Formats the table as Markdown. Each certificate has the link to its report; the link is empty if there is no
+/// Formats the table as Markdown. The string beside each certificate is the link to its report; empty if there is no
 /// report.
 pub fn matrix(certificates: &[(String, CertificateBrief)]) -> String {
     let briefs: Vec<&CertificateBrief> = certificates.iter().map(|(_, brief)| brief).collect();

@@ -71,7 +71,7 @@ pub fn merge<R: BufRead>(
         ),
         excused: LiteMap::new(),
         took_ms: 0,
-        // An incomplete merge cannot certify a host, like an interrupted run.
+        // Like an interrupted run, an incomplete merge cannot certify a host.
         interrupted: !missing.is_empty(),
         exit: 0,
     };
@@ -126,8 +126,7 @@ fn same<R>(one: &MergePart<R>, other: &MergePart<R>) -> Result<(), String> {
         [&left, &right].map(|value| value.as_object().into_iter().flat_map(|map| map.keys()));
     let mut keys: Vec<&String> =
         keys.into_iter().flatten().filter(|key| !OWN.contains(&key.as_str())).collect();
-    // Short members are compared first, because a difference in a short member explains differences in long
-    // members.
+    // Differences in short members are reported first, because they often explain differences in long members.
     keys.sort_by_key(|key| left[key.as_str()].to_string().len());
     for key in keys {
         let (left, right) = (&left[key], &right[key]);
@@ -171,7 +170,8 @@ struct MergeJoin<'a, W> {
     /// The index of the file that contains each scenario, by the scenario's name.
     owners: BTreeMap<String, usize>,
     summary: RunSummary,
-    /// The checks with findings. The value says whether the findings are in the baseline of every file that has them.
+    /// The checks with findings. The value says whether in every file with findings of the check, the baseline lists
+    /// them.
     excused: LiteMap<String, bool>,
     took_ms: u64,
     interrupted: bool,
@@ -241,7 +241,8 @@ impl<W: Write> MergeJoin<'_, W> {
         let own = |is: u64, was: u64| (is != was).then_some(is);
         let start = CaseStart {
             case: self.renumbered(start.case)?,
-            // The identifiers and times of a case depend on the seed and the start of the case's own run.
+            // The identifiers and times of a case depend on the seed and the start time of the run in which it was
+            // played.
             seed: start.seed.or(own(header.seed, self.header.seed)),
             epoch_us: start.epoch_us.or(own(header.epoch_us, self.header.epoch_us)),
             ..start
@@ -267,7 +268,8 @@ impl<W: Write> MergeJoin<'_, W> {
             struct MergedScenario {
                 case: Option<u32>,
             }
-            // It is an error if a line has the case in another position. A line without a case is copied unchanged.
+            // A line that belongs to a case must have the member `case` first. A line without this member is copied
+            // unchanged.
             return match parse::<MergedScenario>(text)?.case {
                 Some(_) => Err("expected `case` as the first member".to_owned()),
                 None => Ok(text.trim_end().to_owned() + "\n"),

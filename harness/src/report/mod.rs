@@ -1,11 +1,11 @@
-//! The reports of a run. Each report is a fold over the events of the run.
+//! The reports of a run. Each report is computed from the events of the run alone.
 //!
 //! A run is a [`event::RunHeader`], a [`event::CaseReport`] for each scenario as it ends, and a
-//! [`summary::RunSummary`]. The console, `run.jsonl` and JUnit use only these, so `judge` can produce the same
+//! [`summary::RunSummary`]. The console, `run.jsonl` and JUnit use only this data, so `judge` can produce the same
 //! reports from a file.
 //!
-//! [`baseline`] settles known failures, [`coverage`] lists the tests of each requirement, [`places`] counts the parts
-//! of the protocol tables that occurred in a run, [`redact`] removes secrets from all output, [`replay`] replays a run
+//! [`baseline`] marks known failures, [`coverage`] lists the tests of each requirement, [`places`] counts the parts of
+//! the protocol tables that occurred in a run, [`redact`] removes secrets from all output, [`replay`] replays a run
 //! from its file, [`rule_quotes`] quotes requirements with the names of the run's version.
 //!
 //! Knows: `run`, `verdict`, `ledger`. Never knows: sockets, arguments.

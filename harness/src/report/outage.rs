@@ -15,7 +15,7 @@ use crate::wire::foreign_text::ForeignText;
 
 use super::event::{CaseReport, ClaimReport, FailureReport};
 
-/// The requirement that no input may stop a host.
+/// The id of the requirement that no input may stop a host.
 pub const OUTLIVES: &str = "security.no-crash-fuzz";
 
 /// A reproducible outage of the host in a scenario.
@@ -42,12 +42,12 @@ impl HostOutage {
     }
 }
 
-/// A scenario whose result is not used.
+/// A scenario whose result is discarded.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct VoidCase {
     /// The number of the scenario in the run.
     pub case: u32,
-    /// The reason why the result is not used.
+    /// The reason why the result is discarded.
     pub reason: String,
 }
 

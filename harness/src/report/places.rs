@@ -1,8 +1,8 @@
-//! Determines which parts of the version's protocol tables occurred in a run, as a fold over transcripts.
+//! Determines from transcripts which places of the version's protocol tables (such as methods and members) occurred in
+//! a run.
 //!
-//! Only valid and accepted messages count: messages from the host, the host's error responses, requests of
-//! either side that got a result, and notifications. An action that the host does not accept, or a request that fails,
-//! does not count for the rest of the table.
+//! Only valid and accepted messages count: messages from the host, the host's error responses, requests of either side
+//! that got a result, and notifications. Actions that the host does not accept and requests that fail do not count.
 //!
 //! [`unseen`] is the table of places that cannot occur in a run against the reference host, with the reasons.
 //!
@@ -29,12 +29,12 @@ use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 use crate::wire::version::Version;
 
-/// The maximum number of unanswered requests that are remembered, and of the bytes of their frames.
+/// The maximum number of unanswered requests that are remembered.
 const MAX_OPEN: usize = 100_000;
-/// See [`MAX_OPEN`].
+/// The maximum number of bytes of the frames of these requests.
 const MAX_OPEN_BYTES: usize = 4 << 20;
 
-/// The members of the start and of the result of a case that this module uses.
+/// The members that this module uses, from the start and the result of a case.
 #[derive(Deserialize)]
 struct StartedCase {
     case: u32,
@@ -88,8 +88,8 @@ impl ShownPlaces {
         ShownPlaces::read_for(version, None, input)
     }
 
-    /// From a run that tests several agents, reads the cases that were played with one agent and those that were played
-    /// once.
+    /// Reads a run that tests several agents, but only the cases that were played with this agent and the cases that
+    /// were played once for all agents.
     ///
     /// # Errors
     /// Returns the same errors as [`ShownPlaces::read`].
@@ -250,7 +250,7 @@ impl ShownPlaces {
         rows.map(|place| (place, why(&place.name, self.version())))
     }
 
-    /// Returns the places that were seen although the table of reasons lists them.
+    /// Returns the places that were seen although the table of reasons lists them as unseen.
     pub fn stale(&self) -> impl Iterator<Item = &TablePlace> {
         let rows = self.rows().iter().filter(|place| place.seen > 0);
         rows.filter(|place| why(&place.name, self.version()).is_some())

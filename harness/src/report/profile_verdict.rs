@@ -70,7 +70,7 @@ pub(super) fn profiles(
 ) -> Vec<ProfileResult> {
     let mut names: Vec<&str> = rows.iter().map(|row| row.profile.as_str()).collect();
     names.extend(checks.iter().map(|check| check.profile.as_str()));
-    // The other profiles follow by name.
+    // The other profiles follow in alphabetical order.
     let place =
         |name: &str| PROFILES.iter().position(|first| *first == name).unwrap_or(PROFILES.len());
     names.sort_by_key(|name| (place(name), *name));

@@ -1,11 +1,11 @@
 //! Removes secrets from all output: files, reports and the terminal.
 //!
-//! A secret whose text is known (a token from the command line, a handshake or an `authenticate` request)
-//! is replaced by [`REDACTED`] or [`REDACTED_SHORT`] everywhere, so the always-on checks can still see where a host
-//! leaked the secret. A match of a user's pattern is replaced by a numbered mark. Equal matches get equal marks, so
-//! equal identifiers stay equal, different identifiers stay different, and `judge` gives the same result for a redacted
-//! file as for the original. A pattern is applied to each string of a JSON line separately, so the line stays valid
-//! JSON.
+//! A secret whose text is known (a token from the command line, a handshake or an `authenticate` request) is replaced
+//! by [`REDACTED`] or [`REDACTED_SHORT`] everywhere. The always-on checks recognise these marks, so they can still
+//! report a host that leaked the secret. A match of a user's pattern is replaced by a numbered mark. Equal matches get
+//! equal marks, so equal identifiers stay equal, different identifiers stay different, and `judge` gives the same
+//! result for a redacted file as for the original. A pattern is applied to each string of a JSON line separately, so
+//! the line stays valid JSON.
 //!
 //! Knows: texts, JSON. Never knows: the secrets, the destination of output.
 
@@ -22,13 +22,13 @@ use crate::wire::percent;
 
 /// The replacement for a secret that no frame of a host may contain.
 pub const REDACTED: &str = "«redacted»";
-/// The replacement for a short secret, which may also occur by accident.
+/// The replacement for a short secret. The text of a short secret may also occur by accident.
 pub const REDACTED_SHORT: &str = "«redacted short»";
 /// The prefix of all marks, including the numbered marks.
 pub const MARK: &str = "«redacted";
 /// The minimum length of a secret, in bytes. If shorter strings were replaced, the output would be unreadable.
 const MIN_SECRET: usize = 4;
-/// The maximum number of secrets learnt from traffic. The limit exists because every line is searched for each
+/// The maximum number of secrets learnt from traffic. The number is limited because every line is searched for each
 /// secret.
 const MAX_SECRETS: usize = 256;
 /// The maximum number of different matches with a separate mark; all further matches share the last mark.
@@ -118,9 +118,9 @@ impl SecretRedactor {
         self.line(line, false, |literal, _| format::is_word(literal));
     }
 
-    /// Removes secrets from any other object in its JSON form; the names of members stay. A short secret is
-    /// only removed if the secret is a whole word: the token `other` does not change `other-version`, which is
-    /// a word of the harness's own formats.
+    /// Removes secrets from any other object in its JSON form. The names of members are not changed. A short secret is
+    /// removed only if it is a whole word: a token `other` must not change `other-version`, which is a word of the
+    /// harness's own formats.
     pub fn object(&self, line: &mut String) {
         self.line(line, true, |_, after| after.starts_with(':'));
     }
@@ -166,7 +166,7 @@ impl RedactedSecret {
 
 impl RedactorState {
     /// Returns the string without the secrets; `None` if it contains no secret. With `words`, a short secret within a
-    /// longer word is kept.
+    /// longer word is not replaced.
     fn secrets(&self, text: &str, words: bool) -> Option<String> {
         let mut out: Option<String> = None;
         for secret in &self.secrets {

@@ -64,7 +64,7 @@ pub fn console(report: &SubjectReport, written: &[(String, String)], style: Draw
     out
 }
 
-/// Formats the rows in which subject and harness differ, and the number of the other rows.
+/// Formats the rows in which the subject and the harness differ, and the number of rows in which they agree.
 fn tallies(out: &mut String, title: &str, rows: &LiteMap<String, AgreementTally>) {
     if rows.is_empty() {
         return;

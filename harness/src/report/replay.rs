@@ -1,4 +1,4 @@
-//! Replays a transcript from its file, without a host, and gives the same verdicts.
+//! Replays a transcript from its file, without a host. The replay gives the same verdicts as the original run.
 //!
 //! Every scenario of a `run.jsonl` is played again with the host's messages from the file, and must send the same
 //! messages as in the file. Other captures have no scenarios; only the always-on checks judge such captures.
@@ -54,7 +54,7 @@ pub struct JudgedFile {
     /// Whether a line in the middle of the file is unreadable. The replay judges only the lines before an
     /// unreadable line.
     pub broken: bool,
-    /// The differences between the new verdicts and the verdicts in the file.
+    /// The differences between the verdicts of the replay and the verdicts in the file.
     pub differences: Vec<String>,
     /// The party that was judged.
     pub subject: JudgedSubject,
@@ -64,7 +64,7 @@ impl JudgedFile {
     /// Returns the reason why no message of a capture could be judged, with advice; `None` if any message was
     /// judged.
     pub fn nothing(&self) -> Option<String> {
-        // The messages of a client are not evidence about a host.
+        // The check of the harness's own frames is no evidence about a host.
         let of_host = |(check, _): &(&String, &CheckTotal)| *check != OWN_FRAMES;
         let totals = self.summary.checks.iter().filter(of_host);
         let observed = totals.map(|(_, total)| total.observations).sum::<u64>() > 0;
@@ -84,8 +84,8 @@ impl JudgedFile {
     }
 }
 
-/// Judges a file up to the first unreadable line. If the lines after a gap were judged, the host would be
-/// blamed for missing messages.
+/// Judges a file up to the first unreadable line. Later lines are not judged, because the host would be blamed for the
+/// messages that are missing between them.
 ///
 /// # Errors
 /// Returns an error if the first line is unreadable.
@@ -97,8 +97,8 @@ pub fn judge(
     judge_subject(input, assume, fail_on, &JudgedSubject::default())
 }
 
-/// Judges one party of the conversations in a file, as [`judge`] does. Only a capture can be judged by its
-/// clients, because the clients of a run are those of the harness.
+/// Judges one party of the conversations in a file, as [`judge`] does. Clients can be judged only in a capture, because
+/// the clients in the file of a run are clients of the harness.
 ///
 /// # Errors
 /// Returns an error if the first line is unreadable, or if the file has no clients to judge.
@@ -173,8 +173,8 @@ struct RunReplay {
     /// The number of differences.
     unequal: usize,
     foreign: Option<ForeignCapture>,
-    /// Whether the file begins with the first line of a recorder of the harness, and whether it has the last line of a
-    /// recording or of a run.
+    /// Whether the file begins with the first line that a recorder of the harness writes, and whether it has the last
+    /// line of a recording or run.
     begun: bool,
     ended: bool,
 }
@@ -262,7 +262,7 @@ impl RunReplay {
 
     fn result(&mut self, recorded: CaseReport) {
         let Some(replayed) = self.cases.remove(&recorded.case) else {
-            // The scenario was not played, so the replay has nothing to judge.
+            // The scenario was not played, so there is nothing to replay.
             return self.keep(recorded);
         };
         let (mut report, odd) = replayed.finish(&recorded);
@@ -385,7 +385,7 @@ struct ReplayedScenario {
     abandoned: bool,
 }
 
-/// The line of the scenario's next event.
+/// The number of the line with the scenario's next event.
 #[derive(Debug, Default)]
 struct ReplayPlace {
     line: u64,
@@ -483,11 +483,11 @@ impl ReplayedScenario {
                 }
             }
             event => {
-                // In a run, a message is processed before a timer that is due at the same time, and the timer's
-                // output is sent afterwards.
+                // In a run, a message is handled before a timer that is due at the same time, so the output of the
+                // timer comes after the message.
                 match event {
-                    // The scenario may already have requested further outputs, which the original run only
-                    // requested after this event.
+                    // The replayed scenario may already have further outputs that the original run produced only after
+                    // this event, so only the outputs up to the opening are taken.
                     ConnectionEvent::Open { .. } | ConnectionEvent::Refused(_) => {
                         if !self.begins(self.last, &line.conn) {
                             self.begins(at, &line.conn);
@@ -572,8 +572,8 @@ impl ReplayedScenario {
         Some(None)
     }
 
-    /// Returns whether the scenario has begun to open a client's connection. The function takes outputs until
-    /// it finds the connection or no output is left.
+    /// Takes outputs until the scenario begins to open a client's connection, or no output is left. Returns whether the
+    /// scenario has begun to open this connection.
     fn begins(&mut self, at: Duration, client: &str) -> bool {
         while !self.opening.contains(client) {
             match self.taken(at) {

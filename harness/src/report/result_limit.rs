@@ -1,8 +1,8 @@
-//! The limits of the data of a run that a report keeps in memory. A run may have any number of results.
+//! Limits the data of a run that a report keeps in memory, because a run may have any number of results.
 //!
-//! Within the limits, a report contains every result. Beyond the limits, results are counted and not listed, beginning
-//! with the repetitions of scenarios that held. Failed scenarios have a separate limit, so that other results cannot
-//! displace them.
+//! Within the limits, a report contains every result. Beyond the limits, results are only counted. Results that held,
+//! results that failed, and all others have separate limits, so that many results of one kind cannot displace the
+//! others.
 //!
 //! Start at [`ResultLimit::takes`].
 
@@ -11,11 +11,11 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::verdict::Status;
 
-/// The maximum number of bytes of the results that held, that failed, and of all others.
+/// The maximum numbers of bytes of kept results: of results that held, of results that failed, and of all others.
 const HELD_BYTES: usize = 6 << 20;
 const FAILED_BYTES: usize = 8 << 20;
 const OTHER_BYTES: usize = 4 << 20;
-/// The size, in bytes, of the parts of a result that do not depend on its strings.
+/// The size of a result without its strings, in bytes.
 const BASE: usize = 500;
 
 /// A limit for the results of a run that are kept.
@@ -26,7 +26,8 @@ pub struct ResultLimit {
     other: usize,
     /// The hashes of the names of the scenarios that held and are kept.
     names: HashSet<u64>,
-    /// The number of results that are not kept and do not repeat a result that is kept.
+    /// The number of results that are not kept. A result that held is not counted if a result of the same scenario is
+    /// kept.
     pub left_out: u64,
 }
 
@@ -50,7 +51,8 @@ impl ResultLimit {
             }
             return true;
         }
-        // Once a limit is reached, no further result is kept, so that the kept results are the first ones of the run.
+        // Once the limit is reached, not even smaller results are kept, so that the kept results are the first results
+        // of the run.
         *used = most;
         if !(held && self.names.contains(&hash)) {
             self.left_out += 1;
@@ -61,9 +63,9 @@ impl ResultLimit {
 
 /// The maximum number of lines of a scenario that are kept.
 const LINES: usize = 4_000;
-/// The maximum number of bytes of the lines that are kept of all scenarios that are read at the same time.
+/// The maximum number of bytes of the kept lines of all open scenarios together.
 const LINE_BYTES: usize = 4 << 20;
-/// The length in bytes from which a line is too long to keep.
+/// The length of the shortest line that is too long to keep, in bytes.
 const LONG: usize = 1 << 20;
 
 /// The last lines of a scenario, with their numbers.
@@ -75,7 +77,7 @@ pub struct LastLines {
 }
 
 impl LastLines {
-    /// Adds a line. `held` is the number of bytes of the lines of all scenarios.
+    /// Adds a line and updates `held`, the number of bytes of the kept lines of all open scenarios.
     pub fn push(&mut self, number: u64, text: &str, held: &mut usize) {
         if text.len() > LONG {
             self.left_out += 1;

@@ -1,8 +1,8 @@
 //! Quotes requirements and checks in the reports of a run, from the ledger and with the names of the run's
 //! version.
 //!
-//! If a rule does not apply to the version, the quote has the text of the newest version that contains the
-//! rule, and says that the rule does not apply.
+//! If a rule does not apply to the version, the quote has the text of the newest version with this rule, and states
+//! that the rule does not apply.
 //!
 //! Start at [`RuleQuotes`].
 
@@ -30,7 +30,8 @@ pub struct QuotedRequirement {
     pub weight: Weight,
     /// The statement of the requirement, with actions and notifications named as in this version.
     pub statement: String,
-    /// The weight of the requirement and its first version, or a note that it does not apply to this version.
+    /// The weight of the requirement and the first version with it, or the statement that the requirement does not
+    /// apply to this version.
     pub standing: String,
 }
 

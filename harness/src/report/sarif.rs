@@ -116,7 +116,8 @@ impl SarifReport {
             "" => self.files.get(&place.scenario).map_or("", String::as_str),
             file => file,
         };
-        // GitHub does not show results without a line. A finding of an always-on check concerns the whole file.
+        // GitHub shows only results with a line. A finding of an always-on check has no line, so the first line of the
+        // file is used.
         let physical = json!({
             "artifactLocation": {"uri": address(file)},
             "region": {"startLine": place.line.max(1)},
@@ -155,7 +156,7 @@ impl SarifLevel {
             Status::Fail => ("fail", "error"),
             Status::Warn => ("fail", "warning"),
             Status::Note => ("informational", "none"),
-            // In SARIF, a result is `open` if the evaluation of the rule did not lead to a decision.
+            // In SARIF, `open` means that it could not be decided whether the rule is broken.
             Status::Untested | Status::Error => ("open", "none"),
             Status::Pass | Status::Skip | Status::Known => return None,
         };

@@ -38,7 +38,7 @@ pub struct CheckTotal {
     /// The results of single requirements of the check.
     #[serde(default, skip_serializing_if = "LiteMap::is_empty")]
     pub rules: LiteMap<String, RuleTotal>,
-    /// Whether a breach could be of several requirements, none of which the check counts separately.
+    /// Whether a finding of the check may break a requirement that the check does not count separately.
     #[serde(default)]
     pub unclear: bool,
     /// The first findings of the check, and the first finding of each requirement, each with the scenario.
@@ -154,7 +154,7 @@ impl RunSummary {
 }
 
 impl CheckTotal {
-    /// Drops the last finding beyond [`SHOWN`] whose requirement has further findings.
+    /// If there are more than [`SHOWN`] findings, drops the last finding that is not the only one for its requirement.
     fn shorten(&mut self) {
         if self.shown.len() <= SHOWN {
             return;
@@ -178,14 +178,14 @@ impl CheckTotal {
     }
 }
 
-/// Replaces the worst status if the new one is worse.
+/// Replaces the worst status if the new status is worse.
 fn worsen(worst: &mut Option<Status>, status: Status) {
     if worst.is_none_or(|worst| severity(status) > severity(worst)) {
         *worst = Some(status);
     }
 }
 
-/// Returns the severity of a status, for finding the worst one.
+/// Returns the severity of a status, for comparisons.
 fn severity(status: Status) -> u8 {
     match status {
         Status::Fail => 3,

@@ -16,10 +16,10 @@ use super::finished::{case_of, proofs};
 use super::replay::JudgedFile;
 use super::summary::OWN_FRAMES;
 
-/// The maximum number of bytes of a frame: in a failed scenario or a capture, and in a scenario that held.
+/// The maximum number of bytes of a frame, first in a failed scenario or a capture, then in a scenario that held.
 const FRAME: usize = 1_500;
 const HELD_FRAME: usize = 300;
-/// The maximum number of bytes of the lines that are kept, and the maximum number of scenarios.
+/// The maximum number of bytes of the kept lines, and the maximum number of scenarios.
 const MAX_BYTES: usize = 8 << 20;
 const MAX_SCENARIOS: usize = 5_000;
 
@@ -84,7 +84,7 @@ pub struct ViewReading {
     scenarios: Vec<ScenarioLines>,
     known: HashMap<u32, usize>,
     capture: Vec<(u64, String)>,
-    /// The number of lines that were dropped because the file has too many.
+    /// The number of lines that were dropped because the file has too many lines.
     pub left_out: u64,
 }
 
@@ -120,7 +120,7 @@ impl ViewReading {
                     Some(Some(place)) => {
                         self.scenarios.get_mut(place).map(|scenario| &mut scenario.lines)
                     }
-                    // A line of another scenario.
+                    // The line belongs to a scenario that is not read.
                     Some(None) => None,
                     None => self.only.is_none().then_some(&mut self.capture),
                 };
@@ -135,7 +135,7 @@ impl ViewReading {
         }
     }
 
-    /// Returns the conversations; those that did not hold come first.
+    /// Returns the conversations; scenarios that did not hold come first.
     pub fn finish(self) -> Vec<ViewedScenario> {
         let borrowed = |lines: &[(u64, String)]| {
             DrawnConversation::of(lines.iter().map(|(number, text)| (*number, text.as_str())))

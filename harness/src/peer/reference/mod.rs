@@ -512,7 +512,7 @@ impl ReferenceClient {
     }
 
     fn notified(&mut self, message: &Message) {
-        // Before 0.2.0, notifications are wrapped in another notification.
+        // Before 0.2.0, the method `notification` wraps all other notifications.
         let lifted = match message.method() {
             Some("action") => message.clone(),
             _ => self.edge.lift_message(message, None),

@@ -24,7 +24,7 @@ use crate::wire::foreign_text::ForeignText;
 
 /// The maximum number of causes in the list at the top.
 const FIRST: usize = 10;
-/// The maximum number of breaches in an article, and the maximum number of places of a breach.
+/// The maximum numbers of breaches in an article, and of places of a breach.
 const BREACHES: usize = 60;
 const PLACES: usize = 30;
 /// The maximum length of a state difference, in bytes.
@@ -135,7 +135,7 @@ impl<'a> FailureArticles<'a> {
         self.lines(page, &shown);
     }
 
-    /// Writes one line for each cause that the specification leaves open.
+    /// Writes one line for each cause that breaks only rules that the specification leaves open.
     pub(super) fn noted(&self, page: &mut HtmlPage) {
         let shown: Vec<_> = self.of_status(&[Status::Note]).collect();
         if shown.is_empty() {
@@ -203,7 +203,7 @@ impl<'a> FailureArticles<'a> {
         if let Some(case) = case {
             source(page, case, place);
             let mut rows = about(&case.frames, &place.transcript);
-            // The page shows these frames once.
+            // These frames are already shown above, so the conversation does not repeat them.
             for row in rows.iter_mut().filter(|row| above.contains(&row.line)) {
                 row.text = ForeignText::default();
                 row.what = format!("{}, shown above", row.what.line()).into();
@@ -312,7 +312,7 @@ fn sentence(message: &str) -> String {
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 
-/// Writes the sent message and the reaction to this message, and returns the lines of both.
+/// Writes the message that was sent and the reaction to it. Returns the lines of both.
 fn exchange(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) -> Vec<u64> {
     let decisive = place.transcript.last();
     let row = |line: u64| case.frames.iter().find(|row| row.line == line);
@@ -450,7 +450,7 @@ fn elsewhere(page: &mut HtmlPage, cause: &FailureCause<'_>) {
         let text = format!(" ({}) in {}{more}", breach.status.word(), names.join(", "));
         Some(((breach.id.rule.as_str(), text), ()))
     });
-    // Several breaches of one rule may have the same places.
+    // Several breaches of one rule may have the same places, which are written once.
     for ((rule, text), all) in grouped(lines) {
         page.open("li", &[]);
         page.element("code", &[], rule);

@@ -1,4 +1,4 @@
-//! A page that compares certificates: the verdicts by profile, and the rules that one of the hosts breaks.
+//! A page that compares certificates: the verdicts by profile, and the rules that at least one of the hosts breaks.
 //!
 //! Start at [`index`].
 
@@ -14,7 +14,7 @@ use crate::wire::foreign_text::ForeignText;
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// Returns the page. Each certificate has the link to its report; the link is empty if there is no report.
+/// Returns the page. The string beside each certificate is the link to its report; empty if there is no report.
 pub fn index(certificates: &[(String, CertificateBrief)]) -> String {
     let mut page = HtmlPage::default();
     page.ours("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
@@ -100,7 +100,7 @@ fn verdict(page: &mut HtmlPage, verdict: Option<ProfileVerdict>) {
     page.close("td");
 }
 
-/// Writes a row for each MUST and essential rule that one of the hosts breaks, with the outcome for each host.
+/// Writes a row for each MUST and essential rule that at least one of the hosts breaks, with the outcome for each host.
 fn broken(page: &mut HtmlPage, certificates: &[&(String, CertificateBrief)], title: &str) {
     let rules: BTreeSet<&str> = certificates
         .iter()

@@ -1,7 +1,7 @@
 //! The HTML report: one self-contained file, made from a finished run.
 //!
-//! Knows: the run and its certificate. Never knows: files. Strings from a host never become markup: everything
-//! goes through [`page`], and the page's content security policy forbids all scripts except the report's own.
+//! Knows: the run and its certificate. Never knows: files. Strings from a host never become markup: [`page`] escapes
+//! all text, and the page's content security policy forbids all scripts except the report's own script.
 //!
 //! Start at [`html`].
 
@@ -317,7 +317,7 @@ fn select(page: &mut HtmlPage, id: &str, any: &str, values: &[&str]) {
     page.close("select");
 }
 
-/// Writes the list of scenarios, grouped by how they ended. A reason that several scenarios share is written once.
+/// Writes the list of scenarios, grouped by status and reason. A reason that several scenarios share is written once.
 fn scenarios(page: &mut HtmlPage, run: &FinishedRun) {
     page.element("h2", &[("id", "scenarios")], &format!("{} scenarios", run.cases.len()));
     page.open("details", &[]);

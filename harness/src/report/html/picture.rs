@@ -8,7 +8,7 @@ use super::super::conversation::{AGENT, ConversationLine, LineDirection, LineRol
 use super::page::HtmlPage;
 use crate::wire::foreign_text::ForeignText;
 
-/// The frames that the page shows already.
+/// The frames that the page already shows.
 #[derive(Default)]
 pub(super) struct ShownFrames {
     /// The text of each frame, with the line of `run.jsonl` at which the page shows it.
@@ -16,12 +16,12 @@ pub(super) struct ShownFrames {
     /// The lines that have an anchor.
     lines: BTreeSet<u64>,
 }
-/// The length from which a repeated frame is replaced by a link, in bytes. A shorter frame is easier to read without
-/// following a link.
+/// The minimum length of a repeated frame that is replaced by a link, in bytes. Shorter frames are repeated, because
+/// they are easier to read without following a link.
 const REPEATED: usize = 40;
 
-/// Draws rows and collapses consecutive rows without evidence. `of` distinguishes this picture from others on
-/// the page, and `shown` contains the frames of the other pictures.
+/// Draws rows and collapses consecutive rows without evidence. `of` distinguishes this picture from other pictures on
+/// the page, and `shown` contains the frames of those pictures.
 pub(super) fn conversation(
     page: &mut HtmlPage,
     rows: &[ConversationLine],
@@ -209,16 +209,17 @@ enum FrameDisplay {
     First,
     /// The page already shows the frame, or the page has only one picture.
     Plain,
-    /// A link to this line replaces the frame, which the page shows there.
+    /// The frame is replaced by a link to this line, at which the page already shows the frame.
     Link(u64),
 }
 
-/// Decides how to show a frame, and records its text.
+/// Decides how to show a frame, and records the frame as shown.
 fn display(shown: &mut ShownFrames, row: &ConversationLine) -> FrameDisplay {
     match shown.texts.entry(row.text.clone()) {
         Entry::Vacant(entry) => {
             entry.insert(row.line);
-            // A frame may be shortened differently in another picture, and an anchor is unique.
+            // The line may already have an anchor, with a differently shortened frame in another picture; anchors are
+            // unique.
             match shown.lines.insert(row.line) {
                 true => FrameDisplay::First,
                 false => FrameDisplay::Plain,

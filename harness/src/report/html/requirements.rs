@@ -126,7 +126,7 @@ fn requirement(
         None => {}
     }
     page.close("div");
-    // Only the article describes the breach; all other places link to the article.
+    // The breach is described only in its article, to which this row links.
     let anchor = articles.anchor_of(&row.id).or_else(|| {
         let checks = row.evidence.iter().filter_map(|evidence| evidence.check);
         checks.into_iter().find_map(|check| articles.anchor_of(check))
