@@ -25,7 +25,7 @@ use crate::wire::message::{Message, MessageKind};
 /// An injected fault in the transport of a message.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ProxyFault {
-    /// After the message, both connections are closed without a close frame.
+    /// After the message, the connections to the client and to the host are closed without a close frame.
     Drop,
     /// After the message, both sides get a close frame with this code.
     Close(u16),
@@ -40,7 +40,7 @@ pub enum ProxyFault {
     Duplicate,
     /// The next message in the same direction overtakes the message.
     Swap,
-    /// The message waits until another client has sent or received the next message in the same direction.
+    /// The message waits until the next message of another client in the same direction was forwarded.
     Behind(String),
 }
 
@@ -104,7 +104,7 @@ pub const FAULTS: &[FaultWord<MakeFault>] = &[
         name: "drop",
         argument: ArgumentKind::None,
         means: |_| ProxyFault::Drop,
-        doc: "close both connections, without a close frame, right after the message",
+        doc: "close the connections to client and host, without a close frame, right after the message",
     },
     FaultWord {
         name: "close",
@@ -206,7 +206,7 @@ pub const EVENTS: &[FaultWord<(EventKind, ClosingSide)>] = &[
     },
 ];
 
-/// The argument of a word; the members that do not apply have default values.
+/// The argument of a word. Members that do not apply to the word have default values.
 #[derive(Clone, Debug, Default)]
 pub struct WordArgument {
     is_given: bool,

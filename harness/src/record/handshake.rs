@@ -1,10 +1,9 @@
 //! The HTTP handshake of a recorded connection: the client's request in the form that is forwarded to the host,
 //! and the answer.
 //!
-//! Everything is forwarded unchanged, with four exceptions. The header `Host` has the name of the host instead of the
-//! proxy. The path and query come from `--url` if the client gives none. The client's offer of extensions is removed,
-//! because compressed frames cannot be recorded. Headers of the command line replace the client's headers of the same
-//! name.
+//! Everything is forwarded unchanged, with four exceptions. The header `Host` names the host instead of the proxy. The
+//! path and query come from `--url` if the client gives none. The client's offer of extensions is removed, because
+//! compressed frames cannot be recorded. Headers of the command line replace the client's headers of the same name.
 //!
 //! Knows: HTTP heads, URLs. Never knows: sockets, secret headers.
 //!

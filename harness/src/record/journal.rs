@@ -1,4 +1,4 @@
-//! Records and judges the messages of a recording as they arrive.
+//! Writes the messages of a recording to a capture and judges them as they arrive.
 //!
 //! Knows: the capture format, the oracle. Never knows: sockets, forwarding.
 
@@ -20,7 +20,7 @@ pub struct RecordJournal {
     recorder: Box<dyn TranscriptRecorder>,
     redactor: SecretRedactor,
     oracle: Oracle,
-    /// Whether the oracle needs the names of connections.
+    /// Whether the names of connections are passed to the oracle.
     names: bool,
     /// The number of recorded events.
     pub counts: RecordCounts,

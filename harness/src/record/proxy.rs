@@ -41,7 +41,7 @@ const NOTE: usize = 64;
 const SHAKING: Duration = Duration::from_secs(10);
 /// The time that one side has for its remaining data after the other side has ended.
 const LINGER: Duration = Duration::from_secs(2);
-/// The duration of a wait without a deadline.
+/// The duration that stands for a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
 /// A note with its time since the start of the recording.
@@ -60,8 +60,7 @@ pub struct RecordProxy {
     redactor: SecretRedactor,
     relay: Mutex<ConnectionRelay>,
     wakes: Mutex<HashMap<ConnId, Arc<[Notify; 2]>>>,
-    /// The sender of notes. The proxy removes the sender at the end; the journal then knows that no more notes
-    /// follow.
+    /// The sender of notes. The proxy drops the sender at the end, which tells the journal that no more notes follow.
     notes: Mutex<Option<mpsc::UnboundedSender<TimedNote>>>,
     backlog: JournalBacklog,
     began: Instant,
@@ -71,8 +70,8 @@ pub struct RecordProxy {
 #[derive(Debug, Default)]
 struct JournalBacklog {
     bytes: AtomicUsize,
-    /// The number of notes that the journal has received, and of those that it has recorded. Without a capture, the
-    /// second number is the maximum, and the proxy never waits.
+    /// The number of notes that were sent to the journal (`sent`), and the number of notes that the journal has written
+    /// (`recorded`). Without a capture, `recorded` is the maximum, so the proxy never waits.
     sent: AtomicU64,
     recorded: AtomicU64,
     eased: Notify,
@@ -120,7 +119,7 @@ impl RecordProxy {
                         next += 1;
                         tasks.spawn(async move { proxy.connection(conn, client).await });
                     }
-                    // For example, the process may have no free file descriptor. The proxy then waits until one is free
+                    // For example, the process may have no free file descriptor, so the proxy waits a moment and tries
                     // again.
                     Err(_) => sleep(Duration::from_millis(20)).await,
                 },
@@ -147,7 +146,7 @@ impl RecordProxy {
 
     /// Tells the proxy that the first `notes` notes have been written to the capture. After the first call, the proxy
     /// forwards a message only when its notes have been written, so that no message that a client has received is lost
-    /// if the process is killed. `u64::MAX` ends the waiting.
+    /// if the process is killed. With `u64::MAX`, the proxy no longer waits.
     pub fn recorded(&self, notes: u64) {
         self.backlog.recorded.store(notes, Ordering::Release);
         self.backlog.eased.notify_waiters();
@@ -219,7 +218,7 @@ impl RecordProxy {
         }
     }
 
-    /// Forwards the handshake and returns the host's answer.
+    /// Forwards the handshake of a client, and returns the host's answer.
     async fn shake(&self, client: &mut TcpStream) -> Result<AnsweredHandshake, ProxyRefusal> {
         let bad = |reason: String| ProxyRefusal { status: 400, reason };
         let gone = |reason: String| ProxyRefusal { status: 502, reason };
@@ -301,8 +300,8 @@ impl RecordProxy {
                     writer.flush().await
                 };
                 if written.await.is_err() {
-                    // If a write fails, the receiver has disconnected. The other pump still reads the last data
-                    // of the receiver.
+                    // A failed write means that the receiver has disconnected. The other pump still reads the last data
+                    // that the receiver sent.
                     return LaneFollowUp::End;
                 }
             }
@@ -349,7 +348,7 @@ struct AnsweredHandshake {
     early: Vec<u8>,
 }
 
-/// The HTTP error for a client that gets no answer from the host.
+/// The HTTP error that the proxy sends to a client for which there is no answer from the host.
 struct ProxyRefusal {
     status: u16,
     reason: String,

@@ -2,13 +2,14 @@
 //! clock.
 //!
 //! A connection has two lanes, one for each direction. Data from one side is queued in the lane until it may be sent to
-//! the other side. This happens immediately, unless a fault delays the data. Without faults, bytes are forwarded as
-//! they arrive; with faults, a message is forwarded when it is complete, because only a complete message shows whether
-//! a fault applies.
+//! the other side. Unless a fault delays the data, it may be sent immediately. If there are no rules for faults, bytes
+//! are forwarded as they arrive. Otherwise, a message is forwarded only when it is complete, because only a complete
+//! message shows whether a fault applies.
 //!
-//! The record has the messages as the *host* sends and receives them: messages from the host when they arrive, and
-//! messages to the host when they are forwarded. The harness therefore never blames the host for a fault in messages to
-//! the client. A fault in messages to the host is recorded in the form that the host receives.
+//! The record has the messages as the *host* sends and receives them: messages from the host are recorded when they
+//! arrive, and messages to the host when they are forwarded. The host is therefore never blamed for an injected fault:
+//! a faulty message to a client is recorded as the host sent it, and a faulty message to the host is recorded as the
+//! host received it.
 //!
 //! Knows: taps, faults. Never knows: sockets, files, rules of the protocol.
 //!
@@ -29,7 +30,7 @@ use super::fault::{ProxyFault, TransportFault};
 
 /// The maximum time for which `swap` and `behind` wait for another message.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// The limit of the bytes in a lane. At the limit, the relay accepts no more data for the lane.
+/// The maximum number of bytes in a lane. At this limit, the relay accepts no more data for the lane.
 const MAX_HELD: usize = 8 << 20;
 /// The maximum number of open requests whose methods are remembered.
 const MAX_REQUESTS: usize = 1_024;
@@ -69,7 +70,7 @@ pub enum LaneFollowUp {
     More,
     /// This direction has ended.
     End,
-    /// The connection must be cut off in both directions.
+    /// The connection must be closed in both directions at once, without a closing handshake.
     Cut,
 }
 
@@ -79,8 +80,8 @@ pub struct ConnectionRelay {
     rules: Vec<(TransportFault, bool)>,
     wires: LiteMap<ConnId, RelayedConnection>,
     notes: Vec<RelayNote>,
-    /// Whether a lane may wait for another lane, and whether a message was forwarded since the last call of
-    /// [`ConnectionRelay::has_stirred`].
+    /// Whether a lane may wait for another lane (`behind`), and whether a message was forwarded since the last call of
+    /// [`ConnectionRelay::has_stirred`] (`passed`).
     behind: bool,
     passed: bool,
 }
@@ -107,7 +108,7 @@ struct RelayLane {
     held: usize,
     /// The messages that the next message overtakes, each with the time at which it stops waiting.
     aside: Vec<(HeldBytes, Duration)>,
-    /// The number of messages that have arrived, and the number of messages that were forwarded.
+    /// The number of messages that have arrived (`came`), and the number of messages that were forwarded (`passed`).
     came: u64,
     passed: u64,
 }
@@ -149,7 +150,7 @@ fn index(side: ClosingSide) -> usize {
     usize::from(side == ClosingSide::Host)
 }
 
-/// Returns the name of a connection: A to Z, then AA and so on.
+/// Returns the name of a connection: A to Z, then AA, AB and so on.
 fn name_of(conn: ConnId) -> String {
     let mut rest = conn.0;
     let mut name = Vec::new();
@@ -233,7 +234,7 @@ impl ConnectionRelay {
         let (rest, begun) = lane.tap.rest();
         let mut bytes = std::mem::take(&mut lane.begun);
         if !self.rules.is_empty() {
-            // Without faults, these bytes have already been forwarded.
+            // If there are no rules for faults, these bytes have already been forwarded.
             bytes.extend_from_slice(&rest);
         }
         let mut held = HeldBytes::new(bytes);
@@ -313,8 +314,8 @@ impl ConnectionRelay {
         self.wires.get(&conn).is_some_and(|wire| wire.lanes[index(from)].held < MAX_HELD)
     }
 
-    /// Returns whether a message was forwarded since the last call and lanes may wait for other connections. If
-    /// this is true, the caller must check all lanes.
+    /// Returns whether, since the last call, a message was forwarded for which another lane may wait. If so, the caller
+    /// must check all lanes.
     pub fn has_stirred(&mut self) -> bool {
         std::mem::take(&mut self.passed) && self.behind
     }
@@ -459,8 +460,8 @@ impl ConnectionRelay {
                 }
             }
             ProxyFault::Cut(bytes) => {
-                // The host has sent a cut message completely, so it is recorded. A cut message of the client
-                // does not reach the host completely.
+                // A cut message from the host is recorded, because the host sent it completely. A cut message from the
+                // client is not recorded, because the host does not receive it completely.
                 if from == ClosingSide::Client {
                     held.notes.clear();
                 }
@@ -516,7 +517,7 @@ impl ConnectionRelay {
         }
     }
 
-    /// Appends the messages that were set aside after the message that has overtaken them.
+    /// Appends the messages that were set aside to the queue, after the message that overtakes them.
     fn overtaken(&mut self, conn: ConnId, from: ClosingSide) {
         let Some(wire) = self.wires.get_mut(&conn) else {
             return;
@@ -555,8 +556,8 @@ impl ConnectionRelay {
 }
 
 impl RelayedConnection {
-    /// Stores the client's identifier and its open requests. Returns the method of the request that a response
-    /// answers.
+    /// Stores the client's identifier, and the methods of its open requests. Returns the method of the request that a
+    /// response answers.
     fn learn(&mut self, from: ClosingSide, message: &Message) -> Option<String> {
         let id = message.id().map(Value::to_string);
         match (from, message.kind()) {

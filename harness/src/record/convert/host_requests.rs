@@ -1,7 +1,7 @@
 //! The steps by which a client answers a request of the host, such as a request for a file that the client serves.
 //!
 //! A client of a scenario automatically answers each request with `MethodNotFound`. Every other answer needs two steps:
-//! one that waits for the request, and one that sends the answer.
+//! one step waits for the request, and the other step sends the answer.
 //!
 //! Knows: requests of the host and their answers. Never knows: the meaning of requests.
 //!
@@ -16,10 +16,10 @@ use crate::wire::message::{Message, MessageKind};
 
 use super::names::ConversationNames;
 
-/// The error that a client answers with by itself.
+/// The error code with which a client of a scenario answers automatically.
 const NOT_SERVED: i64 = -32601;
 
-/// Returns whether a message is an answer that a client does not give by itself.
+/// Returns whether a message is an answer that a client of a scenario does not send automatically.
 pub(super) fn is_served(message: &Message) -> bool {
     let is_answer = matches!(message.kind(), MessageKind::Success | MessageKind::Failure);
     is_answer && message.error_code() != Some(NOT_SERVED)
@@ -30,7 +30,7 @@ pub(super) fn is_served(message: &Message) -> bool {
 pub(super) struct HostRequests {
     /// The method of each request that has no answer yet, by connection and id.
     open: HashMap<(ConnId, String), String>,
-    /// The number of requests that have an answer in the scenario.
+    /// The number of requests that steps of the scenario answer.
     answered: usize,
 }
 
@@ -44,8 +44,8 @@ impl HostRequests {
         }
     }
 
-    /// Returns the steps for an answer of a client; `None` if clients give the answer by themselves, or if there is no
-    /// request of the host.
+    /// Returns the steps for an answer of a client; `None` if clients send this answer automatically, or if the answer
+    /// belongs to no request of the host.
     pub(super) fn answered(
         &mut self,
         conn: ConnId,

@@ -1,9 +1,9 @@
 //! Converts a recorded conversation to a playable scenario.
 //!
 //! Messages from clients become steps, messages from the host become expectations, and values that were
-//! generated during the conversation (identifiers of clients, sessions, chats, turns and tool calls, and
-//! numbers) become names. Some messages cannot be sent unchanged by any verb: text that is not JSON, unusual members,
-//! requests without an answer. They are sent as raw frames.
+//! generated during the conversation (identifiers of clients, sessions, chats, turns and tool calls, and numbers)
+//! become names. Messages that no verb can send unchanged (text that is not JSON, messages with unusual members,
+//! requests without an answer) are sent as raw frames.
 //!
 //! [`names`] finds the generated values, [`steps`] creates the steps, [`mod@write`] writes the scenario file.
 //!
@@ -109,7 +109,7 @@ pub fn scenario(
     Ok(ConvertedScenario { text, notes: made.notes })
 }
 
-/// Converts lines to entries. If a capture opens the same connection name again, this is a new connection.
+/// Converts lines to entries. If a capture opens a connection name again, the later lines belong to a new connection.
 fn entries(lines: Vec<(u64, TranscriptLine)>) -> Vec<TranscriptEntry> {
     let mut conns = std::collections::HashMap::new();
     let mut next = 0;

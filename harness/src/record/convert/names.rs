@@ -1,4 +1,4 @@
-//! Finds the generated values of a conversation and gives them names in the scenario.
+//! Finds the values that were generated in a conversation, and gives them names in the scenario.
 //!
 //! A string that the host sends before a client uses it is bound at its first occurrence. A UUID that a client
 //! sends first becomes a fresh identifier. All other strings stay unchanged.
@@ -11,7 +11,7 @@ use crate::wire::message::DecodedFrame;
 
 use crate::scenario::write::WrittenTree;
 
-/// The number of items at the beginning of a list that a pattern can cover.
+/// The maximum number of items at the beginning of a list for which a pattern is created.
 const MAX_PAST: usize = 20;
 /// The members whose strings are identifiers, in addition to members that end with `Id`.
 const NAMING: [&str; 7] =
@@ -21,8 +21,8 @@ const SCHEMES: [(&str, &str); 3] =
     [("ahp-session:", "session"), ("ahp-chat:", "chat"), ("ahp-terminal:", "terminal")];
 /// The URI of the root channel, which is the same on every host.
 const ROOT: &str = "ahp-root:";
-/// The minimum length of a client's identifier that is searched for inside of strings. Shorter ones may occur by
-/// chance.
+/// The minimum length of a client's identifier that is replaced inside of strings. Shorter identifiers may occur in a
+/// string by chance.
 const MIN_CLIENT: usize = 12;
 /// The length of a UUID as a string.
 const UUID: usize = 36;
@@ -101,7 +101,7 @@ impl ConversationNames {
         if member == "startedAt" && text.contains('T') {
             return "${now}".to_owned();
         }
-        // A client's own URIs contain its identifier.
+        // The URIs of a client contain its identifier.
         let inside = |(id, _): &(&String, &String)| id.len() >= MIN_CLIENT && text.contains(*id);
         let inner = self.clients.iter().filter(inside).max_by_key(|(id, _)| id.len());
         if let Some((id, client)) = inner
@@ -168,7 +168,8 @@ impl ConversationNames {
         }
     }
 
-    /// Creates a pattern for a string from the host: the name to which the string is bound, or a new binding.
+    /// Creates a pattern for a string from the host: the bound name if the string has a name, or else a new binding if
+    /// a client uses the string later or, with `all`, if the string is an identifier.
     fn seen(&mut self, member: &str, text: &str, all: bool) -> Option<WrittenTree> {
         let known = self.bound.contains_key(text) || self.clients.contains_key(text);
         let minted = uuids(text).any(|uuid| self.bound.contains_key(uuid));
@@ -182,7 +183,7 @@ impl ConversationNames {
         })
     }
 
-    /// Returns whether the message contains a string that is used later and has no name yet.
+    /// Returns whether the message contains a string that a client uses later and that has no name yet.
     pub(super) fn is_wanted(&self, seen: &SeenFrame) -> bool {
         let mut found = false;
         texts(seen, &mut |_, text| {

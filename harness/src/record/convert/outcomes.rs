@@ -48,8 +48,8 @@ impl MessageOutcomes {
                         outcomes.answers.insert(line, index);
                     }
                 }
-                // Before the handshake, the client has no identifier that the `origin` of an echo could
-                // contain.
+                // A dispatch before the handshake has no echo, because the `origin` of an echo contains the client's
+                // identifier.
                 (ConnectionEvent::Sent(_), MessageKind::Notification)
                     if is_dispatch(message.params()) && ids.contains_key(&entry.conn) =>
                 {

@@ -16,9 +16,8 @@ use super::outcomes::MessageOutcomes;
 use super::version;
 use crate::scenario::write::{WrittenStep, WrittenTree};
 
-/// The actions from the host that no step waits for: parts of a stream, which each host splits differently, and
-/// bookkeeping actions, whose number varies. A step does wait for such an action if it contains a value that a
-/// client uses later.
+/// The actions from the host that no step waits for, unless they contain a value that a client uses later. These are
+/// parts of a stream, which each host splits differently, and bookkeeping actions, whose number varies.
 const PASSED_OVER: [&str; 12] = [
     "chat/delta",
     "chat/reasoning",
@@ -36,10 +35,10 @@ const PASSED_OVER: [&str; 12] = [
 /// Close codes that do not report an error: normal closure, going away, no code, and a connection without a close
 /// frame.
 const USUAL_CODES: [u16; 4] = [1000, 1001, 1005, 1006];
-/// The requirement that the steps test. The requirement belongs to the recording, because a host may behave
-/// differently from the recording and still fulfil the protocol.
+/// The requirement that the steps test: that the host behaves as in the recording. It is not a requirement of the
+/// protocol, because a conformant host may behave differently.
 pub(super) const AGAIN: &str = "recorded.again";
-/// The number of levels of an action in which every identifier is compared. In deeper levels, only values that
+/// The nesting depth of an action down to which every identifier is compared. At greater depth, only values that
 /// clients use later are compared.
 const DEPTH: usize = 2;
 /// The default timeout of a wait. A scenario of a slower conversation sets a longer timeout.
@@ -67,17 +66,18 @@ pub(super) struct ConvertedSteps {
     fresh: HashSet<ConnId>,
     /// The connections that have ended.
     ended: HashSet<ConnId>,
-    /// The lines that settle a dispatch and therefore need no further expectation.
+    /// The lines with the echo or rejection of a dispatch. The dispatch step expects them, so they need no further
+    /// expectation.
     settled: HashSet<u64>,
     /// The indices of steps that expect an envelope, by channel and `serverSeq`, since the last message of a
     /// client.
     merged: HashMap<(String, u64), usize>,
     /// The last expectation of each connection, so that no expectation is repeated.
     last: HashMap<ConnId, WrittenTree>,
-    /// The line of the last handshake of each connection. The steps of the connection do not expect envelopes
-    /// of earlier dispatches.
+    /// The line of the last handshake of each connection. After it, no step of the connection expects envelopes of
+    /// earlier dispatches.
     shaken: HashMap<ConnId, u64>,
-    /// The line of the dispatch that an envelope settles, by channel and `serverSeq`.
+    /// The line of the dispatch that an envelope echoes or rejects, by the envelope's channel and `serverSeq`.
     dispatched: HashMap<(String, u64), u64>,
     /// The highest `serverSeq` that each client has received.
     seen: HashMap<String, u64>,
@@ -313,12 +313,13 @@ impl ConvertedSteps {
                 self.push("notify", vec![("by", by()), ("method", method), ("params", params)]);
             }
             _ => match answer {
-                // The host waits for another client, so a step must not wait for the host.
+                // The host waits for another client before it answers, so this step must not wait for the answer.
                 Some(answer) if needs_another_client(entry, answer, entries) => {
                     let id = self.sent_as_it_is(entry, name, message);
                     self.relayed.insert(answer.line, (entry.at, id));
                 }
-                // The harness's client would add a missing channel.
+                // If `channel` were missing, the harness's client would add it, so such a request is sent as a raw
+                // frame.
                 Some(answer) if params.get("channel").is_some() => {
                     self.request(entry, name, message, answer);
                 }
@@ -529,8 +530,8 @@ impl ConvertedSteps {
             members.push(("subscriptions", self.names.template("channel", list)));
         }
         let last = &params["lastSeenServerSeq"];
-        // The harness's client sends the last `serverSeq` that it has seen; the recorded client sent a
-        // different value on purpose.
+        // By default, the harness's client sends the last `serverSeq` that it has seen. If the recorded client sent
+        // another value, the step has to state it.
         if last.as_u64() != self.seen.get(name).copied() {
             members.push(("lastSeen", WrittenTree::Value(last.clone())));
         }
@@ -552,13 +553,14 @@ impl ConvertedSteps {
         let action = &params["action"];
         let kind = action["type"].as_str().unwrap_or_default();
         let wanted = self.names.is_wanted(seen);
-        // Actions on the root channel may be caused by other clients.
+        // Other clients may cause actions on the root channel, so these are not expected.
         let root = method.starts_with("root/") || kind.starts_with("root/");
         if !wanted && (root || PASSED_OVER.contains(&kind) || method != "action") {
             return;
         }
         let key = envelope_key(&entry.event);
-        // Timing decides whether the envelope arrives before or after the handshake.
+        // It depends on timing whether the envelope of an earlier dispatch arrives before or after the handshake, so it
+        // is not expected.
         let dispatch = key.as_ref().and_then(|key| self.dispatched.get(key));
         if !wanted && dispatch.is_some_and(|line| self.shaken.get(&entry.conn) > Some(line)) {
             return;
@@ -586,7 +588,7 @@ impl ConvertedSteps {
             members.push(("where", wish));
         }
         let what = WrittenTree::map(members[1..].to_vec());
-        // The host decides how often it repeats an equal message.
+        // A host may repeat an equal message any number of times, so it is expected only once.
         if self.last.insert(entry.conn, what.clone()).as_ref() == Some(&what) {
             return;
         }
