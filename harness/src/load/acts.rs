@@ -1,6 +1,6 @@
-//! The table of the actions of clients under load (acts).
+//! The table of acts: the operations that clients perform under load.
 //!
-//! Knows: the engine's verbs. Never knows: the time of actions.
+//! Knows: the methods of the engine. Never knows: when acts are performed.
 //!
 //! Start at [`ACTS`].
 
@@ -15,7 +15,7 @@ use super::engine::LoadEngine;
 pub struct LoadAct {
     /// The name, for reports.
     pub name: &'static str,
-    /// How often the act is chosen, relative to the others.
+    /// The relative frequency with which the act is chosen.
     pub weight: usize,
     /// Performs the act at this time, for the client with this index. Returns whether the client could perform the act.
     pub perform: fn(&mut LoadEngine, Duration, usize) -> bool,
@@ -68,7 +68,7 @@ pub const WEIGHTS: usize = {
     sum
 };
 
-/// Returns the act for a number below the sum of all weights.
+/// Returns the act that a random number below [`WEIGHTS`] selects.
 pub fn chosen(mut place: usize) -> &'static LoadAct {
     for act in ACTS {
         if place < act.weight {
@@ -89,8 +89,8 @@ pub fn message(text: &str) -> Value {
     json!({"text": text, "origin": {"kind": "user"}})
 }
 
-/// The scripts of turns: messages; a call that waits for a decision; several calls at the same time; a turn that runs
-/// until it is cancelled or ends.
+/// The scripts of turns: messages; a tool call that waits for a decision; several tool calls at the same time; a turn
+/// that runs until it is cancelled or ends.
 pub const SCRIPTS: &[&str] = &[
     "say \"one \" \"two \" \"three\"",
     "say \"Looking.\"\ntool shell \"touch ahp-marker\" confirm\nsay \"Done.\"",

@@ -31,12 +31,12 @@ pub enum ClientStage {
     Failed,
 }
 
-/// The purpose of a request.
+/// The purpose of a request of a client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AskedFor {
     /// The handshake.
     Greeting,
-    /// The subscriptions of the previous connection.
+    /// A `reconnect` that resumes the subscriptions of the previous connection.
     Resumption,
     /// A token that the client has sent.
     Token,
@@ -46,9 +46,9 @@ pub enum AskedFor {
     SessionState,
     /// The chat's state.
     ChatState,
-    /// The end of a session.
+    /// The disposal of a session.
     Disposal,
-    /// A request that changes nothing.
+    /// A request that only reads.
     Look,
 }
 
@@ -57,13 +57,13 @@ pub enum AskedFor {
 pub struct LoadClient {
     /// The engine with the client's identity and subscriptions.
     pub engine: ClientEngine,
-    /// The number of the identity, beginning with 0.
+    /// The number of the client's current identity, beginning with 0.
     pub identity: u32,
     /// The index of the session that the client shares.
     pub session: usize,
     /// Whether the client subscribes to the root channel.
     pub root: bool,
-    /// The connection; `None` if the client is away.
+    /// The connection; `None` if the client has no connection.
     pub conn: Option<ConnId>,
     /// The stage.
     pub stage: ClientStage,
@@ -80,7 +80,7 @@ pub struct LoadClient {
 }
 
 impl LoadClient {
-    /// Creates a client that is away.
+    /// Creates a client without a connection.
     pub fn new(name: String, session: usize, root: bool) -> LoadClient {
         LoadClient {
             engine: ClientEngine::new(name, false),
@@ -106,13 +106,13 @@ impl LoadClient {
         self.unsettled = 0;
     }
 
-    /// Returns as another client, which has no subscriptions.
+    /// Gives the client a new identity without subscriptions, so that it returns as another client.
     pub fn replace(&mut self, name: String) {
         let identity = self.identity + 1;
         *self = LoadClient { identity, ..LoadClient::new(name, self.session, self.root) };
     }
 
-    /// Returns whether the client has had a connection with this identity, which it can resume.
+    /// Returns whether the client had an earlier connection with this identity, which it can resume.
     pub fn can_resume(&self) -> bool {
         self.engine.version().is_some()
     }

@@ -1,8 +1,8 @@
 //! Measures the time from the dispatch of an action to its arrival at the subscribers, for the whole load and for
 //! intervals.
 //!
-//! Only clients that are subscribed at the time of the dispatch count. A client no longer counts after it has left or
-//! has stopped reading.
+//! A delay is measured only for clients that are subscribed at the time of the dispatch, and not for clients that have
+//! left or stopped reading since then.
 //!
 //! Knows: times, numbers of clients. Never knows: messages.
 //!
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 /// The precision of the delays: significant decimal digits.
 const DIGITS: u8 = 3;
-/// The number of intervals of a load. The last one may be shorter.
+/// The number of intervals of a load. The last interval may be shorter.
 const INTERVALS: u32 = 120;
 /// The shortest interval.
 const SHORTEST: Duration = Duration::from_millis(500);
@@ -26,7 +26,7 @@ const SHORTEST: Duration = Duration::from_millis(500);
 pub struct DispatchKey {
     /// The index of the client.
     pub client: usize,
-    /// The number of the client's identity. A client that returns as another client gets the next number.
+    /// The number of the client's identity. The number grows by one each time the client returns as another client.
     pub identity: u32,
     /// The `clientSeq`.
     pub seq: u64,
@@ -56,7 +56,7 @@ pub struct LoadInterval {
     pub dispatched: u64,
     /// The number of frames that the clients received.
     pub frames: u64,
-    /// The bytes of these frames.
+    /// The total size of these frames, in bytes.
     pub bytes: u64,
     /// The number of clients that could act at the end of the interval.
     pub clients: usize,
@@ -69,7 +69,7 @@ pub struct LoadInterval {
 /// The delays of a whole load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DelayReport {
-    /// The delays from a dispatch to the answer to its own client.
+    /// The delays from a dispatch to the echo or rejection at the dispatching client.
     pub own: DelaySummary,
     /// The delays from a dispatch to the slowest subscriber.
     pub slowest: DelaySummary,
@@ -135,7 +135,8 @@ fn summary(histogram: &Histogram<u64>) -> DelaySummary {
 }
 
 impl DelayMeter {
-    /// Creates a meter for a load of this duration, in which the host has to answer within `limit`.
+    /// Creates a meter for a load of this duration. An action that has not reached every subscriber within `limit`
+    /// counts as late.
     pub fn new(time: Duration, limit: Duration) -> DelayMeter {
         let step = (time / INTERVALS).max(SHORTEST);
         DelayMeter {
@@ -199,7 +200,8 @@ impl DelayMeter {
         done.into_iter().for_each(|key| self.arrived(key));
     }
 
-    /// Forgets the actions that have not arrived, because the host has lost its connections.
+    /// Forgets the actions that have not arrived. This is called when the host is restarted and its connections are
+    /// lost.
     pub fn forget_open(&mut self) {
         self.open.clear();
         self.order.clear();

@@ -1,10 +1,10 @@
 //! Plays a load against a host over sockets.
 //!
 //! Each connection has a separate task, so that the cost of a frame does not grow with the number of connections. All
-//! events arrive in one queue; if the harness is slower than the host, the queue fills up and backpressure reaches the
-//! host.
+//! events go through one bounded queue. If the harness is slower than the host, the queue fills up, and backpressure
+//! reaches the host.
 //!
-//! Knows: sockets, the clock. Never knows: the actions of clients.
+//! Knows: sockets, the clock. Never knows: the acts of clients.
 //!
 //! Start at [`play`].
 
@@ -29,7 +29,7 @@ use super::result::{LoadFinding, LoadResult};
 
 /// The maximum number of events that wait for the judge. Further events wait in their sockets.
 const INBOX: usize = 4_096;
-/// The maximum number of bytes in the frames of these events. A larger frame is accepted if no other event waits.
+/// The maximum total size of the frames of these events, in bytes. A larger frame is accepted if no other event waits.
 const INBOX_BYTES: u32 = 16 << 20;
 /// The maximum number of events that are handled before the clients act.
 const AT_ONCE: usize = 64;
@@ -41,9 +41,9 @@ const LEAVING: Duration = Duration::from_millis(200);
 /// buffer several megabytes for the client, and the host would never notice that the client does not read.
 const SMALL_BUFFER: u32 = 8 << 10;
 
-/// An observer of a load.
+/// The receiver of findings and progress during a load.
 pub trait LoadObserver {
-    /// Handles new findings.
+    /// Receives new findings.
     fn found(&mut self, findings: Vec<LoadFinding>);
 
     /// Shows the progress. The driver calls this about once per second.
@@ -105,7 +105,7 @@ pub async fn play(
                 links.carry_out(output);
                 continue;
             }
-            // The task of each connection ends with its orders.
+            // The task of each connection ends when the sender of its orders is dropped.
             links.orders.clear();
             let outcome = tokio::select! {
                 outcome = control.restart(true) => outcome,
@@ -184,7 +184,7 @@ impl LoadLinks {
 
     fn order(&mut self, conn: ConnId, order: LinkOrder) {
         if let Some(orders) = self.orders.get(&conn) {
-            // A task that has ended has reported the reason.
+            // If sending fails, the task has ended and has already reported the reason.
             let _ = orders.send(order);
         }
     }

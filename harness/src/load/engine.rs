@@ -1,8 +1,8 @@
-//! Plays the clients of a load: they connect, join a session, act, leave and come back.
+//! Plays the clients of a load: the clients connect, join a session, act, leave and come back.
 //!
-//! The engine is sans-IO like the other engines: `handle_*(now, ..)` takes an event, [`LoadEngine::poll_output`]
-//! returns the next output until none is left, and [`LoadEngine::next_timeout`] returns the time of the next
-//! call. All choices depend only on the seed of the plan and on the order of the events.
+//! Like the other engines, the engine performs no input or output: `handle_*(now, ..)` takes an event,
+//! [`LoadEngine::poll_output`] returns the next output until none is left, and [`LoadEngine::next_timeout`] returns the
+//! time of the next call. All choices depend only on the seed of the plan and on the order of the events.
 //!
 //! Knows: clients, sessions. Never knows: sockets, rules.
 //!
@@ -33,11 +33,11 @@ use super::stalls::StallWatch;
 const TRIES: usize = 4;
 /// The time without events at the end of a load, in which late frames may arrive.
 const SETTLING: Duration = Duration::from_millis(1_500);
-/// The minimum and maximum time for the disposal of the sessions at the end.
+/// The minimum time for the disposal of the sessions at the end.
 const LEAST_CLOSING: Duration = Duration::from_millis(500);
-/// See [`LEAST_CLOSING`].
+/// The maximum time for the disposal of the sessions at the end.
 const MOST_CLOSING: Duration = Duration::from_secs(3);
-/// The number N: one of N clients has a small receive buffer and may stop reading.
+/// One of this many clients has a small receive buffer and may stop reading.
 const SLOW_SHARE: usize = 8;
 
 /// An instruction to the caller of the engine.
@@ -84,13 +84,13 @@ pub(super) enum LoadTimer {
     Arrive(usize),
     /// A client subscribes.
     Join(usize),
-    /// A client acts, at the greedy pace.
+    /// A client acts, if the pace is [`LoadPace::Greedy`].
     Act(usize),
     /// A client reads again.
     Release(usize),
     /// The host is killed.
     Crash,
-    /// A client of the session writes text, because another client does not read until this time.
+    /// Until this time, a client of the session writes text, because another client does not read.
     Write(usize, Duration),
 }
 
@@ -124,7 +124,7 @@ pub struct LoadEngine {
     /// The number of clients that do not read.
     pub(super) held: usize,
     pub(super) by_conn: HashMap<ConnId, usize>,
-    /// The identities by name.
+    /// The clients with the number of the identity, by the name of the identity.
     by_name: HashMap<String, (usize, u32)>,
     timers: BinaryHeap<Reverse<(Duration, u64, LoadTimer)>>,
     timer_number: u64,
@@ -141,7 +141,7 @@ pub struct LoadEngine {
 }
 
 impl LoadEngine {
-    /// Creates the clients of a plan, none of which is connected.
+    /// Creates the clients of a plan, without connections.
     pub fn new(plan: LoadPlan) -> LoadEngine {
         let sessions = plan.sessions.clamp(1, plan.clients.max(1));
         let mut engine = LoadEngine {
@@ -189,7 +189,7 @@ impl LoadEngine {
         self.plan_crash(now);
     }
 
-    /// Handles the end of a restart: the host is back, or the error says why it is not.
+    /// Handles the end of a restart: the host is back, or the error says why the restart failed.
     pub fn restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         if self.stage != LoadStage::Down {
             return;
@@ -296,8 +296,9 @@ impl LoadEngine {
         self.protocol
     }
 
-    /// Ends the load: no client acts any more. Open requests and dispatches have `patience` to be answered. The answers
-    /// to the disposal of the sessions have the same time, but at least half a second and at most three seconds.
+    /// Ends the load: no client acts any more. The load waits up to `patience` for the answers to open requests and
+    /// dispatches. Afterwards, it waits as long for the answers to the disposal of the sessions, but at least half a
+    /// second and at most three seconds.
     pub fn stop(&mut self, now: Duration, patience: Duration) {
         if matches!(self.stage, LoadStage::Running | LoadStage::Down) {
             self.closing = patience.clamp(LEAST_CLOSING, MOST_CLOSING);
@@ -391,7 +392,7 @@ impl LoadEngine {
         }
     }
 
-    /// Returns whether all clients have given up.
+    /// Returns whether all clients have given up, so that the load can end.
     fn is_hopeless(&self) -> bool {
         !self.clients.is_empty() && self.counts.failed >= self.clients.len() as u64
     }
@@ -421,7 +422,7 @@ impl LoadEngine {
     fn act_at_pace(&mut self, now: Duration) {
         let LoadPace::PerSecond(rate) = self.plan.pace else { return };
         let gap = Duration::from_secs_f64(1.0 / rate.clamp(0.001, 1e6));
-        // If the harness could not act in time, it makes up for at most one second.
+        // If the harness was too slow, it performs at most the missed acts of the last second.
         self.next_act = self.next_act.max(now.saturating_sub(Duration::from_secs(1)));
         while self.next_act <= now {
             self.next_act += gap;
@@ -435,7 +436,7 @@ impl LoadEngine {
         }
     }
 
-    /// Lets a client act again, at the greedy pace, if it has no open requests or dispatches.
+    /// With the pace [`LoadPace::Greedy`], lets a client act again if it has no open requests or dispatches.
     fn greedy(&mut self, now: Duration, client: usize) {
         let it = &self.clients[client];
         let free = it.stage == ClientStage::Active && it.unsettled == 0 && it.asked.is_empty();
@@ -466,7 +467,7 @@ impl LoadEngine {
         self.timers.push(Reverse((at, self.timer_number, timer)));
     }
 
-    /// Returns the URI of another session.
+    /// Returns the URI for a new session.
     pub(super) fn session_uri(&mut self) -> String {
         format!("ahp-session:/{}", self.mint.fresh())
     }
@@ -487,7 +488,7 @@ impl LoadEngine {
         self.ask(client, id, message, asked);
     }
 
-    /// Sends a request that the engine has made.
+    /// Sends a request that the client's engine has created.
     pub(super) fn ask(&mut self, client: usize, id: u64, message: Message, asked: AskedFor) {
         self.clients[client].asked.insert(id, asked);
         self.send(client, message, None);
@@ -519,7 +520,7 @@ impl LoadEngine {
         self.clients[client].replace(name.clone());
         let identity = self.clients[client].identity;
         self.by_name.insert(name, (client, identity));
-        // The last actions of the previous identity may still arrive at other clients.
+        // The previous identity is kept, because its last actions may still arrive at other clients.
         self.by_name.retain(|_, (it, known)| *it != client || *known + 1 >= identity);
     }
 
@@ -527,7 +528,8 @@ impl LoadEngine {
     pub(super) fn activate(&mut self, client: usize) {
         self.clients[client].stage = ClientStage::Active;
         self.clients[client].failures = 0;
-        // A dispatch before an `unsubscribe`, or to a session that was disposed of, may have no answer.
+        // Earlier dispatches are no longer waited for: a dispatch before an `unsubscribe`, or to a disposed session,
+        // may have no answer.
         self.clients[client].unsettled = 0;
         if self.clients[client].place.is_none() {
             self.clients[client].place = Some(self.active.len());
@@ -540,7 +542,7 @@ impl LoadEngine {
         self.outputs.push_back(LoadOutput::Hold { conn, held });
     }
 
-    /// Removes a client from those that can act.
+    /// Removes a client from the clients that can act.
     pub(super) fn inactive(&mut self, client: usize) {
         let Some(place) = self.clients[client].place.take() else { return };
         self.active.swap_remove(place);

@@ -1,10 +1,10 @@
-//! Makes a capture of a finding, and reduces it to the frames that matter.
+//! Makes a capture of a finding, and reduces it to the frames that are needed for the finding.
 //!
-//! The capture begins with all known frames of the connections on which the finding was proved, and of connections that
-//! share a channel with them. A part is removed only if the reduced capture still has the same finding: the same check,
-//! proved by the same frames. The parts are whole connections, all frames of a channel on a connection, requests with
-//! their responses, and the frames before a time. Single actions of a channel are never removed, because the host would
-//! then seem not to have sent them.
+//! The unreduced capture has all kept frames of the connections with the lines of evidence, and of the connections that
+//! share a channel with these lines. A part is removed only if the reduced capture still has the same finding: the same
+//! check, proved by the same frames. The parts are whole connections, all frames of a channel on a connection, requests
+//! with their responses, and the frames before a time. Single actions of a channel are never removed, because the
+//! capture would then look as if the host had not sent them.
 //!
 //! Knows: kept frames, the oracle. Never knows: files.
 //!
@@ -31,11 +31,11 @@ const MAX_JUDGED: usize = 2_000_000;
 /// The frames that prove a finding.
 #[derive(Clone, Debug, Default)]
 pub struct LoadEvidence {
-    /// The entries, in order, with their lines in the load.
+    /// The entries, in order. Their line numbers are those of the load.
     pub entries: Vec<KeptEntry>,
-    /// Whether frames of these connections are missing, because too many other frames came in between.
+    /// Whether frames of these connections are missing, because too many other frames had to be kept.
     pub gap: bool,
-    /// Whether the finding occurs with these entries alone; `None` if this was not tested.
+    /// Whether these entries alone reproduce the finding; `None` if this was not tested.
     pub shows: Option<bool>,
     /// The version that has to be assumed for connections whose handshake is missing, so that the finding occurs.
     pub assumed: Option<Version>,
@@ -48,12 +48,12 @@ impl LoadEvidence {
     }
 }
 
-/// Returns the capture of a finding: the frames of the connections on which it was proved.
+/// Returns the unreduced capture of a finding.
 pub fn capture(recent: &RecentFrames, finding: &Finding) -> LoadEvidence {
     let proofs: Vec<&KeptEntry> =
         finding.lines.iter().filter_map(|line| recent.line(*line)).collect();
     let mut wanted: HashSet<ConnId> = proofs.iter().map(|it| it.conn).collect();
-    // Connections that share a channel with them have received the same actions.
+    // Connections that share a channel with the lines of evidence have received the same actions.
     let channels: BTreeSet<String> = proofs
         .iter()
         .filter_map(|it| channel_of(&it.entry()))
@@ -136,7 +136,7 @@ struct CaptureReduction<'a> {
 }
 
 impl CaptureReduction<'_> {
-    /// Returns whether the finding occurs with these entries: the same check, and the same lines.
+    /// Returns whether these entries reproduce the finding: the same check, with the same lines of evidence.
     fn shows(&mut self, kept: &[bool]) -> bool {
         let count = kept.iter().filter(|kept| **kept).count();
         if self.tries == 0 || self.judged + count > MAX_JUDGED {

@@ -1,5 +1,5 @@
-//! The handshakes of clients. A client that returns with `reconnect` does not name a version, so a capture of its
-//! connection needs its earlier handshake.
+//! The handshakes of clients. A `reconnect` does not name the version, so a capture of a resumed connection also needs
+//! the client's earlier `initialize`.
 //!
 //! Knows: `initialize`, `reconnect`. Never knows: other messages.
 //!
@@ -12,9 +12,9 @@ use crate::wire::json::Value;
 
 use super::recent::KeptEntry;
 
-/// The maximum number of clients whose handshake is kept, and the maximum size of an answer in bytes.
+/// The maximum number of clients whose handshake is kept.
 const MAX_CLIENTS: usize = 100_000;
-/// See [`MAX_CLIENTS`].
+/// The maximum size of the answer in a kept handshake, in bytes.
 const MAX_ANSWER: usize = 16 << 10;
 
 /// The handshakes by `clientId`.
@@ -79,7 +79,7 @@ impl ClientGreetings {
         client.and_then(|client| self.known.get(client)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Forgets a connection whose frames are not kept any more.
+    /// Forgets a connection whose frames are no longer kept.
     pub fn forget(&mut self, conn: ConnId) {
         self.resumed.remove(&conn);
     }

@@ -1,6 +1,6 @@
-//! Connects the clients of a load, and lets them join their session and return after they left.
+//! Connects the clients of a load, lets them join their session, and lets them return after they have left.
 //!
-//! Knows: the engine. Never knows: the actions of clients after they have joined.
+//! Knows: the engine. Never knows: the acts of clients.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::client::{AskedFor, ClientStage};
 use super::engine::{LoadEngine, LoadOutput, LoadTimer};
 use super::session::SessionStage;
 
-/// The time between two attempts to connect or to join.
+/// The time between two attempts to connect or to join, which is multiplied by the number of failures in a row.
 const AGAIN: Duration = Duration::from_millis(200);
 /// The number of attempts in a row after which a client gives up.
 const ATTEMPTS: u32 = 20;
@@ -51,7 +51,7 @@ impl LoadEngine {
         let asks = |asked: &AskedFor| {
             matches!(asked, AskedFor::Creation | AskedFor::SessionState | AskedFor::ChatState)
         };
-        // The answer to an earlier request calls this function again.
+        // When the earlier request is answered, this function is called again.
         if self.clients[client].asked.iter().any(|(_, asked)| asks(asked)) {
             return;
         }
@@ -87,7 +87,7 @@ impl LoadEngine {
         self.request(client, "subscribe", params, asked);
     }
 
-    /// Tries again after a failure, unless there were too many.
+    /// Tries again after a failure. After too many failures in a row, the client gives up.
     pub(super) fn failed(&mut self, now: Duration, client: usize) {
         let it = &mut self.clients[client];
         it.failures += 1;
@@ -128,7 +128,7 @@ impl LoadEngine {
                 self.join(client);
             }
             (AskedFor::Resumption, true) => self.resumed(now, client, message, line),
-            // If the host does not know the client any more, the client sends a new `initialize`.
+            // The host may have forgotten the client, so the client sends a new `initialize`.
             (AskedFor::Resumption, false) => self.greet(client),
             (AskedFor::Creation, true) => {
                 self.counts.sessions += 1;
@@ -153,7 +153,7 @@ impl LoadEngine {
                     message.result().and_then(|it| it.pointer("/snapshot/state/defaultChat"));
                 let chat = chat.and_then(Value::as_str).map(str::to_owned);
                 let apart = self.clients[client].engine.edge().has_chats();
-                // In versions before chats became channels, the session is its own chat.
+                // In versions without chat channels, the session is its own chat.
                 let chat = if apart { chat } else { Some(self.sessions[place].uri.clone()) };
                 self.sessions[place].chat.clone_from(&chat);
                 match chat {
@@ -191,7 +191,7 @@ impl LoadEngine {
     /// Handles the answer to `reconnect`.
     pub(super) fn resumed(&mut self, now: Duration, client: usize, message: &Message, line: u64) {
         if self.counts.crashes > 0 {
-            // The host may have lost the tokens.
+            // After a crash, the host may have lost the tokens.
             self.push_tokens(client);
         }
         let result = message.result().unwrap_or(&Value::Null);
@@ -216,14 +216,14 @@ impl LoadEngine {
         }
     }
 
-    /// Returns whether a client is subscribed to the session that it shares now.
+    /// Returns whether a client is subscribed to the session that it currently shares.
     fn is_current(&self, client: usize) -> bool {
         let session = &self.sessions[self.clients[client].session];
         session.stage == SessionStage::Ready
             && self.clients[client].engine.is_subscribed(&session.uri)
     }
 
-    /// Replaces a session that has ended by another one, and lets its clients join.
+    /// Replaces a session that has ended by a new session, and lets its clients join.
     fn renew_session(&mut self, now: Duration, place: usize) {
         let uri = self.session_uri();
         self.sessions[place].renew(uri);
@@ -274,7 +274,7 @@ impl LoadEngine {
         self.clients[client].lost();
         self.sessions[place].waiting.retain(|it| *it != client);
         if is_lost && self.is_running() {
-            // It is unknown whether the session exists.
+            // It is unknown whether the host has created the session, so it is replaced.
             self.renew_session(now, place);
         }
     }

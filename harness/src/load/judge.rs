@@ -28,7 +28,7 @@ pub struct LoadJudge {
     /// The indices of findings, by check and by message without names and numbers.
     places: BTreeMap<(&'static str, String), usize>,
     bytes: usize,
-    /// The number of findings that were already taken.
+    /// The number of findings that [`take_fresh`](Self::take_fresh) has already returned.
     taken: usize,
 }
 
@@ -85,7 +85,8 @@ impl LoadJudge {
         fresh
     }
 
-    /// Judges what can be judged only at the end. Returns the findings and the reports of the checks.
+    /// Completes the judgement with the rules that can be judged only at the end. Returns the findings and the reports
+    /// of the checks.
     pub fn finish(mut self, at: Duration) -> (Vec<LoadFinding>, Vec<CheckReport>) {
         let oracle = std::mem::replace(&mut self.oracle, Oracle::new(OracleOptions::default()));
         let (reports, last) = oracle.finish_with_findings();

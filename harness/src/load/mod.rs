@@ -1,11 +1,11 @@
 //! Load: many clients that talk to one host for a given time, while all frames are judged.
 //!
 //! [`plan`] describes a load and its bounds. [`engine`] plays the clients: it decides when each client connects, acts,
-//! leaves and returns. [`acts`] is the table of the actions of clients. [`judge`] passes every frame to the oracle and
-//! keeps recent frames, from which it makes a capture of each finding; [`evidence`] reduces it to the frames that
-//! matter. [`delay`] measures the time until an action reaches its subscribers, and [`stalls`] detects readers that
-//! delay other clients. [`sim`] plays a load against a host in memory, [`driver`] over sockets. [`result`] is the
-//! outcome; [`page`] draws it.
+//! leaves and returns. [`acts`] is the table of the operations that clients perform. [`judge`] passes every frame to
+//! the oracle and keeps recent frames, from which it makes a capture of each finding; [`evidence`] reduces the capture
+//! to the frames that are needed. [`delay`] measures the time until an action reaches its subscribers, and [`stalls`]
+//! detects readers that delay other clients. [`sim`] plays a load against a host in memory, [`driver`] over sockets.
+//! [`result`] is the outcome; [`page`] draws it.
 //!
 //! All modules except [`driver`] are pure: time is an argument, and all choices depend on the seed.
 //!

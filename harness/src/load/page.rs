@@ -29,15 +29,15 @@ const SIZE: (u32, u32) = (860, 260);
 /// The colours of the lines of a plot.
 const COLOURS: [RGBColor; 3] =
     [RGBColor(31, 119, 180), RGBColor(255, 127, 14), RGBColor(214, 39, 40)];
-/// The fraction of busy time above which the harness itself may have caused the delays.
+/// The fraction of busy time of the harness above which the harness itself may have caused the delays.
 const BUSY: f64 = 0.9;
-/// The number of forms of a broken check that are listed in the text.
+/// The maximum number of different messages that the text lists for a broken check.
 const SHOWN_FORMS: usize = 2;
 /// The content security policy of the page, which runs no script.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// The facts for the report besides the outcome.
+/// The facts that the report contains in addition to the outcome.
 #[derive(Clone, Debug, Default)]
 pub struct LoadContext {
     /// The name that the host gives itself.

@@ -11,7 +11,7 @@ use crate::wire::version::Version;
 /// The pace at which the clients act.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LoadPace {
-    /// This many acts per second, of all clients together, even if the host cannot keep up.
+    /// All clients together perform this many acts per second, even if the host cannot keep up.
     PerSecond(f64),
     /// Each client acts again as soon as the host has answered its last act.
     Greedy,
@@ -20,8 +20,8 @@ pub enum LoadPace {
 /// The maximum number of acts that wait for their answer. Without this limit, the queue of a host that cannot keep up
 /// with the pace would grow without end.
 pub const MAX_OPEN: usize = 20_000;
-/// The number N: one of N clients subscribes to the root channel. Changes of all sessions are announced to each of
-/// these clients.
+/// One of this many clients subscribes to the root channel. The host announces changes of all sessions to each of these
+/// clients.
 pub const ROOT_SHARE: usize = 16;
 /// The length of the messages that fill the buffers between the host and a client that does not read, in bytes.
 pub const LONG_TEXT: usize = 32 << 10;
@@ -48,15 +48,16 @@ pub struct LoadPlan {
     pub offers: Vec<Version>,
     /// The provider of the sessions; `None` leaves the choice to the host.
     pub provider: Option<String>,
-    /// The resources and tokens that each client sends after its handshake.
+    /// The protected resources and their tokens, which each client sends after its handshake.
     pub tokens: Vec<(String, String)>,
-    /// The player of the scripts of turns; `None` if no agent is known to play scripts, so that clients start no turns.
+    /// The component that plays the scripts of turns; `None` if no agent is known to play scripts. Clients then start
+    /// no turns.
     pub turns: Option<AgentMode>,
     /// The Unix time at which the load begins.
     pub epoch: Duration,
     /// The time limit for an answer of the host.
     pub limit: Duration,
-    /// The mean time between two crashes of the host; `None` if it is not killed.
+    /// The mean time between two crashes of the host; `None` if the host is not killed.
     pub crashes: Option<Duration>,
 }
 

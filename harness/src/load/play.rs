@@ -131,7 +131,7 @@ impl LoadPlay {
         self.engine.closed(now, conn, &reason);
     }
 
-    /// Handles the end of a restart: the host is back, or the error says why it is not.
+    /// Handles the end of a restart: the host is back, or the error says why the restart failed.
     pub fn restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         if outcome.is_ok() {
             self.record(now, ConnId::default(), ConnectionEvent::Restarted);
@@ -150,7 +150,8 @@ impl LoadPlay {
         }
     }
 
-    /// Ends the load: no client acts any more, and open requests and dispatches have `patience` to be answered.
+    /// Ends the load: no client acts any more, and the load waits up to `patience` for the answers to open requests and
+    /// dispatches.
     pub fn stop(&mut self, now: Duration, patience: Duration) {
         self.engine.stop(now, patience);
     }

@@ -19,17 +19,17 @@ use super::greetings::ClientGreetings;
 
 /// The maximum number of bytes of recent frames.
 pub const MAX_RECENT: usize = 48 << 20;
-/// The maximum number of bytes of the first frames of one connection, and of all connections.
+/// The maximum number of bytes of the first frames of one connection.
 pub const MAX_HEAD: usize = 128 << 10;
-/// See [`MAX_HEAD`].
+/// The maximum number of bytes of the first frames of all connections together.
 pub const MAX_HEADS: usize = 32 << 20;
-/// The number of first frames of a connection: handshake, tokens, two subscriptions, and their answers.
+/// The maximum number of first frames of a connection. They include the handshake, the tokens, two subscriptions, and
+/// their answers.
 const HEAD_FRAMES: usize = 24;
 /// The memory of an entry besides its text, in bytes.
 const OVERHEAD: usize = 160;
 
-/// An event in the form in which it is kept: without the decoded content, which would take about fifteen times the
-/// memory.
+/// A kept event. The decoded content is not kept, because it would need about fifteen times the memory.
 #[derive(Clone, Debug)]
 enum KeptEvent {
     Open(String),
@@ -42,7 +42,7 @@ enum KeptEvent {
     Restarted,
 }
 
-/// An entry in the form in which it is kept.
+/// A kept entry of the transcript.
 #[derive(Clone, Debug)]
 pub struct KeptEntry {
     /// The line of the entry in the load.
@@ -150,8 +150,8 @@ impl RecentFrames {
         }
     }
 
-    /// Returns the kept entries of connections for which `wanted` holds, in order. At most `most` bytes of the
-    /// latest frames are returned, besides the first frames of each connection. The flag says whether frames of
+    /// Returns the kept entries of connections for which `wanted` holds, in order. The result contains at most `most`
+    /// bytes of recent frames, in addition to the first frames of each connection. The flag says whether frames of
     /// these connections are missing.
     pub fn of(&self, wanted: impl Fn(ConnId) -> bool, most: usize) -> (Vec<KeptEntry>, bool) {
         let is_wanted =
@@ -168,7 +168,8 @@ impl RecentFrames {
         let mut all = Vec::new();
         for (_, head) in self.heads.iter().filter(|(conn, _)| wanted(**conn)) {
             all.extend(head.entries.iter().filter(|it| it.line < begin).cloned());
-            // If a head is full and ends before the recent frames begin, the frames in between are unknown.
+            // If the first frames reached their limit before the recent frames begin, the frames in between are
+            // missing.
             if let Some(last) = head.entries.last().filter(|it| head.full && it.line < begin) {
                 gap = true;
                 all.push(KeptEntry { event: KeptEvent::Gap, ..last.clone() });

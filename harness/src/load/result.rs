@@ -13,7 +13,7 @@ use crate::wire::version::Version;
 use super::delay::DelayReport;
 use super::evidence::LoadEvidence;
 
-/// The counts of a load: the actions of the clients and their outcomes.
+/// The counts of a load: what the clients did, and the outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LoadCounts {
     /// The number of connections that were opened.
@@ -30,7 +30,7 @@ pub struct LoadCounts {
     pub dispatched: u64,
     /// The number of actions that the host rejected.
     pub rejected: u64,
-    /// The number of acts that were skipped, because too many actions were open.
+    /// The number of acts that were skipped because too many actions had no answer yet.
     pub skipped: u64,
     /// The number of turns that were started.
     pub turns: u64,
@@ -62,9 +62,9 @@ impl LoadCounts {
 /// A finding of a load with its capture.
 #[derive(Clone, Debug)]
 pub struct LoadFinding {
-    /// The finding. Its lines are those of the load.
+    /// The finding. Its line numbers are those of the load.
     pub finding: Finding,
-    /// The time at which it was found first.
+    /// The time at which the finding occurred first.
     pub at: Duration,
     /// The frames that prove the finding.
     pub evidence: LoadEvidence,
@@ -73,7 +73,7 @@ pub struct LoadFinding {
 /// The outcome of a load.
 #[derive(Clone, Debug, Default)]
 pub struct LoadResult {
-    /// What the clients did.
+    /// The counts.
     pub counts: LoadCounts,
     /// The delays.
     pub delays: DelayReport,
@@ -85,13 +85,13 @@ pub struct LoadResult {
     pub frames: u64,
     /// The duration.
     pub took: Duration,
-    /// The number of times that a reader's pause was judged.
+    /// The number of reading pauses that were judged.
     pub judged_pauses: usize,
     /// The number of these pauses that delayed the other clients.
     pub stalling_pauses: usize,
     /// The version that the host chose; `None` if no handshake succeeded.
     pub version: Option<Version>,
-    /// Why a connection was lost, or a request of a handshake or a subscription failed, last; empty if none did.
+    /// The reason of the last lost connection, failed handshake or failed subscription; empty if there was none.
     pub last_failure: String,
     /// The reason why nothing could be tested; `None` if any rule was tested.
     pub trouble: Option<String>,

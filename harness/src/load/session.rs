@@ -1,6 +1,6 @@
-//! A session of a load: the common knowledge of its clients about it.
+//! A session of a load: the state of the session as far as its clients know it.
 //!
-//! Knows: URIs, the life of a session, its turn and the calls that wait for a decision. Never knows: clients,
+//! Knows: URIs, the stages of a session, its turn, and the tool calls that wait for a decision. Never knows: clients,
 //! connections.
 //!
 //! Start at [`LoadSession`].
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use crate::wire::json::Value;
 
-/// The maximum number of calls that wait for a decision and are remembered.
+/// The maximum number of remembered tool calls that wait for a decision.
 const MAX_CALLS: usize = 16;
 
-/// The stage of a session's life.
+/// The stage of a session.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SessionStage {
     /// No client has created the session.
@@ -26,16 +26,16 @@ pub enum SessionStage {
     Ending,
 }
 
-/// A call that waits for a decision.
+/// A tool call that waits for a decision.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PendingCall {
-    /// The turn.
+    /// The identifier of the turn.
     pub turn: String,
-    /// The call.
+    /// The identifier of the tool call.
     pub call: String,
 }
 
-/// A session that some clients of the load share. When it is disposed of, another session replaces it.
+/// A session that some clients of the load share. When the session is disposed of, a new session replaces it.
 #[derive(Clone, Debug, Default)]
 pub struct LoadSession {
     /// The URI of the session.
@@ -48,17 +48,17 @@ pub struct LoadSession {
     pub waiting: Vec<usize>,
     /// The clients that share the session.
     pub members: Vec<usize>,
-    /// The turn that runs.
+    /// The active turn.
     pub turn: Option<String>,
-    /// The calls that wait for a decision.
+    /// The tool calls that wait for a decision.
     pub calls: Vec<PendingCall>,
-    /// The number of attempts to create it that failed.
+    /// The number of failed attempts to create the session or to subscribe to it.
     pub failures: u32,
-    /// The time at which it was created.
+    /// The time at which the session was created.
     pub created: Duration,
     /// The number of bytes of long messages that were written since a client stopped reading.
     pub filled: usize,
-    /// The highest number of an action that was read.
+    /// The highest `serverSeq` of the actions that were read.
     seen: u64,
 }
 
@@ -78,8 +78,9 @@ impl LoadSession {
         self.seen = 0;
     }
 
-    /// Reads an action of the session or its chat, with the names of the newest version. Every client gets the
-    /// action; only the first one counts. Returns a call that waits for a decision from now on.
+    /// Reads an action of the session or its chat, with the names of the newest version. Every client receives the
+    /// action, but only its first arrival has an effect. Returns the tool call that waits for a decision because of
+    /// this action.
     pub fn read(&mut self, seq: u64, action: &Value) -> Option<PendingCall> {
         if seq <= self.seen {
             return None;

@@ -16,7 +16,7 @@ use super::plan::LoadPlan;
 use super::play::LoadPlay;
 use super::result::LoadResult;
 
-/// The time that a frame takes to the host.
+/// The time that a frame needs to reach the host.
 const HOP: Duration = Duration::from_micros(100);
 
 /// Plays a load against a host to its end.

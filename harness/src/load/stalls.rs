@@ -1,12 +1,12 @@
-//! Finds a host that lets one reader delay the others: while a client does not read, the other clients of its session
-//! receive nothing either.
+//! Detects a host on which one slow reader delays others: while a client does not read, the other clients of its
+//! session receive nothing either.
 //!
 //! The specification does not mention this, but the rule is essential. A client that stops reading (a sleeping laptop,
-//! a half-open connection) is normal when many clients share a session. If the delivery to all others waits for it,
-//! each client can stop every session, and a client that dispatches an action gets no echo to reconcile with.
+//! a half-open connection) is normal when many clients share a session. If the delivery to all other clients waits for
+//! this client, a single client can stop every session, and clients get no echoes of their actions.
 //!
-//! A finding needs at least two such pauses, and more than half of all pauses, because a host may have been busy by
-//! chance.
+//! A finding needs delayed actions in at least two reading pauses and in more than half of all pauses, because a host
+//! may have been busy by chance.
 //!
 //! Knows: times, numbers of clients, lines. Never knows: messages.
 //!
@@ -24,13 +24,13 @@ pub const RULE: &str = "load.readers-independent";
 pub const DOC: &str = "While one client does not read, the others in its session still get its actions. The \
     specification does not mention this, but a client that stops reading is normal when many clients share a session, \
     and if the delivery to the others waits for it, each client can stop every session.";
-/// The time that a client does not read.
+/// The duration of a reading pause.
 pub const HELD: Duration = Duration::from_secs(3);
-/// A dispatch counts if it was sent this long before the client read again.
+/// The minimum time between a counted dispatch and the end of the pause.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
-/// Delayed actions arrive within this time after the client reads again.
+/// The time after the end of a pause within which delayed actions have to arrive. Later arrivals have another cause.
 const GRACE: Duration = Duration::from_secs(2);
-/// The minimum number of actions that have to be delayed.
+/// The minimum number of delayed actions in a pause.
 const LEAST_STALLED: usize = 3;
 /// The minimum number of pauses with delayed actions.
 const LEAST_TIMES: usize = 2;
@@ -60,7 +60,7 @@ pub struct StallWatch {
     pauses: Vec<ReadingPause>,
     /// The number of pauses that were long enough to judge.
     judged: usize,
-    /// For each pause that delayed the other clients: the number of actions, and the lines that prove it.
+    /// For each pause that delayed the other clients: the number of delayed actions, and the lines of evidence.
     stalls: Vec<(usize, Vec<u64>)>,
     reported: bool,
 }
@@ -116,7 +116,7 @@ impl StallWatch {
         }
     }
 
-    /// Judges the pauses that are over for long enough. Returns the finding, but only once.
+    /// Judges the pauses that ended long enough ago. Returns the finding at most once.
     pub fn judge(&mut self, now: Duration) -> Option<Finding> {
         let is_over = |it: &ReadingPause| it.released.is_some_and(|at| now >= at + GRACE);
         let mut place = 0;
@@ -174,7 +174,7 @@ fn stalled(pause: &ReadingPause) -> Option<Option<(usize, Vec<u64>)>> {
         return None;
     }
     let waits = |it: &&&WatchedDispatch| it.first.is_none_or(|(at, _)| at >= released);
-    // The buffers between the host and the client hold the first actions.
+    // The first actions still fit into the buffers between the host and the client, so they are not delayed.
     let first = early.iter().position(|it| waits(&it));
     let held_up = first.map(|first| early.get(first..).unwrap_or_default()).unwrap_or_default();
     let in_time = |it: &&&WatchedDispatch| {

@@ -1,6 +1,6 @@
 //! The acts of clients during a load, as methods of the engine.
 //!
-//! Knows: the engine. Never knows: the time of actions.
+//! Knows: the engine. Never knows: when acts are performed.
 
 use std::time::Duration;
 
@@ -20,33 +20,33 @@ use super::stalls;
 
 /// The shortest and the longest absence of a client that leaves, in milliseconds.
 const ABSENCE: (usize, usize) = (20, 800);
-/// The percentage of clients that leave without a closing handshake, and the percentage of clients that return as
-/// another client.
+/// The percentage of departures without a closing handshake.
 const ABRUPT: usize = 50;
-/// See [`ABRUPT`].
+/// The percentage of departures after which the client returns as another client.
 const SOMEBODY_ELSE: usize = 25;
-/// The minimum time for which a client stays connected and for which a session exists. Without this minimum, clients
-/// that act as fast as possible would mostly connect and leave.
+/// The minimum time for which a client stays connected. Without this minimum, clients that act as fast as possible
+/// would mostly connect and leave.
 const STAY: Duration = Duration::from_secs(2);
-/// See [`STAY`].
+/// The minimum time for which a session exists, for the same reason.
 const SESSION_LIFE: Duration = Duration::from_secs(5);
-/// The pause between two long messages, and between two short messages.
+/// The pause after a long message.
 const LONG_TEXT_GAP: Duration = Duration::from_millis(10);
-/// See [`LONG_TEXT_GAP`].
+/// The pause after a short message.
 const SHORT_TEXT_GAP: Duration = Duration::from_millis(50);
-/// The number N: at most one of N clients may stop reading at the same time, but always at least one.
+/// At most one of this many clients may pause reading at the same time. One client may always pause.
 const HELD_SHARE: usize = 500;
 
 impl LoadEngine {
-    /// Dispatches an action on the session of a client. Returns whether the version has the action.
+    /// Dispatches an action on the session of a client. Returns false if the client is not subscribed, or if the
+    /// version does not have the action.
     pub(super) fn on_session(&mut self, now: Duration, client: usize, action: Value) -> bool {
         let place = self.clients[client].session;
         let uri = self.sessions[place].uri.clone();
         self.dispatch(now, client, &uri, action)
     }
 
-    /// Dispatches an action on the chat of a client. Returns whether there is a chat, and the version has the
-    /// action.
+    /// Dispatches an action on the chat of a client. Returns false if there is no chat, if the client is not
+    /// subscribed, or if the version does not have the action.
     pub(super) fn on_chat(&mut self, now: Duration, client: usize, action: Value) -> bool {
         let place = self.clients[client].session;
         let Some(chat) = self.sessions[place].chat.clone() else { return false };
@@ -123,7 +123,8 @@ impl LoadEngine {
         )
     }
 
-    /// Lets two clients decide on a call at the same time; in about half of the cases, one of them denies it.
+    /// Lets two clients decide on a tool call at the same time. In about half of the cases, at least one of them denies
+    /// the call.
     pub(super) fn decide(&mut self, now: Duration, place: usize, call: &PendingCall) {
         let able = |it: &usize| self.clients[*it].stage == ClientStage::Active;
         let mut able: Vec<usize> =
@@ -145,7 +146,8 @@ impl LoadEngine {
         }
     }
 
-    /// Leaves with or without a closing handshake, and returns later: with its subscriptions, or as another client.
+    /// Disconnects a client with or without a closing handshake. The client returns later, either with its
+    /// subscriptions or as another client.
     pub(super) fn leave(&mut self, now: Duration, client: usize) -> bool {
         if now < self.clients[client].opened + STAY {
             return false;
@@ -197,7 +199,7 @@ impl LoadEngine {
         true
     }
 
-    /// Stops reading for some time, in which the others write long messages.
+    /// Makes a client stop reading for some time, while other clients write long messages.
     pub(super) fn stop_reading(&mut self, now: Duration, client: usize) -> bool {
         let it = &self.clients[client];
         let (place, conn) = (it.session, it.conn);
@@ -260,7 +262,7 @@ impl LoadEngine {
         self.timer(now + gap, LoadTimer::Write(place, until));
     }
 
-    /// Disposes of the session, after which its clients join another one.
+    /// Disposes of the session. Its clients then join a new session.
     pub(super) fn replace_session(&mut self, now: Duration, client: usize) -> bool {
         let place = self.clients[client].session;
         if now < self.sessions[place].created + SESSION_LIFE
