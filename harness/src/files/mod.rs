@@ -1,5 +1,5 @@
-//! Files in memory, and the `resource*` requests about them: for a host that offers files to clients, and for a client
-//! that serves files to a host. The requests are the same in both directions.
+//! Files in memory, with the `resource*` requests about them. A host uses them to offer files to clients, and a client
+//! uses them to serve files to a host; the requests are the same in both directions.
 //!
 //! Knows: paths, bytes, the params and results of `resource*`. Never knows: connections, permissions.
 

@@ -18,7 +18,7 @@ use super::tree::{
 pub struct WriteRequest {
     /// The bytes to write.
     pub data: Vec<u8>,
-    /// The mode of the write, which is used together with the position.
+    /// The mode of the write, which determines the meaning of the position.
     pub mode: WriteMode,
     /// The position in the file, in bytes.
     pub position: usize,

@@ -343,7 +343,7 @@ impl FileTree {
                 changes.push((to.to_owned(), "updated"));
             }
             (FileNode::Folder, None) => changes.extend(self.copy_folder(from, to, now)?),
-            // A folder never replaces an existing node, and is never merged with one.
+            // A folder never replaces an existing node, and is never merged with an existing folder.
             _ => return Err(exists()),
         }
         if moves {

@@ -10,7 +10,7 @@ use litemap::LiteMap;
 use crate::dice::Dice;
 use crate::wire::json::{Map, Value, json};
 
-/// The members of actions that refer to a member of the state that has another name.
+/// The members of actions whose values refer to a member of the state with another name.
 const ALIASES: &[(&str, &str)] = &[
     ("turnId", "id"),
     ("partId", "id"),
@@ -45,7 +45,7 @@ pub(crate) fn is_reference(name: &str) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct StateTargets {
     active_turn: Option<String>,
-    /// The strings by the name of their member, and elements of string lists by the name of the list.
+    /// The strings of the state by the name of their member, and the elements of string lists by the name of the list.
     by_name: LiteMap<String, Vec<String>>,
     /// The identifiers of the entries of each list, in order.
     lists: LiteMap<String, Vec<String>>,
@@ -106,8 +106,8 @@ impl StateTargets {
                         *member = order;
                     }
                 }
-                // A nested object is the value to set or add; the identifier of the object decides which entry
-                // is replaced.
+                // A nested object is a value to set or add. The identifier of the object decides which entry it
+                // replaces.
                 Value::Object(inner) => self.aim_inner(dice, inner),
                 _ => {}
             }

@@ -1,7 +1,10 @@
 //! The known differences of a subject, with reasons.
 //!
 //! ```yaml
-//! seed: 7          # the run that wrote the file; in an equal run, all entries must occur again cases: 300 known:   - disagreement: state chat/queuedMessagesReordered /queuedMessages/*/id
+//! seed: 7          # the run that wrote the file; in an equal run, all entries must occur again
+//! cases: 300
+//! known:
+//!   - disagreement: state chat/queuedMessagesReordered /queuedMessages/*/id
 //!     reason: "#1234, fixed in the next release"
 //! ```
 //!
@@ -68,7 +71,7 @@ impl DifferenceBaseline {
                 finding.known = Some(reason.clone());
             }
         }
-        // A vector is known if all its differences are known.
+        // A failed vector counts as known if all its differences are known.
         let open_ended: Vec<String> = report
             .of_status(Status::Fail)
             .flat_map(|finding| finding.vectors.iter().cloned())
@@ -78,7 +81,7 @@ impl DifferenceBaseline {
                 vector.status = Status::Known;
             }
         }
-        // Some entries occur only in vectors, so not all entries can occur in a run without vectors.
+        // In a run without vectors, entries that occur only in vectors cannot occur.
         if self.run != Some((report.seed, report.sequences)) || report.vectors.is_empty() {
             return Vec::new();
         }

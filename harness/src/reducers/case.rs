@@ -1,5 +1,5 @@
-//! A case for a comparison: a state, actions, the result of the harness's reducer, and how a subject's result differs
-//! from it.
+//! A case for a comparison: a state, actions, the result of the harness's reducer, and the difference of a subject's
+//! result.
 //!
 //! Knows: the harness's reducers, the protocol tables. Never knows: the source of a case.
 //!
@@ -41,10 +41,10 @@ pub struct FoldedCase {
 pub struct CaseDisagreement {
     /// The kind of difference.
     pub kind: DisagreementKind,
-    /// The type of the action that causes the difference; for example `(chat state)` if the case has no action,
-    /// [`SEQUENCE`] if it has several.
+    /// The type of the action that causes the difference. If the case has no action, a label such as `(chat state)`; if
+    /// it has several, [`SEQUENCE`].
     pub action: String,
-    /// The place, with `*` for indices. Action and place together identify the disagreement.
+    /// The place of the difference, with `*` for indices.
     pub path: String,
     /// The harness's value or outcome.
     pub ours: String,
@@ -63,7 +63,7 @@ pub enum DisagreementKind {
     Refused,
     /// The subject violated the line protocol or its process exited.
     Broken,
-    /// The same question got two different answers.
+    /// The subject gave two different answers to the same question.
     Unsteady,
     /// The states agree, but the reported outcomes of an action differ.
     Outcome,
@@ -154,15 +154,15 @@ impl ReducerCase {
 }
 
 impl CaseDisagreement {
-    /// Returns whether another disagreement equals this disagreement, possibly at a deeper place.
+    /// Returns whether another disagreement is the same as this one, possibly at a deeper place.
     pub fn holds_in(&self, other: &CaseDisagreement) -> bool {
         let deeper = other.path.strip_prefix(&self.path).is_some_and(|rest| rest.starts_with('/'));
         let alike = self.kind == other.kind && self.action == other.action;
         self.key() == other.key() || alike && deeper && self.open.is_none() && other.open.is_none()
     }
 
-    /// Returns the key that identifies the disagreement, also in baselines: the kind, the action and the place.
-    /// A difference in outcomes has the same form for many actions, so its key contains only the outcomes.
+    /// Returns the key that identifies the disagreement, also in baselines: the kind, the action and the place. The
+    /// same difference in outcomes occurs for many actions, so its key contains only the outcomes.
     pub fn key(&self) -> String {
         match self.open {
             Some(point) => format!("open {}", point.id),
@@ -193,8 +193,8 @@ pub fn judge(
         theirs,
         open: None,
     };
-    // The state may already contain the time of an earlier step. With another time, a timestamp always changes the
-    // state, so the comparison shows which reducer writes timestamps.
+    // The state may already contain the given time from an earlier step, so a reducer that writes it would change
+    // nothing. With another time, the comparison shows which reducer writes timestamps.
     let folded = match clock {
         SubjectClock::Given => case.fold(version),
         SubjectClock::Own => {

@@ -5,9 +5,9 @@
 //!
 //! Reducers up to 0.8.0 read a clock and write the time into the state. If a subject reads its own clock, this time is
 //! unpredictable. With [`SubjectClock::Own`], the comparison only checks that both reducers wrote a time, or that
-//! neither did.
+//! neither of them did.
 //!
-//! Knows: JSON, the members that old reducers stamp. Never knows: subjects, vectors.
+//! Knows: JSON, the members into which old reducers write the time. Never knows: subjects, vectors.
 //!
 //! Start at [`differences`].
 
@@ -70,8 +70,8 @@ pub fn differences(ours: &Value, theirs: &Value) -> Vec<StateDifference> {
     found
 }
 
-/// Returns the differences between two states, without those that the subject's own clock causes. `before` is the
-/// state before the actions, which both sides share.
+/// Returns the differences between two states, without the differences that the subject's own clock causes. `before` is
+/// the common state before the actions.
 pub fn differences_with(
     clock: SubjectClock,
     before: &Value,

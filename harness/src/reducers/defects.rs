@@ -1,7 +1,9 @@
 //! Descriptions of the defects that cause a subject's disagreements, for its maintainer.
 //!
 //! ```yaml
-//! subject: The crate `ahp` that speaks {spec} defects:   - id: queue-order
+//! subject: The crate `ahp` that speaks {spec}
+//! defects:
+//!   - id: queue-order
 //!     title: Reordering the queue sorts what is not mentioned
 //!     what: Messages whose ids are not in `order` are appended sorted by id.
 //!     decides: "The action's definition: all others in their original order."

@@ -1,7 +1,6 @@
 //! Questions to a subject, and the check of its answers.
 //!
-//! A [`ReducerSubject`] is any reducer: a process that uses the line protocol (see the command line), or a reducer in
-//! this process, from a test or a feature.
+//! A [`ReducerSubject`] is any reducer: a process that uses the line protocol, or a reducer in this process.
 //!
 //! Knows: the line protocol of `REDUCERS.md`. Never knows: processes, clocks, correct answers.
 //!
@@ -51,7 +50,7 @@ pub enum SubjectAnswer {
     Error(String),
 }
 
-/// The outcome of one action as a subject reports it, without a reason.
+/// The outcome of one action in the line protocol, without a reason.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ActionResult {
     /// The action was applied.
@@ -67,7 +66,7 @@ pub enum ActionResult {
 /// A violation of the line protocol. After any violation, the process is stopped.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ExchangeError {
-    /// The subject ended.
+    /// The subject's process ended.
     #[error("the subject ended{0} instead of answering")]
     Died(String),
     /// The subject did not answer in time.
@@ -165,7 +164,7 @@ impl fmt::Display for ActionResult {
 }
 
 impl SubjectQuestion {
-    /// Returns the first question, which every reducer can answer.
+    /// Returns the question that is asked first. Every reducer can answer it.
     pub fn hello() -> SubjectQuestion {
         let state = json!({"agents": []});
         SubjectQuestion::Reduce { channel: ChannelKind::Root, state, actions: Vec::new(), now: 0 }

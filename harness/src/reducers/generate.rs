@@ -1,10 +1,10 @@
 //! Generates sequences of actions. Most actions change the state, and a few deviate on purpose.
 //!
-//! The generator draws a valid action of a type and replaces its identifiers by identifiers of the current
-//! state. The generator repeats these draws a few times until the harness's reducer changes the state. The
-//! generator therefore needs no knowledge about single actions, and it generates new actions as soon as the
-//! protocol tables contain them. Deviations (wrong identifiers, unknown actions and members, payloads that
-//! violate the schema) are rare; [`DeviantAction`] lists them.
+//! The generator draws a random valid action and replaces its identifiers by identifiers of the current state. It
+//! repeats this until the action changes the state of the harness's reducer, but at most a few times. The generator
+//! needs no knowledge about single actions, so it generates new actions as soon as the protocol tables contain them.
+//! Deviations (wrong identifiers, unknown actions and members, payloads that violate the schema) are rare;
+//! [`DeviantAction`] lists them.
 //!
 //! Knows: the protocol tables, the harness's reducers, the random generator. Never knows: subjects.
 //!
@@ -37,16 +37,16 @@ pub struct SequenceGenerator {
 /// A sequence, and each of its steps as a separate case.
 #[derive(Clone, Debug)]
 pub struct ReducerSequence {
-    /// All actions that a host could send, starting from the initial state.
+    /// The initial state with all actions of the sequence that a host could send.
     pub whole: ReducerCase,
-    /// Each action as a case that starts from the state before it, including actions that violate the schema.
+    /// Each action as a case that starts from the state before this action, including actions that violate the schema.
     pub steps: Vec<ReducerCase>,
 }
 
 /// A way in which an action deviates.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum DeviantAction {
-    /// The identifiers of the action may not exist.
+    /// The identifiers of the action are not taken from the state, so they may not exist.
     Anywhere,
     /// A member of the action violates the schema.
     Malformed,
@@ -72,11 +72,11 @@ const WISHED: usize = 35;
 const STATES: usize = 16;
 /// The number of draws of the preferred action for each initial state.
 const WISHES: usize = 3;
-/// The number of other states from which an initial state takes list entries.
+/// The number of other random states whose list entries are added to an initial state.
 const RICHER: usize = 3;
 /// The minimum length of a sequence.
 const SHORTEST: usize = 4;
-/// The number of different lengths, beginning with the minimum.
+/// The number of possible lengths, beginning with the minimum.
 const LONGER: usize = 12;
 /// The clock values for applying the sequences.
 const CLOCKS: &[u64] = &[9_999, 1_798_761_599_999, 0];
@@ -143,7 +143,7 @@ impl SequenceGenerator {
         walk.walk(state)
     }
 
-    /// Draws an initial state: in some cases the simplest state, in all others a random state.
+    /// Draws an initial state: sometimes the simplest state, otherwise a random state.
     fn state(&self, channel: ChannelKind, sampling: SamplingOptions, dice: &mut Dice) -> Value {
         let plain = dice.chance(30);
         let mut choose = |count| if plain { 0 } else { dice.below(count) };
@@ -161,8 +161,8 @@ impl SequenceGenerator {
     }
 }
 
-/// Adds the lists of another state: missing lists, and entries with new identifiers. A list with one entry has
-/// no order and hides most errors in list handling.
+/// Adds the lists of another state: missing lists, and entries with new identifiers. In a list with a single entry,
+/// most errors in list handling would not show.
 fn enrich(state: &mut Value, other: Value) {
     let (Value::Object(state), Value::Object(other)) = (state, other) else { return };
     for (name, value) in other {
@@ -181,8 +181,8 @@ fn enrich(state: &mut Value, other: Value) {
     }
 }
 
-/// Adds an active turn with useful parts to a state with turns. Half of all actions apply to such parts, and
-/// randomly drawn parts are rarely useful.
+/// Adds an active turn with useful parts to a state with turns. About half of all actions apply to parts of an active
+/// turn, and randomly drawn parts are rarely useful.
 fn busy(state: &mut Value, sampling: SamplingOptions, protocol: &Protocol, dice: &mut Dice) {
     const DRAWS: usize = 10;
     const KINDS: [&str; 3] = ["toolCall", "inputRequest", "markdown"];
@@ -227,7 +227,7 @@ fn identity(item: &Value) -> Option<&Value> {
     PLACES.iter().find_map(|place| item.pointer(place))
 }
 
-/// The state of generating one sequence.
+/// The state of the generation of one sequence.
 struct SequenceWalk<'a> {
     generator: &'a SequenceGenerator,
     channel: ChannelKind,
@@ -277,7 +277,7 @@ impl SequenceWalk<'_> {
                 actions: vec![action.clone()],
                 now: self.now,
             };
-            // A malformed action could not come from a host, so its result is not used as the next state.
+            // A host could not send a malformed action, so the result of the action is not used as the next state.
             if miss != Some(DeviantAction::Malformed) {
                 state = step.fold(self.generator.version).state;
                 actions.push(action);
@@ -353,8 +353,8 @@ impl SequenceWalk<'_> {
     }
 
     fn draw_type(&mut self, name: &str) -> Value {
-        // In most actions, each optional member is present with a probability of one half. In the others, no optional
-        // member is present.
+        // Some actions have no optional members. In all others, each optional member is present with a probability of
+        // one half.
         let plain = self.dice.chance(20);
         let dice = &mut self.dice;
         let mut choose = |count| if plain { 0 } else { dice.below(count) };

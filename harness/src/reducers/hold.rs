@@ -1,10 +1,10 @@
 //! Compares a subject with the harness's reducers, from the first question to the report.
 //!
-//! The vectors come first. Then each step of each generated sequence is asked separately, from the state that
-//! the harness's reducer computed, so that one disagreement never hides another. Each sequence is also asked as
-//! a whole, to detect a subject that keeps state between actions. A question about decoding comes first, so that a loss
-//! in decoding is reported only once. The steps start from the decoded state. Finally, each disagreement is shrunk to
-//! its smallest case.
+//! The vectors come first. Then the subject is asked about each step of each generated sequence separately, from the
+//! state that the harness's reducer computed, so that one disagreement never hides another. Before each step, the
+//! subject is asked to decode and encode this state, and the step starts from the result. A loss in decoding is
+//! therefore reported only once. The subject is also asked about each sequence as a whole, to detect a subject that
+//! keeps state between actions. Finally, each disagreement is shrunk to its smallest case.
 //!
 //! Knows: all other modules of this layer. Never knows: processes, files, clocks.
 //!
@@ -63,9 +63,10 @@ pub enum HoldProgress {
 const CHUNK: u64 = 16;
 /// The number of vectors per batch.
 const VECTORS: usize = 64;
-/// The maximum number of disagreements that are shrunk. A subject with more disagreements differs almost everywhere.
+/// The maximum number of disagreements that are shrunk. It is bounded because a subject with more disagreements differs
+/// almost everywhere.
 const MAX_FINDINGS: usize = 200;
-/// The number N: one of N sequences is asked twice.
+/// One of this many sequences is asked twice, to compare the two answers.
 const TWICE_IN: u64 = 8;
 
 /// Compares a subject with the harness's reducers.
@@ -134,7 +135,7 @@ impl HoldRun<'_> {
         answers
     }
 
-    /// Asks a question that every reducer can answer. Returns the reason if the subject gives no answer.
+    /// Asks a question that every reducer can answer. If the subject does not answer, returns the reason.
     fn greet(&mut self) -> Option<String> {
         match self.subject.ask(vec![SubjectQuestion::hello()]).pop() {
             Some(Ok(SubjectAnswer::Value { .. } | SubjectAnswer::Error(_))) => None,
@@ -153,8 +154,8 @@ impl HoldRun<'_> {
         self.wanted(channel) && !self.refused.contains(&channel)
     }
 
-    /// Asks for the simplest state of each channel. A refused state is one disagreement, and no further
-    /// questions about that channel follow.
+    /// Asks about the simplest state of each channel. If the subject refuses it, this is one disagreement, and no
+    /// further questions about that channel follow.
     fn served(&mut self) {
         let HoldOptions { version, seed, .. } = *self.options;
         let Some(generator) = SequenceGenerator::new(version, seed, |kind| self.holds(kind)) else {
@@ -180,7 +181,7 @@ impl HoldRun<'_> {
         case::judge(self.options.version, self.options.clock, case, answer)
     }
 
-    /// Records a disagreement. If several disagreements have the same key, keeps only the smallest case.
+    /// Records a disagreement. Of several disagreements with the same key, only the smallest case is kept.
     fn file(&mut self, what: CaseDisagreement, case: &ReducerCase, vector: Option<&ReducerVector>) {
         if what.kind == DisagreementKind::Broken && what.path == "given up" {
             return;
@@ -401,8 +402,8 @@ impl HoldRun<'_> {
         }
     }
 
-    /// Asks about whole sequences. If a single step disagrees, the whole sequence may disagree for the same reason. The
-    /// whole sequence is therefore recorded only if every step agrees.
+    /// Asks about whole sequences. If a step disagrees, the whole sequence may disagree for the same reason, so a
+    /// disagreement of the whole sequence is recorded only if every step agrees.
     fn wholes(&mut self, wholes: Vec<(u64, ReducerCase)>) {
         let mut questions = Vec::new();
         for (number, whole) in &wholes {
@@ -474,7 +475,7 @@ impl HoldRun<'_> {
     }
 
     fn shrink_one(&mut self, finding: &SubjectFinding) {
-        // If a subject hangs, each candidate would take the full time limit.
+        // Such a case is not shrunk: if a subject hangs, each candidate would take the full time limit.
         if finding.what.kind == DisagreementKind::Broken && finding.what.path == "silent"
             || finding.what.kind == DisagreementKind::Unsteady
         {

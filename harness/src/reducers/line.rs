@@ -11,8 +11,8 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-/// The types that a round trip accepts although no table contains them under these names, because the tables
-/// have a more specific type.
+/// The types that a round trip accepts although the tables do not contain them, because the tables have more specific
+/// types.
 const UNNAMED_TYPES: [&str; 3] = ["JsonRpcMessage", "StateAction", "SessionStatus"];
 
 /// Returns the answer to a line, without a line break: `{"id":..,"state":..,"outcomes":[..]}`,
@@ -57,8 +57,8 @@ fn refuse(id: Value, why: &str) -> String {
     json!({"id": id, "error": why}).to_string()
 }
 
-/// Returns the number after a leading `{"id":` of an unreadable line, or null if there is none. Because answers
-/// are in order, the caller can match the answer even with null.
+/// Returns the number after a leading `{"id":` of an unreadable line, or null if there is none. Answers are in order,
+/// so the caller can assign an answer even if its id is null.
 fn id_in(line: &[u8]) -> Value {
     const FAR_ENOUGH: usize = 64;
     let start = line.get(..line.len().min(FAR_ENOUGH)).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! The reducers as a service, and the comparison of other reducers with them.
+//! The harness's reducers as a service, and the comparison of other reducers with the harness's reducers.
 //!
 //! The service reads one request per line and writes one answer per line ([`serve`], [`mod@line`]). The
 //! comparison sends [`vector`] files and generated cases ([`generate`]) to an [`exchange::ReducerSubject`] and
 //! compares each answer with the harness's result ([`case`]). Each difference is shrunk ([`shrink`]) and
-//! reported once ([`report`]), unless the specification leaves the point [`open`]. [`hold`] runs the whole
-//! comparison; a [`baseline`] lists the known differences, [`defects`] describes their causes. The values in a
-//! transcript ([`said`]) can replace the generated ones.
+//! reported once ([`report`]), unless the specification leaves the point [`open`]. [`hold`] runs the whole comparison;
+//! a [`baseline`] lists the known differences, [`defects`] describes their causes. The values in a transcript
+//! ([`said`]) can be used instead of generated values.
 //!
 //! Knows: the model, the protocol tables, and the line protocol of `REDUCERS.md`. Never knows: the source of
 //! lines, processes, clocks.

@@ -1,5 +1,5 @@
-//! The open points of the specification, as data. If such a point explains a difference, the report lists the possible
-//! interpretations and does not blame the subject.
+//! The open points of the specification, as data. If an open point explains a difference, the report lists the possible
+//! interpretations, and the difference is no failure of the subject.
 //!
 //! Knows: cases, the protocol tables. Never knows: the subject under test.
 //!
@@ -173,11 +173,12 @@ pub(super) fn disputes(version: Version, name: &str, value: &Value) -> Option<&'
     POINTS.iter().find(|point| absent && point.id == "disputed-members")
 }
 
-/// The word of the validator for a missing member.
+/// The word with which the validator describes a missing member.
 const NOTHING: &str = "nothing";
 
 fn strangers(seen: &SeenDifference<'_>) -> bool {
-    // Each difference is checked separately; differences that a clock stamped are already removed.
+    // Differences that a clock causes were already removed, so every remaining difference must be about an unknown
+    // member.
     let strange = |difference: &StateDifference| {
         let within = difference.path.split('/').any(|step| step.starts_with(STRANGER));
         let bare = |side: &Option<Value>| side.as_ref().map(without_strangers).unwrap_or_default();
@@ -371,9 +372,8 @@ fn time_spelling(seen: &SeenDifference<'_>) -> bool {
     !seen.differences.is_empty() && seen.differences.iter().all(alike)
 }
 
-/// Returns whether the start of the turn plus a duration is not a valid time. An invalid start is another
-/// case: a turn with an invalid start must still be able to end (requirement
-/// reducer.chat.endTurn-bad-startedAt).
+/// Returns whether the start of the turn plus a duration is outside the range of valid times. An invalid start does not
+/// count: a turn with an invalid start must still be able to end (requirement reducer.chat.endTurn-bad-startedAt).
 fn time_beyond(seen: &SeenDifference<'_>) -> bool {
     let Some((_, action)) = only_action(seen) else { return false };
     let Some(duration) = action.get("duration").and_then(Value::as_i64) else { return false };

@@ -33,7 +33,7 @@ pub struct SubjectReport {
     pub actions: LiteMap<String, AgreementTally>,
     /// The agreement in round trips, by type.
     pub round_trips: LiteMap<String, AgreementTally>,
-    /// The types for which the subject decodes no value.
+    /// The types of which the subject could not decode any value.
     pub unserved: Vec<String>,
     /// The findings without duplicates, the heaviest first.
     pub findings: Vec<SubjectFinding>,
@@ -58,7 +58,7 @@ pub struct VectorResult {
     pub reason: String,
 }
 
-/// The number of agreements of a subject.
+/// The numbers of answers of a subject, by agreement.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct AgreementTally {
     /// The number of answers that equal the harness's answer.
@@ -69,7 +69,7 @@ pub struct AgreementTally {
     pub total: u64,
 }
 
-/// A finding: one way in which a subject differs.
+/// A finding: one way in which a subject differs from the harness.
 #[derive(Clone, Debug)]
 pub struct SubjectFinding {
     /// The key that identifies the finding, also in baselines.
@@ -104,7 +104,7 @@ impl AgreementTally {
 }
 
 impl SubjectFinding {
-    /// Returns the status of a disagreement without a baseline.
+    /// Returns the status of a disagreement that is not in a baseline.
     pub fn weigh(what: &CaseDisagreement) -> Status {
         match what.kind {
             _ if what.open.is_some() => Status::Note,

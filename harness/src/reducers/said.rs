@@ -1,7 +1,7 @@
 //! Collects the values in a transcript by type: valid params, results, actions and states.
 //!
-//! Of equal values, only one is collected. Invalid values are skipped: a peer sent them on purpose, or the judgement
-//! of the transcript reports them.
+//! Equal values are collected once. Invalid values are skipped: either a peer sent them on purpose, or a check reports
+//! them when the transcript is judged.
 //!
 //! Knows: transcripts, the protocol tables. Never knows: subjects.
 //!

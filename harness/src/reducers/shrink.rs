@@ -3,11 +3,11 @@
 //! The shrinker asks no questions itself. [`CaseShrinker::candidates`] returns smaller cases; the caller asks a
 //! subject about all of them and reports with [`CaseShrinker::take`] in which candidates the disagreement still occurs.
 //! These two steps repeat until no candidate is left. The shrinker first drops actions, then members and elements of
-//! the state and of the actions, large ones first. At the end, the shrinker simplifies strings and numbers, and makes
-//! the entries of a list equal.
+//! the state and of the actions, beginning with the largest. At the end, it simplifies strings and numbers, and makes
+//! the entries of a list alike.
 //!
-//! If the original case is valid by the schema, all candidates are valid as well, because an invalid case might have a
-//! different problem.
+//! If the original case is valid by the schema, all candidates are valid as well, because an invalid case might
+//! disagree for a different reason.
 //!
 //! Knows: cases, the protocol tables. Never knows: subjects, the kind of the disagreement.
 //!
@@ -60,7 +60,7 @@ enum CaseEdit {
     Drop(usize, usize),
     /// Removes a place from the state (`None`) or from the action with this index.
     Remove(Option<usize>, String),
-    /// Replaces the value at a place by a simple one.
+    /// Replaces the value at a place by a simple value.
     Plain(Option<usize>, String, Value),
 }
 
@@ -110,7 +110,8 @@ impl CaseShrinker {
         self.tried.iter().map(|(_, case)| case.clone()).collect()
     }
 
-    /// Accepts the first candidate in which the disagreement still occurs; `holds` says this for each candidate.
+    /// Accepts the first candidate in which the disagreement still occurs. `holds` says for each candidate whether it
+    /// does.
     pub fn take(&mut self, holds: &[bool]) {
         let tried = std::mem::take(&mut self.tried);
         let first = tried.iter().zip(holds).position(|(_, holds)| *holds);
@@ -223,25 +224,27 @@ impl CaseShrinker {
         }
         let states = !self.valid.0 || state_is_valid(self.version, &case);
         let actions = actions_are_valid(self.version, &case);
-        // A case about a malformed action must keep a malformed action.
+        // If the actions of the original case are invalid, they must stay invalid.
         let actions = self.valid.1 == actions || !self.valid.1 && case.actions.is_empty();
         (states && actions).then_some(case)
     }
 }
 
-/// Returns the value at the same place in the first entry of the list, if it is a string. The shrinking makes entries
-/// equal, so that only relevant differences remain.
+/// Returns the value at the same place in the first entry of the list, if it is a string. The shrinker makes entries
+/// alike, so that only relevant differences remain.
 fn first_alike<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
     let mut segments: Vec<&str> = path.split('/').collect();
     let index = |segment: &&str| segment.parse().is_ok_and(|index: usize| index > 0);
     let last = segments.iter().rposition(index)?;
-    // The entry itself, such as an identifier in a list of identifiers, is not a member of the entry.
+    // Only members of an entry are compared, and not a string that is itself an entry, such as an identifier in a list
+    // of identifiers.
     let inside = last + 1 < segments.len();
     *segments.get_mut(last).filter(|_| inside)? = "0";
     root.pointer(&segments.join("/")).filter(|first| first.is_string())
 }
 
-/// Returns whether a string has a meaning, such as a kind or a time, so that it must not be simplified.
+/// Returns whether the string at this place has a special meaning, such as a kind or a time, so that it must not be
+/// simplified.
 fn tells(path: &str) -> bool {
     const TELLING: [&str; 8] =
         ["kind", "type", "status", "state", "lifecycle", "reason", "confirmed", "interactivity"];
@@ -272,7 +275,8 @@ fn actions_are_valid(version: Version, case: &ReducerCase) -> bool {
     !case.actions.iter().any(|action| is_malformed(version, action))
 }
 
-/// Returns edits that drop halves, quarters and so on down to single actions, the last actions first.
+/// Returns edits that drop half of the actions, a quarter, and so on down to single actions. For each size, the last
+/// actions come first.
 fn drops(count: usize) -> VecDeque<CaseEdit> {
     let mut edits = VecDeque::new();
     let mut width = count / 2;

@@ -46,7 +46,7 @@ pub struct ReducerVector {
     pub expected: Value,
     /// The expected outcome of each action; empty if the vector does not specify outcomes.
     pub outcomes: Vec<ExpectedResult>,
-    /// The possible interpretations, if the specification leaves the result open; a subject with a different result is
+    /// The possible interpretations, if the specification leaves the result open. A subject with a different result is
     /// then not at fault.
     pub open: Vec<String>,
     /// The requirements that the vector tests.
@@ -82,8 +82,8 @@ pub struct VectorFile {
 }
 
 impl ReducerVector {
-    /// Returns whether the vector is about an event that changes no state. No action of such a type ever changes the
-    /// state, so a reducer that does nothing is correct.
+    /// Returns whether the vector is about an action that is only an event. Such an action never changes a state, so a
+    /// reducer that does nothing is correct.
     pub fn is_of_an_event(&self) -> bool {
         let event = ExpectedResult::NoOp(NoOp::EventOnly.reason().to_owned());
         !self.outcomes.is_empty() && self.outcomes.iter().all(|outcome| *outcome == event)
@@ -109,7 +109,7 @@ pub const FILE: &[FormField] = &[
     field(
         "spec",
         MemberForm::Text,
-        "the versions that its vectors apply to, such as `\">=0.9.0\"`",
+        "the versions that the vectors of the file apply to, such as `\">=0.9.0\"`",
     ),
     field("found", MemberForm::Text, "the run that found these vectors; such vectors need no twin"),
     field("states", MemberForm::Template, "states that several vectors start from, by name"),
@@ -128,14 +128,14 @@ const DERIVED: &[FormField] = &[
 
 /// The members of a vector.
 pub const VECTOR: &[FormField] = &[
-    needed("name", MemberForm::Text, "its name, unique among those of the reducer"),
-    needed("title", MemberForm::Text, "the behaviour that it tests, in one sentence"),
+    needed("name", MemberForm::Text, "the name of the vector, which is unique for the reducer"),
+    needed("title", MemberForm::Text, "the behaviour that the vector tests, in one sentence"),
     field(
         "spec",
         MemberForm::Text,
-        "the versions that it applies to, instead of the versions of the file",
+        "the versions that the vector applies to, instead of the versions of the file",
     ),
-    field("proves", MemberForm::Texts, "the requirements that it tests"),
+    field("proves", MemberForm::Texts, "the requirements that the vector tests"),
     needed(
         "state",
         MemberForm::Template,
@@ -151,7 +151,11 @@ pub const VECTOR: &[FormField] = &[
         "the changes that the actions make: pointers with their new values",
     ),
     field("outcomes", MemberForm::Template, "the outcome of each action"),
-    field("open", MemberForm::Texts, "the readings that the specification leaves open"),
+    field(
+        "open",
+        MemberForm::Texts,
+        "the possible interpretations, if the specification leaves the result open",
+    ),
     field("twin", MemberForm::Text, "the vector in which the same action takes effect"),
 ];
 
@@ -165,7 +169,7 @@ pub fn carried() -> Vec<VectorFile> {
     files
 }
 
-/// Returns whether the content of a file is that of a vector file and not of a scenario.
+/// Returns whether a file is a vector file and not a scenario.
 pub fn is_vectors(path: &str, text: &str) -> bool {
     let (root, _) = read(&SourceFile::new(path, text), 0);
     root.is_some_and(|root| root.get("reducer").is_some() || root.get("vectors").is_some())
@@ -440,7 +444,7 @@ impl VectorParser {
         }
     }
 
-    /// Reports a vector that cannot fail.
+    /// Reports a vector without actions, with a wrong number of outcomes, or with an unchanged state but no outcomes.
     fn plausible(
         &mut self,
         node: &SourceNode,

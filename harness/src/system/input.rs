@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// The timeout for a silent pipe.
+/// The time limit for a read from a pipe without data.
 const SILENCE: Duration = Duration::from_secs(10);
-/// The size of a read from a pipe in bytes, and the number of such blocks that are queued.
+/// The size of a read from a pipe, in bytes.
 const PIECE: usize = 64 << 10;
 const WAITING: usize = 4;
 
@@ -122,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let (file, pipe) = (folder.join("file"), folder.join("pipe"));
-        // The reader that times out has a separate pipe, because its thread keeps reading.
+        // The reader that times out needs a pipe of its own, because its thread goes on reading.
         let empty = folder.join("empty");
         std::fs::write(&file, "text").unwrap();
         super::super::pipe(&pipe).unwrap();

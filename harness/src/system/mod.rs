@@ -1,5 +1,5 @@
-//! Functions that differ between operating systems: process groups, folders out of which no path leads, special files,
-//! the CPU time of a thread.
+//! Functions that differ between operating systems: process groups, folders that no path can leave, special files, the
+//! CPU time of a thread.
 //!
 //! Both implementations have the same interface. If a system lacks a feature, `other` documents the
 //! restriction.

@@ -78,7 +78,7 @@ impl SystemFolder {
     }
 }
 
-/// Does nothing: on this system, an owner can always access a folder.
+/// Does nothing, because on this system, the owner of a folder can always access it.
 pub fn let_in(_: &Path) {}
 
 /// Fails.
@@ -97,7 +97,7 @@ pub fn pipe(_: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "no pipes can be made on this system"))
 }
 
-/// Returns the time since the first call.
+/// Returns the time since the first call, because the CPU time of a thread is not available.
 pub fn thread_time() -> Duration {
     BEGAN.elapsed()
 }
@@ -110,7 +110,7 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)
 }
 
-/// Returns the number, since the system has no such limit that a process can change.
+/// Returns `files` unchanged, because this system has no limit on open files that a process can change.
 pub fn allow_files(files: u64) -> u64 {
     files
 }

@@ -60,7 +60,7 @@ fn a_reducer_that_does_nothing_is_found_everywhere() {
     assert!(report.failed());
     let often = report.actions.iter().filter(|(_, tally)| tally.total >= 8);
     let agrees: Vec<_> = often.filter(|(_, tally)| tally.agreed == tally.total).collect();
-    // These actions change nothing in any reducer.
+    // These actions change no state.
     let idle = |name: &str| name.contains("x-later") || name == "resourceWatch/changed";
     assert!(agrees.iter().all(|(name, _)| idle(name)), "{agrees:?}");
 }
@@ -112,7 +112,7 @@ fn members_lost_by_decoding_are_reported_once() {
     let failing: Vec<_> = report.of_status(Status::Fail).collect();
     let keys: Vec<_> = failing.iter().map(|finding| finding.key.as_str()).collect();
     assert!(keys.contains(&"state (session state) /chats/*/movable"), "{keys:?}");
-    // The action that adds such a member loses it as well; no other action is affected.
+    // An action that adds an object with this member loses the member as well. No other action is affected.
     assert!(keys.iter().all(|key| key.ends_with("movable")), "{keys:?}");
     assert!(keys.len() <= 3, "{keys:?}");
 }

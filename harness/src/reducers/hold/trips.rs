@@ -18,7 +18,7 @@ use crate::wire::sample::SamplingOptions;
 
 /// The number of values per type.
 const TRIPS: usize = 24;
-/// The offset of the random seeds for round trips, so that they differ from the seeds of sequences.
+/// The offset of the random seeds for round trips, which keeps them apart from the seeds of sequences.
 const TRIP_DICE: u64 = 1 << 40;
 
 impl HoldRun<'_> {
