@@ -186,7 +186,7 @@ impl DelayMeter {
         }
     }
 
-    /// Records that a client does not read any more.
+    /// Records that a client has stopped reading or has left.
     pub fn left(&mut self, client: usize) {
         let mut done = Vec::new();
         for (key, open) in &mut self.open {

@@ -297,7 +297,7 @@ impl LoadEngine {
     }
 
     /// Ends the load: no client acts any more. The load waits up to `patience` for the answers to open requests and
-    /// dispatches. Afterwards, it waits as long for the answers to the disposal of the sessions, but at least half a
+    /// dispatches. Then it waits for the answers to the disposal of the sessions for the same time, but at least half a
     /// second and at most three seconds.
     pub fn stop(&mut self, now: Duration, patience: Duration) {
         if matches!(self.stage, LoadStage::Running | LoadStage::Down) {

@@ -35,7 +35,7 @@ pub struct LoadEvidence {
     pub entries: Vec<KeptEntry>,
     /// Whether frames of these connections are missing, because too many other frames had to be kept.
     pub gap: bool,
-    /// Whether these entries alone reproduce the finding; `None` if this was not tested.
+    /// Whether these entries reproduce the finding without others; `None` if this was not tested.
     pub shows: Option<bool>,
     /// The version that has to be assumed for connections whose handshake is missing, so that the finding occurs.
     pub assumed: Option<Version>,

@@ -244,7 +244,7 @@ impl LoadEngine {
         }
     }
 
-    /// Disposes of the sessions, each by one of its clients.
+    /// Disposes of all sessions. For each session, one of its clients sends the request.
     pub(super) fn dispose_all(&mut self) {
         for place in 0..self.sessions.len() {
             let members = self.sessions[place].members.iter().copied();

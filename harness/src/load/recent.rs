@@ -1,8 +1,8 @@
 //! The recent frames of a load, and the first frames of each open connection. The capture of a finding is made from
 //! these frames.
 //!
-//! Memory is bounded: the recent frames by [`MAX_RECENT`] bytes, the first frames of a connection by
-//! [`MAX_HEAD`] and those of all connections by [`MAX_HEADS`].
+//! Memory is bounded: the recent frames by [`MAX_RECENT`] bytes, the first frames of one connection by [`MAX_HEAD`]
+//! bytes, and the first frames of all connections by [`MAX_HEADS`] bytes.
 //!
 //! Knows: frames as text. Never knows: the meaning of frames.
 //!

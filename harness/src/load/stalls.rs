@@ -1,5 +1,5 @@
 //! Detects a host on which one slow reader delays others: while a client does not read, the other clients of its
-//! session receive nothing either.
+//! session receive nothing.
 //!
 //! The specification does not mention this, but the rule is essential. A client that stops reading (a sleeping laptop,
 //! a half-open connection) is normal when many clients share a session. If the delivery to all other clients waits for

@@ -1,4 +1,4 @@
-//! A client of either protocol, without input or output.
+//! Clients of AHP and ACP, without input or output.
 //!
 //! [`client`] contains the state of a client: request ids, `clientSeq` numbers, subscriptions, the last seen
 //! `serverSeq`. [`mirror`] contains the state of a channel: the confirmed state, the pending actions, and both

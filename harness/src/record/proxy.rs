@@ -1,4 +1,4 @@
-//! The sockets of a recording: clients on one side, their host on the other.
+//! The sockets of a recording: the connections of the clients, and for each of them a connection to the host.
 //!
 //! Each connection has one task with two pumps. A pump reads from one side only as fast as the other side accepts the
 //! data. Backpressure therefore reaches the sender, and no data accumulates in the proxy. A pump also stops reading
@@ -41,7 +41,7 @@ const NOTE: usize = 64;
 const SHAKING: Duration = Duration::from_secs(10);
 /// The time that one side has for its remaining data after the other side has ended.
 const LINGER: Duration = Duration::from_secs(2);
-/// The duration that stands for a wait without a deadline.
+/// The duration of a wait without a deadline: long enough to have no effect.
 const LONG: Duration = Duration::from_secs(3600);
 
 /// A note with its time since the start of the recording.

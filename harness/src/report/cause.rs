@@ -177,7 +177,7 @@ impl FailureCause<'_> {
         self.worst().map_or(Status::Note, |breach| breach.status)
     }
 
-    /// Returns the worst breach, which represents the others.
+    /// Returns the worst breach, which represents the cause in reports.
     pub fn worst(&self) -> Option<&RuleBreach> {
         self.breaches.first().copied()
     }

@@ -184,7 +184,7 @@ pub struct RequirementResult {
 pub struct RequirementEvidence {
     /// The scenario. If the run tests several agents, the agent follows in brackets.
     pub scenario: String,
-    /// The always-on check, if the evidence comes from one.
+    /// The always-on check, if a check found the evidence.
     pub check: Option<&'static str>,
     /// The description of the breach.
     pub message: ForeignText,

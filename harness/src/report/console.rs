@@ -115,8 +115,8 @@ fn lines(names: &[ForeignText]) -> Vec<String> {
     lines
 }
 
-/// Returns the capabilities that the host does not offer: first the capabilities that an option could provide,
-/// then the others.
+/// Returns the capabilities that the host does not offer: first the capabilities that an option could provide, then all
+/// other missing capabilities.
 fn lacking(header: &RunHeader) -> (Vec<&DetectedFeature>, Vec<&DetectedFeature>) {
     let lacking = header.detected.iter().filter(|detected| !detected.offered);
     lacking.partition(|detected| detected.how.raw().contains("(hint: "))

@@ -83,7 +83,7 @@ struct LogJudging<'a> {
     subject: &'a JudgedSubject,
 }
 
-/// The result of judging the messages in one of their possible orders.
+/// The result of judging the messages in one possible order.
 struct OrderJudgement {
     reports: Vec<CheckReport>,
     findings: Vec<Finding>,

@@ -84,7 +84,7 @@ pub fn merge<R: BufRead>(
     Ok(MergeResult { summary, missing })
 }
 
-/// One of the files.
+/// One of the files to merge.
 struct MergePart<R> {
     name: String,
     reader: TranscriptReader<R>,

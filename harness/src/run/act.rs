@@ -52,7 +52,7 @@ impl ScenarioCase {
     }
 
     pub(super) fn ping(&mut self, peer: PeerId) -> Option<u64> {
-        // The oldest protocol version has no `ping`. `listSessions` replaces it, because it has no side effects either.
+        // The oldest protocol version has no `ping`. `listSessions` is used instead, because it has no side effects.
         let has_ping = self.protocol().is_none_or(|it| it.method("ping").is_some());
         let method = match has_ping {
             _ if self.is_acp() => ACP_PING,

@@ -37,7 +37,7 @@ fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the values of an option, including those in groups.
+/// Returns the values of an option, including values in groups.
 fn values(option: &Value) -> Vec<&str> {
     let values = items(option, "options").iter().flat_map(|value| match items(value, "options") {
         [] => std::slice::from_ref(value),

@@ -110,8 +110,8 @@ impl AgentLink {
         }
     }
 
-    /// Returns the last lines of the agent's standard error so far; empty if it wrote none, or if it was not
-    /// started by the harness.
+    /// Returns the last lines of the agent's standard error so far; empty if there are none, or if the harness did not
+    /// start the agent.
     pub(super) fn last_words(&self) -> String {
         self.link.last_words()
     }

@@ -5,7 +5,7 @@
 //! subscribed to that chat. A ping is weaker evidence, because no rule orders responses relative to envelopes.
 //!
 //! The marker is a `chat/draftChanged` action, because the agent ignores drafts. An empty draft removes the marker
-//! afterwards. If there is no chat, or the host rejects the marker, the barrier uses `ping` alone and the report says
+//! afterwards. If there is no chat, or the host rejects the marker, the barrier uses only `ping`, and the report says
 //! so.
 
 use std::collections::HashSet;
@@ -234,7 +234,7 @@ impl ScenarioCase {
         WaitProgress::Failed(failure)
     }
 
-    /// Retries the barrier once with `ping` alone if the marker did not come back in time.
+    /// If the marker did not come back in time, repeats the barrier once with `ping` only.
     pub(super) fn barrier_expired(
         &mut self,
         step: Option<usize>,

@@ -141,7 +141,7 @@ pub struct ScenarioCase {
 }
 
 impl ScenarioCase {
-    /// Returns the word for what is tested, for messages: "host" or "agent".
+    /// Returns the word for the tested party in messages: "host", "agent" or "client".
     pub(super) fn subject(&self) -> &'static str {
         if self.tested.is_some() {
             return "client";

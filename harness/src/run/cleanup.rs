@@ -157,8 +157,8 @@ impl CreatedResources {
 }
 
 impl ScenarioCase {
-    /// Returns the tasks that remove what the case created. The tasks use a client that has completed the
-    /// handshake, or else a new connection.
+    /// Returns the tasks that remove the resources that the case created. The tasks use a client that has completed the
+    /// handshake, or a new connection if there is none.
     pub(super) fn cleaning(&mut self) -> Vec<StepTask> {
         if self.is_acp() {
             return self.leaving();

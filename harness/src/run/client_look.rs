@@ -131,7 +131,7 @@ impl ClientLook {
         look
     }
 
-    /// Returns what the look has found so far.
+    /// Returns the facts that the look has found so far.
     pub fn facts(&self) -> ClientFacts {
         self.with(|state| state.facts.clone())
     }

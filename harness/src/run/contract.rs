@@ -84,7 +84,7 @@ struct ContractFile {
     vectors: Vec<ContractRow>,
 }
 
-/// A vector as it is written in the file.
+/// A vector in the form of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ContractRow {

@@ -1,4 +1,4 @@
-//! The first look at a host: which versions it supports, which agents it has, what it offers.
+//! The first look at a host: which versions, agents and capabilities it has.
 //!
 //! The first look uses one connection and one handshake, and then sends all requests that prove a capability at once.
 //! If the host has several agents, the first look requests a session from one agent after another until one agent

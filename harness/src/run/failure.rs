@@ -235,7 +235,7 @@ impl ScenarioCase {
     }
 
     pub(super) fn ended(&self, peer: PeerId) -> Option<(u64, String)> {
-        // The wait goes on without a connection, because the tested client may connect again.
+        // A wait continues without a connection, because the tested client may connect again.
         if self.is_host(peer) {
             return None;
         }

@@ -1,4 +1,5 @@
-//! Holds a conversation to find out what an agent offers: a handshake, a session, and a turn whose prompt is a script.
+//! Holds a short conversation with an agent (a handshake, a session, and a turn whose prompt is a script), to find out
+//! what the agent offers.
 //!
 //! Knows: the methods of ACP that a client calls. Never knows: the use of the answers.
 //!

@@ -7,8 +7,8 @@
 //! 1. no check and no scenario trips on a target without faults;
 //! 2. each fault has exactly one row, and everything that the row names trips;
 //! 3. each check and each scenario is in a row and trips there, so everything in the suite can fail;
-//! 4. for at least [`PURE_PERCENT`] percent of the faults, no MUST and no essential rule is reported broken except
-//!    those that the fault breaks according to [`BrokenRules`]; only the newest version is judged by this rule.
+//! 4. for at least [`PURE_PERCENT`] percent of the faults, no MUST and no essential rule is reported broken except the
+//!    rules that the fault breaks according to [`BrokenRules`]; this is judged only at the newest version.
 //!
 //! At the newest version, everything that a row names has to trip. An older version may lack a part of the suite. A
 //! fault about a missing part is [`RowOutcome::foreign`] at that version, and nothing has to trip. For any other fault,
@@ -361,8 +361,8 @@ impl<F: FaultKind> KillTable<F> {
         [names_of(&self.rows, fault), names_of(&self.older, fault)].concat()
     }
 
-    /// Returns whether the version lacks what the row of a fault is about: all scenarios of the row are absent or, in a
-    /// row without scenarios, one of its checks is absent. The names that `older` adds must be absent as well.
+    /// Returns whether the version lacks the feature that a fault is about: all scenarios of its row are absent or, in
+    /// a row without scenarios, one of its checks is absent. The names that `older` adds must be absent as well.
     fn is_foreign(&self, fault: F, absent: impl Fn(&str) -> bool) -> bool {
         let named = names_of(&self.rows, fault);
         let mut scenarios = named.iter().filter(|name| name.contains('/')).peekable();

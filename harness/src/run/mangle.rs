@@ -1,4 +1,4 @@
-//! Creates malformed frames like those of a faulty or hostile client: a valid value with one mutation.
+//! Creates malformed frames, as a faulty or hostile client might send them: a valid value with one mutation.
 //!
 //! Knows: JSON. Never knows: the protocol, the recipient.
 //!

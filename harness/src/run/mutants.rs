@@ -169,7 +169,7 @@ pub fn play_all(
     depth: KillDepth,
     share: impl Fn(&(dyn Fn() + Sync)),
 ) -> KillMatrix<HostFault> {
-    // The other faults can be detected only under load, see `load`.
+    // Faults that can be detected only under load are left out; see `load`.
     let faults = faults.iter().copied().filter(|fault| !fault.is_under_load());
     let faults: Vec<HostFault> = faults.collect();
     let entries = playable(suite, version);

@@ -519,7 +519,7 @@ impl ScenarioPlay {
                 (verdict.status, verdict.reason) = (claim.status, claim.outcome.untested.clone());
                 verdict.failure = self.case.failure().cloned();
             }
-            // A scenario without claims has tested nothing, whatever the results of the premises are.
+            // A scenario without claims has tested nothing, even if all its premises held.
             None => {
                 let failure = self.case.failure();
                 verdict.status = Status::Untested;

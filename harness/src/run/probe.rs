@@ -1,4 +1,5 @@
-//! The first look at a target over its socket: whether it answers, which version it chooses, what it offers.
+//! The first look at a target over its socket: whether the target answers, which version it chooses, and which
+//! capabilities it has.
 //!
 //! Knows: sockets, [`detect`](super::detect), [`settings`](super::settings). Never knows: how the result is used.
 
@@ -54,7 +55,7 @@ pub enum ProbeError {
         url: String,
         /// The time limit.
         limit: Duration,
-        /// What the agent said, and what the user can do, with leading punctuation.
+        /// The agent's last output, and advice for the user, with leading punctuation.
         more: String,
     },
     /// The agent refused a request without which nothing can be tested.
@@ -66,7 +67,7 @@ pub enum ProbeError {
         method: &'static str,
         /// The error in the answer.
         answer: String,
-        /// What else the agent said, and what the user can do, with leading punctuation.
+        /// The agent's other output, and advice for the user, with leading punctuation.
         more: String,
     },
     /// The target supports none of the offered versions.

@@ -1,8 +1,8 @@
 //! For a host that has several agents, decides which scenarios are played with each agent and which only once.
 //!
 //! The decision is derived from the steps of a scenario. A scenario depends on the agent if it creates a session with
-//! the run's agent and then needs the agent to work, or needs a capability of the agent. All other scenarios are about
-//! the host alone.
+//! the run's agent and then needs the agent to work, or needs a capability of the agent. All other scenarios are only
+//! about the host.
 //!
 //! Knows: steps, capabilities. Never knows: hosts by name, connections.
 //!

@@ -53,7 +53,7 @@ pub(super) fn match_state(
 /// Members that are false if they are absent. Source: ChangesetFile.reviewed.
 const FALSE_IF_ABSENT: &[&str] = &["/reviewed"];
 
-/// The name that stands for every member of a state.
+/// The name with which a step refers to every member of a state.
 const EVERY_MEMBER: &str = "*";
 
 /// A difference between a client's own state and the state that the reducers compute.
@@ -61,7 +61,7 @@ const EVERY_MEMBER: &str = "*";
 pub(super) struct StateDisagreement {
     /// The difference, as text for a message.
     pub(super) message: String,
-    /// Whether the differing member is one that the step tests.
+    /// Whether the step tests the differing member.
     pub(super) is_named: bool,
 }
 

@@ -4,7 +4,8 @@
 //! the frames that this peer sends go to the tested client. Frames that no step changes are passed on between the
 //! tested client and the reference host.
 //!
-//! Knows: the tasks about a tested client, the fold of what the client received. Never knows: sockets, processes.
+//! Knows: the tasks about a tested client, the states that result from the received frames. Never knows: sockets,
+//! processes.
 //!
 //! Start at [`ScenarioCase::handle_tested_frame`] and [`ScenarioCase::handle_host_frame`].
 

@@ -1,7 +1,7 @@
 //! Defines the verbs of scenarios about clients: commands to the tested client, and the behaviour of the host towards
 //! it.
 //!
-//! Knows: the forms of members, the commands of drivers. Never knows: what a step does.
+//! Knows: the forms of members, the commands of drivers. Never knows: the effect of steps.
 //!
 //! Start at [`DRIVE`].
 

@@ -85,8 +85,7 @@ fn newest(scenario: &ParsedScenario, step: &ScenarioStep) -> Option<&'static Pro
     Protocol::all().find(holds)
 }
 
-/// Returns the tables of a version and of the newest version, because a scenario may use the names of
-/// either version.
+/// Returns the tables of a version and of the newest version, because a scenario may use the names of both versions.
 fn tables(protocol: &Protocol) -> impl Iterator<Item = &Protocol> {
     [protocol, Protocol::newest()].into_iter()
 }
@@ -261,8 +260,8 @@ fn published(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     }]
 }
 
-/// Checks the name that a step waits for. If the sender never sends a message of this name, the step would wait in
-/// vain.
+/// Checks the name that a step waits for. If the sender never sends a message of this name, the step could never
+/// succeed.
 fn awaited(
     protocol: &Protocol,
     step: &ScenarioStep,

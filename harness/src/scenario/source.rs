@@ -159,7 +159,7 @@ pub enum ScenarioErrorKind {
         /// The most similar operator, or a list of all operators if none is similar.
         hint: String,
     },
-    /// Members that exclude one another.
+    /// Two members that exclude each other.
     #[error("`{first}` and `{second}` cannot both be expected\n(hint: make it two steps)")]
     Exclusive {
         /// The first member.

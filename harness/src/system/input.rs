@@ -122,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let (file, pipe) = (folder.join("file"), folder.join("pipe"));
-        // The reader that times out needs a pipe of its own, because its thread goes on reading.
+        // The reader that times out needs a pipe of its own, because its thread continues to read.
         let empty = folder.join("empty");
         std::fs::write(&file, "text").unwrap();
         super::super::pipe(&pipe).unwrap();

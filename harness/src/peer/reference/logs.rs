@@ -10,7 +10,7 @@ use crate::wire::json::{Value, json};
 use super::fault::Fault;
 use super::{ReferenceClient, RequestReason};
 
-/// The variable of the URI template that stands for the minimum level.
+/// The variable for the minimum level in the URI template.
 const LEVEL: &str = "{level}";
 /// The names of the levels, each with its lowest OTLP severity number.
 const LEVELS: &[(&str, u64)] =

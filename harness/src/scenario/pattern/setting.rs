@@ -1,8 +1,8 @@
 //! Selects a property of a configuration that a scenario can change, from the schema in a state.
 //!
-//! Each host chooses its own properties. A scenario therefore describes a kind of property and takes the first
-//! property that matches. The values also come from the schema: a permitted value other than the current value,
-//! and a value that the schema does not permit.
+//! Each host chooses its own properties. A scenario therefore describes a kind of property and takes the first property
+//! that matches. The schema also determines the values that a scenario uses: a permitted value other than the current
+//! value, and a value that is not permitted.
 //!
 //! Knows: the schemas of configurations. Never knows: who changes the property.
 //!
