@@ -134,7 +134,7 @@ pub struct AgentServing {
     terminals: LiteMap<String, ServedTerminal>,
     /// The number of bytes sent to the agent so far.
     served: usize,
-    /// The last refused path outside of the folder; `None` after [`elsewhere`](Self::elsewhere) has returned it.
+    /// The last refused path outside of the folder; `None` after the method `elsewhere` has returned it.
     elsewhere: Option<String>,
 }
 

@@ -123,7 +123,7 @@ steps:
   - request: { by: B, method: resourceRead, params: { uri: "${A.files}/plugin/greeting.txt" }, result: { data: { $type: string } }, proves: resource.forwarded.result }
 "#,
         facts: &[],
-        hint: "`--client-files`, the URI by which the host lets other clients reach what a client serves",
+        hint: "`--client-files`, the URI at which the host offers the files of one client to other clients",
     },
 ];
 
