@@ -186,7 +186,7 @@ impl DelayMeter {
         }
     }
 
-    /// Records that a client has stopped reading or has left.
+    /// Records that a client has left, has stopped reading, or has unsubscribed.
     pub fn left(&mut self, client: usize) {
         let mut done = Vec::new();
         for (key, open) in &mut self.open {

@@ -86,7 +86,7 @@ faults! {
     ToolInputCached = "tool-input-cached", "A tool gets the input as it was before a user edited it.";
     ToolOnlyInChat = "tool-only-in-chat", "Calls that only the session lists are not run.";
     ForeignOnTop = "foreign-on-top", "The client applies actions of others after its own pending actions.";
-    OldNumbersKept = "old-numbers-kept", "After a new handshake, actions with a lower `serverSeq` than before are dropped.";
+    OldNumbersKept = "old-numbers-kept", "Actions with a `serverSeq` up to the highest earlier one are dropped, even those of a new host.";
     ReplayIgnored = "replay-ignored", "The actions of a replay are dropped.";
     UnknownActionCloses = "unknown-action-closes", "An unknown action ends the connection.";
     LateActionCloses = "late-action-closes", "An action of a channel without a subscription ends the connection.";
