@@ -38,7 +38,7 @@ pub struct AgentCommand {
 
 #[derive(Debug, Subcommand)]
 enum AgentSubcommand {
-    /// Act as the model that the host's own agent asks
+    /// Act as the model that the host's own agent uses
     Model(AgentModelArguments),
     /// Act as an agent that a host starts and speaks ACP to
     Acp(AgentAcpArguments),
@@ -50,7 +50,7 @@ enum AgentSubcommand {
     Profile(AgentProfileArguments),
 }
 
-/// Acts as the model that a host's own agent asks. The server speaks the APIs of OpenAI (chat completions and
+/// Acts as the model that a host's own agent uses. The server speaks the APIs of OpenAI (chat completions and
 /// responses), Anthropic (messages) and Google (generateContent), streamed or not, at any path.
 ///
 /// Set the agent's base URL to the address of this server; any API key works. The server plays the script in the user's
@@ -84,8 +84,8 @@ struct AgentAcpArguments {
     /// Write every message in both directions to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Connect to the run that listens at this address (`run --agent-acp ADDRESS`); the run decides when a turn that
-    /// waits at a `hold` continues
+    /// Connect to the `ahp-harness run --agent-acp ADDRESS` process that listens at this address; that process decides
+    /// when a turn that waits at a `hold` continues
     #[arg(long, value_name = "ADDRESS")]
     run: Option<SocketAddr>,
     /// Do not run tools; only describe what they would do
@@ -191,7 +191,7 @@ struct AgentMcpArguments {
 impl AgentMcpArguments {
     fn main(self) -> CommandOutcome {
         let mut log = self.log.as_deref().map(appended).transpose()?;
-        // The agent also works if no run listens.
+        // The MCP server also works if no run listens at the address.
         let mut run = self.run.and_then(|address| std::net::TcpStream::connect(address).ok());
         let mark = std::env::var(mcp::MARK_VARIABLE).ok();
         let mut server = mcp::McpServer::default();
@@ -275,7 +275,7 @@ fn fault(name: &str) -> Result<Fault, String> {
     })
 }
 
-/// Opens a model stand-in that listens and is ready to be served.
+/// Opens the port of a model stand-in. Returns the listener, and the stand-in that serves its connections.
 ///
 /// # Errors
 /// Returns an error if the address, the flavor or the log cannot be used.

@@ -133,8 +133,7 @@ impl AgentProfileArguments {
     }
 }
 
-/// Summarises the requests to the model stand-in. The request with the most tools shows which tools the agent
-/// has.
+/// Summarises the requests to the model stand-in. The list of tools is taken from the request with the most tools.
 fn model_use(agents: &AgentOutside) -> ModelUse {
     let Some(stand) = &agents.behind.stand else { return ModelUse::default() };
     let records: Vec<Value> =

@@ -24,7 +24,7 @@ const RECIPES: &[(&str, &str)] = &[
 /// Returns the profile of a known agent.
 ///
 /// # Errors
-/// Returns the names of the known agents if this is none of them.
+/// Returns an error with the names of the known agents if the name is unknown.
 pub(super) fn recipe(name: &str) -> Result<&'static str, CommandStop> {
     let found = RECIPES.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! `ahp-harness variants --acp`: proves that no rule is reported broken on a legal agent.
+//! `ahp-harness variants --acp`: proves that no rule is reported as broken for a legal agent.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,11 +21,11 @@ use crate::dice::Dice;
 /// Which legal variants of the agent are tested, and which part of the scenarios is played with each of them.
 pub(super) struct AgentTrials<'a> {
     pub(super) suite: &'a ScenarioSuite,
-    /// The variants to play together in one agent; empty to play all variants.
+    /// The variants to combine in one agent. If empty, each variant is played on its own.
     pub(super) variants: &'a [String],
     /// The number of random combinations.
     pub(super) random: usize,
-    /// The number N for single variants, and the number N for combinations: every N-th scenario is played with each.
+    /// The number N for single variants, and the number N for combinations: each is played with every N-th scenario.
     pub(super) parts: (usize, usize),
 }
 
@@ -65,7 +65,7 @@ impl AgentTrials<'_> {
         Ok(if accused == 0 { CommandExit::Ok } else { CommandExit::Failed })
     }
 
-    /// Returns the sets of variants to play, each with a part of the scenarios.
+    /// Returns the sets of variants to play. With each set, every N-th scenario is played; N is the second value.
     fn sets(&self, seed: u64) -> Result<Vec<(Vec<&'static AgentVariantRow>, usize)>, CommandStop> {
         let (single, several) = self.parts;
         if !self.variants.is_empty() {
@@ -85,7 +85,7 @@ impl AgentTrials<'_> {
 /// Looks up variants by name.
 ///
 /// # Errors
-/// Returns the name that no variant of the agent has, with the most similar known name.
+/// Returns an error with the unknown name and the most similar known name.
 pub(super) fn named(names: &[String]) -> Result<Vec<&'static AgentVariantRow>, CommandStop> {
     let known: Vec<_> = AGENT_VARIANTS.iter().map(|row| row.name).collect();
     let find = |name: &String| {

@@ -145,7 +145,7 @@ pub(super) struct RunAim {
     #[arg(long, value_name = "RESOURCE=TOKEN", value_parser = options::credential, help_heading = "Target")]
     pub(super) authenticate: Vec<(String, String)>,
 
-    /// Act as the model that the host's agent asks, at this loopback address; `{model}` in `--command` becomes the
+    /// Act as the model that the host's agent uses, at this loopback address; `{model}` in `--command` becomes the
     /// model's URL
     #[arg(long, value_name = "ADDRESS", conflicts_with = "loopback", help_heading = "Agent")]
     pub(super) agent_model: Option<SocketAddr>,
@@ -427,7 +427,7 @@ impl RunAim {
         let other = self.other_token.is_some();
         let folder = oddities.map(RunFolders::folder);
         let folder = folder.as_deref().map(|folder| [folder]);
-        // A host on another machine could not start the program.
+        // A host on another machine could not start the harness's MCP server, which is this program.
         let is_local = self.command.is_some() || is_local(url);
         let program = std::env::current_exe().ok().filter(|_| is_local);
         let server = program.map(|program| server_config(&program.to_string_lossy()));

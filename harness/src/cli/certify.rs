@@ -63,7 +63,7 @@ impl CertifyArguments {
         if ended_with(CommandExit::Interrupted) || written() == before {
             return played;
         }
-        // The folder says why nothing was played if the target could not be reached.
+        // If the target could not be reached, reports are written that say why nothing was played.
         let unreachable = ended_with(CommandExit::Unreachable);
         let (verdict, _, said) = match write(&file, &self.out) {
             Ok(made) => made,
@@ -98,7 +98,7 @@ impl ReportArguments {
     }
 }
 
-/// Returns the exit code of a run with this exit code and this verdict.
+/// Returns the exit code of a run, which is at least [`CommandExit::Failed`] unless the verdict is a success.
 fn with_verdict(code: CommandExit, verdict: ProfileVerdict) -> CommandExit {
     match verdict {
         ProfileVerdict::Conformant | ProfileVerdict::NotApplicable => code,
@@ -165,8 +165,8 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, CommandExit, String
     Ok((certificate.verdict(), code, text))
 }
 
-/// Lists the parts of the protocol tables that occurred in the run and, if the host has several agents, with each
-/// agent.
+/// Lists the parts of the protocol tables that occurred in the run. If the host has several agents, also lists the
+/// parts that occurred with each agent.
 fn members(file: &Path, certificate: &HostCertificate) -> String {
     let open = || files::open(file).ok().map(BufReader::new);
     let Some(whole) = open().and_then(|input| ShownPlaces::read(None, input).ok()) else {

@@ -1,4 +1,4 @@
-//! `ahp-harness client`: tests a client of AHP, and plays one.
+//! `ahp-harness client`: tests a client of AHP, or acts as the reference client.
 //!
 //! `client run` and `client certify` are `run` and `certify` with a client as the target, so that every report, the
 //! selection and the baseline work in the same way.
@@ -43,11 +43,13 @@ enum ClientCommand {
     /// Play every scenario with a client and write a certificate
     #[command(mut_args(only_of_clients))]
     Certify(Box<CertifyArguments>),
-    /// Play every scenario with the reference client with one injected fault at a time, to prove that it can fail
+    /// Play every scenario with the reference client and one injected fault at a time, to prove that each scenario can
+    /// fail
     Mutants(Box<MutantsArguments>),
-    /// Generate the host's part of conversations, and compare the client's state with the fold of what it received
+    /// Generate the host's part of conversations, and compare the client's state with the state that the harness's
+    /// reducers compute
     Fuzz(ClientFuzzArguments),
-    /// Be the reference client: read commands from standard input as a driver does (CLIENT_DRIVER.md)
+    /// Act as the reference client: read commands from standard input as a driver does (CLIENT_DRIVER.md)
     Reference(ReferenceArguments),
 }
 
@@ -98,7 +100,7 @@ fn only_of_clients(arg: clap::Arg) -> clap::Arg {
 /// The client that a run tests.
 #[derive(Clone, Debug)]
 pub(super) struct ClientChoice {
-    /// The command that starts it; `None` for the reference client in memory.
+    /// The command that starts the client or its driver; `None` for the reference client in memory.
     pub(super) command: Option<String>,
     /// Whether the command is the client itself, without a driver.
     pub(super) passive: bool,
@@ -141,7 +143,7 @@ impl RunArguments {
         self.aim.command.is_some()
     }
 
-    /// Returns the run with a client as its target: `--command` starts the client.
+    /// Turns this run into the run of a client: `--command` then starts the client or its driver instead of a host.
     pub(super) fn of_client(mut self) -> RunArguments {
         let command = self.aim.command.take();
         self.client = Some(ClientChoice { command, passive: self.passive, listen: self.listen });
@@ -177,7 +179,7 @@ impl ClientArguments {
     }
 }
 
-/// Plays the reference client.
+/// Acts as the reference client.
 #[derive(Args, Debug)]
 struct ReferenceArguments {
     /// Inject this fault (repeatable); `list faults --client` names them

@@ -1,8 +1,8 @@
 //! `ahp-harness client fuzz`: generates the host's part of conversations, plays them with a client, and compares the
-//! client's state with the fold of what it received.
+//! client's state with the state that the harness computes from the same frames.
 //!
-//! Every finding is played with the reference client first: what that client shows as well is a mistake of the harness.
-//! The others are shrunk, played three more times, and written as scenarios.
+//! The conversation of a finding is first played with the reference client. If the finding occurs there as well, it is
+//! a mistake of the harness. Every other finding is shrunk, played three more times, and written as a scenario.
 //!
 //! Start at [`ClientFuzzArguments`].
 
@@ -42,15 +42,16 @@ use super::options;
 const TRIES: usize = 150;
 /// How often the smallest conversation is played again, to tell how reliably it shows the finding.
 const AGAIN: usize = 3;
-/// The time limit of a wait while a finding is shrunk. Each conversation that does not show the finding any more waits
-/// for it. The smallest conversation is played again with the usual limit.
+/// The time limit of a wait while a finding is shrunk. Each conversation that no longer shows the finding waits for
+/// this time. The smallest conversation is played again with the usual limit.
 const HURRIED: Duration = Duration::from_millis(400);
 /// The time for shrinking one finding, and for playing its smallest conversation again.
 const SHRINKS_FOR: Duration = Duration::from_secs(30);
-/// The time beyond the campaign's own that shrinking the last finding may take.
+/// The additional time, after the end of the campaign, for shrinking the last finding.
 const LEEWAY: Duration = Duration::from_secs(120);
 
-/// Generate the host's part of conversations, and compare the client's state with what it received
+/// Generate the host's part of conversations, and compare the client's state with the state that the harness's reducers
+/// compute
 #[derive(Args, Debug)]
 pub(super) struct ClientFuzzArguments {
     /// Start this command for each conversation: the driver of the client; `{url}` becomes the URL of the host [default:
@@ -69,7 +70,8 @@ pub(super) struct ClientFuzzArguments {
     /// Begin with the conversation of this number
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// Do not publish actions of this type (repeatable), such as one that the client's reducers are known to get wrong
+    /// Do not publish actions of this type (repeatable), for example a type that the client's reducers are known to
+    /// apply wrongly
     #[arg(long, value_name = "ACTION")]
     without: Vec<String>,
     /// Stop after this many conversations
@@ -134,12 +136,13 @@ struct ClientFuzzTrial<'a> {
     client: &'a CampaignClient,
     stop: &'a watch::Receiver<bool>,
     key: &'a str,
-    /// The time at which the trials end: no further conversation shows the finding.
+    /// The deadline. After this time, no draft counts as showing the finding.
     until: Instant,
 }
 
 impl DraftTrial for ClientFuzzTrial<'_> {
-    // A comparison without its marker may come before the client has handled the last frames.
+    // Each comparison follows a step that waits for the client. Without this step, the comparison may happen before the
+    // client has handled the last frames.
     fn keeps_premises(&self) -> bool {
         true
     }
@@ -198,7 +201,7 @@ impl ClientFuzzArguments {
             if campaign.played % 50 == 0 {
                 context.progress(&format!("{}\n", campaign.line(began.elapsed())));
             }
-            // The embedded client never waits, so that signals would not be seen.
+            // The embedded client never yields to the runtime, so signals would otherwise not be noticed.
             tokio::task::yield_now().await;
         }
         context.say(&format!("{}\n", campaign.line(began.elapsed())));
@@ -282,7 +285,8 @@ impl ClientFuzzArguments {
         let hurried = client.hurried();
         let until = Instant::now() + SHRINKS_FOR;
         let mut trial = ClientFuzzTrial { client: &hurried, stop, key: &finding.key, until };
-        // A known cause explains the finding if the finding is gone without the events of that cause.
+        // A known cause explains the finding if the finding no longer occurs when the events of that cause are left
+        // out.
         for known in &mut campaign.causes {
             let rest = without_events(draft, &known.events);
             if known.rule == finding.rule && rest != *draft && !trial.shows(&rest).await {

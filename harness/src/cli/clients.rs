@@ -33,7 +33,7 @@ use super::listen_gate::ListenGate;
 const STARTING: u32 = 10;
 /// The name of the first look in the list of scenarios.
 const FIRST_LOOK: &str = "first look";
-/// The URL of the host in a command.
+/// The placeholder for the URL of the host in a command.
 const URL: &str = "{url}";
 
 /// How a client outside of this process comes to the harness.
@@ -43,7 +43,7 @@ enum ClientArrival {
     Command {
         /// The command.
         command: String,
-        /// Whether the command is a driver. Otherwise it is only started.
+        /// Whether the command is a driver. A client without a driver is only started.
         driven: bool,
         /// The receiver of the lines of its standard error.
         voice: ProcessVoice,
@@ -175,6 +175,8 @@ impl ClientOutside {
         })
     }
 
+    /// Checks whether the client has answered or connected.
+    ///
     /// # Errors
     /// Returns why the client cannot be tested.
     fn reached(&self, facts: &ClientFacts) -> Result<(), String> {

@@ -1,8 +1,8 @@
 //! Confirms the findings of a conversation before they are reported: replays the file of the conversation in fresh
 //! sessions, and counts how often each finding occurs again. One replay serves all findings of the conversation.
 //!
-//! Some findings occur in no replay on its own. They may need other conversations at the same time: copies of their own
-//! conversation, or the conversations that were played at the same time in the campaign.
+//! Some findings do not occur when their conversation is replayed alone. They may need other conversations at the same
+//! time: copies of the same conversation, or the conversations that were played at the same time in the campaign.
 //!
 //! Knows: the target. Never knows: the minimisation of cases.
 //!
@@ -27,9 +27,9 @@ use super::fuzz_target::FuzzTarget;
 const AGAIN: u32 = 3;
 pub(super) const NEEDED: u32 = 2;
 
-/// For a finding that occurs in no replay on its own: the number of replays at the same time, the number of replays one
-/// after the other, and the time between the beginnings of two replays. The defect may occur while the host ends the
-/// sessions of another replay.
+/// For a finding that does not occur when its conversation is replayed alone: the number of replays at the same time,
+/// the number of replays one after the other, and the time between the beginnings of two replays. The defect may occur
+/// while the host ends the sessions of another replay.
 pub(super) const COMPANY: usize = 4;
 const IN_A_ROW: usize = 2;
 const APART: Duration = Duration::from_millis(500);
@@ -207,7 +207,7 @@ impl ReplayCount {
         ReplayCount { finding, again: 0, forms: 0, played: 0 }
     }
 
-    /// Adds a replay that showed these findings, unless it could not change the result.
+    /// Adds a replay that showed these findings, unless the result is already certain.
     fn add(&mut self, shown: &[FuzzFinding]) {
         if self.is_open() {
             let shows =
@@ -482,7 +482,7 @@ mod tests {
         assert_eq!(case.beside, [renamer]);
         assert!(case.minimised);
 
-        // The files of the finding show it when `run` plays them at the same time.
+        // `run` reproduces the finding when it plays the files of the finding at the same time.
         let (known, campaign) = (KnownFindings::default(), FuzzCampaign::default());
         let source = fuzz.source(&target, 1);
         fs::create_dir_all(out.join("fuzz")).unwrap();

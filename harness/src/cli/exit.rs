@@ -21,7 +21,7 @@ pub enum CommandExit {
 }
 
 impl CommandExit {
-    /// Returns the exit code with this number, which is in the file of a run.
+    /// Returns the exit code with this number, as the file of a run records it.
     pub fn of(number: u8) -> CommandExit {
         let all = [
             CommandExit::Ok,

@@ -42,7 +42,7 @@ use super::options;
 /// Explains any name of the harness or the protocol. A name can be a requirement, an always-on check, a scenario, an
 /// injected fault, a legal variant, a step of the scenario language, an operator of patterns (`operators` lists all), a
 /// capability (`needs` lists all), a member of an agent's profile (`profile` lists all), or an action or method of the
-/// protocol. It can also be a word, a finding, a cause or a profile in a report.
+/// protocol. It can also be an outcome, a finding, a cause or a profile in a report.
 #[derive(Args, Debug)]
 pub struct ExplainArguments {
     /// The name
@@ -326,7 +326,7 @@ fn check(name: &str, spec: Option<Version>) -> Option<ExplainedName> {
     Some(ExplainedName::new("always-on check", out, facts))
 }
 
-/// Explains the rule that only a load can test.
+/// Explains the rule that only `stress` tests.
 fn load_rule(name: &str) -> Option<ExplainedName> {
     let known = name == stalls::RULE;
     let mut out = format!("rule {name} (essential), of `stress` only\n  {}\n", stalls::DOC);
@@ -410,8 +410,7 @@ struct DescribedMessage {
     facts: Value,
 }
 
-/// Explains an action or method: who sends it, and its members. Versions in which it is the same are put
-/// together.
+/// Explains an action or method: who sends it, and its members. Versions with the same description are grouped.
 fn message(name: &str, spec: Option<Version>) -> Option<ExplainedName> {
     let mut all: Vec<DescribedMessage> = Vec::new();
     let mut older = String::new();

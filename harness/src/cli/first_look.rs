@@ -45,8 +45,7 @@ pub(super) struct CliFirstLook {
 }
 
 impl RunArguments {
-    /// Takes a first look at a target, which ends with the budget at the latest. `offers` are the versions to
-    /// offer.
+    /// Takes a first look at a target. The look stops when the budget has run out. `offers` are the versions to offer.
     ///
     /// # Errors
     /// Returns an error if a probe of the harness does not load, or if its folders cannot be made.
@@ -184,7 +183,7 @@ impl RunArguments {
             }
             let name = scenario.id.clone();
             let mut setup = self.setup(target, entry, header, name.clone(), &AgentSide::default());
-            // The facts that earlier probes have found.
+            // A probe may use the facts that earlier probes have found.
             setup.facts.extend(detected.iter().flat_map(|it: &DetectedFeature| it.facts.clone()));
             let play =
                 ScenarioPlay::new(setup, header.shared, Box::new(CountingRecorder::default()));

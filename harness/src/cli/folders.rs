@@ -82,7 +82,7 @@ pub(super) async fn look(
 ) -> Result<(Vec<DetectedFeature>, Option<SharedDisk>), CommandStop> {
     let mut found = Vec::new();
     let mut shared = None;
-    // The folder that has the folders of all probes, and who made it.
+    // The URI of the parent of all probe folders, and why this folder is used.
     let mut base = None;
     if let Some(uri) = host.prepared.filter(|_| host.resources) {
         let uri = uri.strip_suffix('/').unwrap_or(uri);
@@ -159,7 +159,8 @@ pub(super) async fn look(
 mod tests {
     use super::*;
 
-    /// Returns the result for a host that passes these probes in folders with these URI suffixes.
+    /// Returns the result of [`look`] for a host that passes exactly these probes, each in a folder with this URI
+    /// suffix.
     async fn found(
         is_local: bool,
         prepared: Option<&str>,

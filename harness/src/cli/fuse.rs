@@ -12,13 +12,13 @@ pub(super) struct RunFuse {
 }
 
 impl RunFuse {
-    /// Records the end of a scenario.
+    /// Records that a scenario has ended, and whether it completed a handshake.
     pub(super) fn saw(&mut self, shook_hands: bool) {
         self.ever |= shook_hands;
         self.without += u32::from(!shook_hands);
     }
 
-    /// Returns why no further scenario is played.
+    /// Returns why no further scenario is played; `None` if the run continues.
     pub(super) fn blown(&self) -> Option<String> {
         (!self.ever && self.without >= FUSE)
             .then(|| format!("not played: no handshake succeeded in {} scenarios", self.without))

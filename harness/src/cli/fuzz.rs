@@ -43,7 +43,8 @@ const SHORT_REST: Duration = Duration::from_secs(75);
 /// The default duration of a campaign.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Generates conversations of several clients, plays them against a host, and minimises those that break a rule.
+/// Generates conversations of several clients, plays them against a host, and minimises each conversation in which the
+/// host breaks a rule.
 ///
 /// Without a target, the embedded reference host is tested. With `--acp`, an agent of the Agent Client Protocol is
 /// tested. Each finding becomes a scenario file in the folder of the campaign; `ahp-harness run` can play it again. A
@@ -97,7 +98,8 @@ pub struct FuzzArguments {
     /// Stop at the first finding
     #[arg(long, help_heading = "Budget")]
     pub(super) stop_at_first: bool,
-    /// How many conversations are played at once over sockets; conversations that only wait do not count
+    /// How many conversations are played at once over sockets; conversations that only wait for a time limit do not
+    /// count
     #[arg(long, visible_alias = "workers", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Budget")]
     pub(super) jobs: u16,
     /// The time limit of each wait [default: 2s; for an agent the limit in its profile, or else 10s]; the harness waits

@@ -42,9 +42,9 @@ pub(super) struct FuzzTarget {
     pub(super) look: CliFirstLook,
     /// The protocol version of the conversations.
     pub(super) version: Version,
-    /// The reference host with the injected faults.
+    /// The reference host in memory with the injected faults.
     pub(super) planted: EmbeddedGround,
-    /// The reference host without faults.
+    /// The reference host in memory without faults.
     pub(super) honest: EmbeddedGround,
     /// Whether the target is an external host; then only the result of the first look is known about it.
     pub(super) is_foreign: bool,
@@ -52,8 +52,8 @@ pub(super) struct FuzzTarget {
     pub(super) is_honest: bool,
     /// Turns true when the user interrupts the campaign.
     pub(super) stopped: watch::Receiver<bool>,
-    /// A replay that must not be disturbed holds this lock exclusively while it has traffic; all other replays of
-    /// examinations share the lock.
+    /// A lock for replays during examinations. A replay that must not be disturbed holds the lock exclusively while it
+    /// has traffic; all other replays share it.
     pub(super) quiet: RwLock<()>,
     /// The number of conversations that were played so far.
     pub(super) plays: AtomicU64,
@@ -78,7 +78,7 @@ impl FuzzTarget {
         Duration::from_millis(self.look.header.limit_ms)
     }
 
-    /// Plays a draft in fresh sessions. `limit` is the wait limit; `None` stands for the wait limit of `run`.
+    /// Plays a draft in fresh sessions. `limit` is the time limit of a wait; `None` stands for the limit of `run`.
     pub(super) async fn play(
         &self,
         draft: &ScenarioDraft,
@@ -92,8 +92,8 @@ impl FuzzTarget {
     }
 
     fn judged(&self, draft: &ScenarioDraft, verdict: ScenarioVerdict) -> PlayedDraft {
-        // A reference host outside keeps, over a restart, the data that its options name. The stage does not know these
-        // options.
+        // An external reference host keeps data over a restart, depending on its options. The stage does not know these
+        // options, so failures after a restart are not compared with the stage.
         let restart = draft.restart();
         let failed = verdict.failure.as_ref().and_then(|failure| failure.step);
         let lost = restart.zip(failed).is_some_and(|(restart, failed)| failed > restart);
@@ -139,8 +139,9 @@ impl FuzzTarget {
         limit: Option<Duration>,
         gauge: &AnswerGauge,
     ) -> Option<ScenarioVerdict> {
-        // The identifiers of an execution follow from its name. If a replay created a session that an earlier play has
-        // disposed, other clients would see a removed session change, and the host might still know the old one.
+        // The identifiers in a conversation are made from the name of its execution, so each execution has a new name.
+        // If a replay created a session that an earlier play has disposed, other clients would see a removed session
+        // change, and the host might still know the old one.
         let number = self.plays.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}#{number}", entry.scenario.id);
         let recorder = Box::new(gauge.clone());

@@ -48,11 +48,11 @@ pub(super) const STALE: u64 = 100;
 /// conversations may be in progress.
 const IDLE: Duration = Duration::from_millis(20);
 const WAITING: usize = 8;
-/// The wait limit is `PATIENCE` times the slowest answer so far, but at least `LEAST`, because a fast host
-/// needs only short waits.
+/// The time limit of a wait is `PATIENCE` times the slowest answer so far, but at least `LEAST`: a fast host needs only
+/// short waits.
 const PATIENCE: u32 = 5;
 const LEAST: Duration = Duration::from_millis(300);
-/// The maximum number of conversations at the same time that are replayed together with a failed one.
+/// The maximum number of other conversations that are replayed at the same time as a failed conversation.
 const MAX_BESIDE: usize = 8;
 /// The maximum number of recently ended conversations that are suspected when the host stops.
 const MAX_RECENT: usize = 16;
@@ -78,8 +78,8 @@ pub(super) struct FuzzHunt<'a> {
     /// The confirmed findings that wait to be minimised.
     pub(super) confirmed: VecDeque<ConfirmedFinding>,
     pub(super) under_examination: Vec<UnderExamination>,
-    /// The identities of the findings that wait or are being examined. The value says how often the finding occurred
-    /// again.
+    /// The identities of the findings that wait for examination or are being examined, each with the number of further
+    /// occurrences.
     pub(super) pending: BTreeMap<String, u64>,
     /// The findings that were dismissed: the text permits the behaviour, or the host was only slow.
     pub(super) dismissed: BTreeSet<String>,
@@ -87,8 +87,7 @@ pub(super) struct FuzzHunt<'a> {
     pub(super) permitted: BTreeMap<String, &'static str>,
     /// The conversations that ended last, each with the time of its end.
     pub(super) recent: VecDeque<(Instant, DrawnSequence)>,
-    /// The first conversations whose expectations the reference host without faults does not meet, and the
-    /// reasons.
+    /// The first conversations that the reference host without faults does not play as expected, and the reasons.
     pub(super) odd: Vec<String>,
     /// The number of times that each expectation failed.
     missed: BTreeMap<StepExpectation, u32>,
@@ -360,7 +359,7 @@ impl<'a> FuzzHunt<'a> {
     }
 
     /// Returns whether a conversation is being played that could disturb an examination. A conversation that only waits
-    /// for its time limit does not disturb an examination, unless nothing else may be played during the examination.
+    /// for its time limit disturbs an examination only if `alone` is set.
     pub(super) fn is_playing(&mut self, alone: bool) -> bool {
         self.under_way.iter_mut().any(|it| alone || it.restarts || it.traffic.talks(QUIET))
     }
@@ -399,7 +398,7 @@ impl<'a> FuzzHunt<'a> {
             }
         }
         if self.target.is_honest {
-            // The expectation was generated on this host itself. If the host does not meet the expectation, the
+            // The expectation was computed on the same reference host. If the host does not meet the expectation, the
             // generator is wrong.
             if let Some(finding) = found.iter().find(|it| !it.is_of_check()) {
                 self.odd(sequence.seed, finding);
@@ -435,7 +434,7 @@ impl<'a> FuzzHunt<'a> {
             word(finding.weight),
             finding.message
         );
-        // Only what is left after minimising shows that two findings are one.
+        // Only minimised scenarios show whether two findings have the same cause.
         let same = match found.minimised {
             true => self.folder.same(&self.campaign, &draft, finding),
             false => None,
@@ -501,8 +500,8 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Writes the state of the campaign. If the process is killed, a campaign that continues begins with the
-    /// findings that wait now.
+    /// Writes the state of the campaign. If the process is killed, the continued campaign begins with the findings that
+    /// wait now.
     pub(super) fn save(&self) -> Result<(), CommandStop> {
         let mut campaign = self.campaign.clone();
         campaign.unexamined.extend(self.open_findings());

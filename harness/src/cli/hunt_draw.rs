@@ -17,7 +17,7 @@ use super::hunt::FuzzHunt;
 /// time, and only the conversation with the rarest expectations is played.
 const FAMILIAR: u64 = 5;
 const DRAWN: usize = 3;
-/// The percentage of conversations that an external host plays with another interleaving of its clients.
+/// The percentage of conversations that are played on an external host with another interleaving of the clients.
 const RACED: usize = 30;
 /// A number that makes the choice of the conversations with another interleaving independent of their content.
 const SALT: u64 = 0x5a17_0f0d;
@@ -86,9 +86,9 @@ impl FuzzHunt<'_> {
         sequence.draft.scenario().is_ok().then(|| (sequence, gauge.seen()))
     }
 
-    /// Returns the conversation with another interleaving of its clients, if it was selected for that. On the reference
-    /// host no conversation is, because its expectations come from the stage, which plays the steps one after the
-    /// other.
+    /// Returns the conversation with another interleaving of its clients; `None` if the conversation was not selected
+    /// for this. For the reference host, no conversation is selected, because the expectations come from the stage,
+    /// which plays the steps one after the other.
     fn race(&self, sequence: &DrawnSequence) -> Option<RacedConversation> {
         let mut dice = Dice::seeded(sequence.seed ^ SALT);
         let races = self.target.is_foreign && !sequence.draft.is_about_agents();

@@ -73,7 +73,7 @@ impl ExaminationJob {
 pub(super) struct UnderExamination {
     number: u64,
     pub(super) job: ExaminationJob,
-    /// Whether the part began while examinations were entitled to time of the campaign.
+    /// Whether the part began before examinations had used up their share of the campaign's time.
     in_share: bool,
     traffic: TrafficWatch,
 }
@@ -94,8 +94,8 @@ impl FuzzHunt<'_> {
         !self.waiting.is_empty() || !self.confirmed.is_empty()
     }
 
-    /// Returns whether a finding has to be examined. If it has to be examined, the finding counts as waiting from now
-    /// on. Counts a finding that is known, or that already waits for examination.
+    /// Returns whether a finding has to be examined. A finding that has to be examined is recorded as waiting. A
+    /// finding that is known or already waits is only counted.
     pub(super) fn is_to_examine(&mut self, finding: &FuzzFinding, seed: u64) -> bool {
         let counts = finding.weight >= self.fuzz.weight && !self.known.has(finding);
         if !counts || self.dismissed.contains(&finding.key) {
@@ -149,8 +149,9 @@ impl FuzzHunt<'_> {
         stopping: Option<CommandExit>,
         left: Option<Duration>,
     ) {
-        // No conversation starts during an examination. While one that began within its share only waits, others
-        // use the time; they do not extend it, or no conversation would start while findings wait.
+        // No conversation starts during an examination. While an examination that began within the share only waits,
+        // further examinations may begin and use the time. These do not count as begun within the share; otherwise no
+        // conversation would start as long as findings wait.
         let in_share = stopping.is_some() || self.may_examine();
         let may_examine = in_share || self.under_examination.iter().any(|it| it.in_share);
         let may_examine = may_examine && self.has_to_examine();
@@ -216,8 +217,9 @@ impl FuzzHunt<'_> {
         self.time.may_examine() || self.fuzz.stop_at_first || self.target.is_embedded()
     }
 
-    /// Returns the time for minimising a finding. `left` is the time until the end of the campaign; half of it is for
-    /// the replays before and after. A finding for which no time is left keeps its whole conversation.
+    /// Returns the time for minimising a finding. `left` is the time until the end of the campaign; half of this time
+    /// is reserved for the replays before and after minimising. If no time is left for a finding, the finding keeps its
+    /// whole conversation.
     fn shrinks_for(&self, finding: &FuzzFinding, left: Option<Duration>) -> Duration {
         let usual = match self.campaign.has_cause_of(finding) {
             true => SHRINKS_AGAIN_FOR,
@@ -255,7 +257,7 @@ impl FuzzHunt<'_> {
         &mut self,
         (number, examined): NumberedResult,
     ) -> Result<(), CommandStop> {
-        // An examination may end at the moment at which the campaign is ended, which keeps its finding.
+        // The end of the campaign may already have kept the finding of an examination that ends at the same moment.
         let Some(at) = self.under_examination.iter().position(|it| it.number == number) else {
             return Ok(());
         };
@@ -407,7 +409,7 @@ mod tests {
         fs::create_dir_all(out.join("fuzz")).unwrap();
         let mut hunt = FuzzHunt::new(&fuzz, &context, Arc::clone(&target), source, known, campaign);
         while hunt.waiting.len() < 2 {
-            // Not every seed draws a conversation.
+            // Some seeds generate no conversation.
             let Some(sequence) = hunt.draw() else { continue };
             let played = hunt.play_alone(&sequence).await.unwrap();
             hunt.played(played);
@@ -436,7 +438,7 @@ mod tests {
             let file = fs::read_to_string(out.join(format!("{}.yaml", bucket.scenario))).unwrap();
             assert!(file.contains("it was not minimised"), "{file}");
         }
-        // Only what is on the disk is reported.
+        // A finding is reported only after it was written to the disk.
         let reported = || {
             let errors = context.buffered_errors();
             errors.iter().filter(|text| text.starts_with("finding ")).count()

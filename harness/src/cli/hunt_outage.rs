@@ -1,5 +1,5 @@
-//! Handles the outages of a host during a campaign, and attributes each to the conversation that causes it again when
-//! it is played alone.
+//! Handles the outages of a host during a campaign. An outage is attributed to the conversation that causes another
+//! outage when the conversation is played alone.
 //!
 //! Knows: the conversations in progress. Never knows: the probes and restarts of a host.
 //!
@@ -55,7 +55,7 @@ impl FuzzHunt<'_> {
         while let Some(played) = playing.join_next().await {
             struck.extend(played.ok());
         }
-        // Examinations replay findings on the host that ended, so their results are not used.
+        // The examinations used the host that has stopped, so their results are not used.
         while examining.join_next().await.is_some() {}
         self.requeue_examinations();
         struck.sort_by_key(|played| played.number);

@@ -9,15 +9,15 @@ use std::time::Duration;
 /// The maximum ratio of the time for examinations to the time for new conversations.
 const SHARE: u32 = 2;
 /// The time by which examinations may exceed their share of the campaign's time. A greater value would delay new
-/// conversations. A smaller value would waste time, because each change to examinations has to wait for the
+/// conversations. A smaller value would waste time, because each switch to examinations has to wait for the
 /// conversations that are being played.
 const LEAD: Duration = Duration::from_secs(60);
 
 /// The time that a campaign has spent on new conversations and on examinations.
 ///
-/// At first, findings are examined at once. When examinations have taken `LEAD` more than their share of the time, new
-/// conversations are played until examinations are below their share again. Without this, a host with many defects
-/// would only be examined, and most of its defects would not be found.
+/// At first, findings are examined at once. When examinations have exceeded their share of the time by `LEAD`, new
+/// conversations are played until examinations are below their share again. Without this rule, a campaign against a
+/// host with many defects would only examine the first findings, and would miss most of the defects.
 #[derive(Debug, Default)]
 pub(super) struct HuntTime {
     playing: Duration,

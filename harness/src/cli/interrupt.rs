@@ -47,7 +47,7 @@ impl TimeBudget {
     }
 
     /// Returns the time at which a command that is still closing connections is stopped. The rest of the budget is for
-    /// reports that are made from the files.
+    /// the reports that are made from the run's files.
     fn end_at(&self) -> Instant {
         self.began + self.total - self.closing() / 4
     }

@@ -160,7 +160,7 @@ impl JudgeArguments {
                         "notes": judged.notes,
                     });
                     if let TranscriptPlace::Logs(logs) = kept {
-                        // Line numbers count through all files.
+                        // Line numbers continue from one file to the next.
                         let place =
                             |file: &LogFile| json!({"file": file.name, "before": file.before});
                         footer["files"] = logs.files.iter().map(place).collect();

@@ -164,7 +164,7 @@ impl ListArguments {
     }
 }
 
-/// Returns the newest tables for hosts, and those for agents.
+/// Returns the newest protocol tables for hosts, and the protocol tables for agents.
 fn newest() -> impl Iterator<Item = &'static Protocol> {
     [Protocol::newest(), Protocol::acp()].into_iter()
 }

@@ -2,8 +2,8 @@
 //! The scheduler of `run` and the campaigns of `fuzz` share this module.
 //!
 //! The scenarios that were in progress when the host stopped are played again, one at a time. If the host stops again,
-//! the scenario is repeated on a fresh host. The scenario is blamed if the host stops once more, and an unused host
-//! keeps running. Some hosts stop by themselves, and the scenario that is played at that moment is not the cause.
+//! the scenario is repeated on a fresh host. The scenario counts as the cause if the host then stops once more, and if
+//! an unused host keeps running. The last condition is needed because some hosts stop by themselves.
 //!
 //! Knows: the target. Never knows: rules, reports.
 //!
@@ -26,7 +26,7 @@ const MAX_OUTAGES: u32 = 20;
 /// the host stops by itself.
 pub(super) const GRACE: Duration = Duration::from_millis(300);
 const MAX_IDLE: Duration = Duration::from_secs(30);
-/// The time within which the harness notices that a host has closed all connections at once.
+/// The time within which the harness notices all closed connections if a host closes them at the same moment.
 const TOGETHER: Duration = Duration::from_millis(50);
 /// If the host stops, the scenarios that ended within this time before are suspected.
 pub(super) const RECENT: Duration = Duration::from_secs(2);
@@ -100,8 +100,8 @@ impl HostWatch {
             remote.map(|remote| SentinelConnection::open(remote.endpoint.clone(), &self.offers));
     }
 
-    /// Checks whether the host answers `listSessions`. If it does, it counts as hung as soon as it no longer answers
-    /// `listSessions`.
+    /// Checks whether the host answers `listSessions`. If it does, the host counts as hung as soon as it no longer
+    /// answers `listSessions`.
     pub(super) async fn probe_sessions(&mut self) {
         if let Some(remote) = &self.remote {
             self.probe = remote.probe(&self.offers, self.limit).await;
@@ -125,7 +125,7 @@ impl HostWatch {
     /// connections: it closed the connections of a scenario, or no connection was open.
     pub(super) async fn trouble(&mut self, dropped: bool) -> Option<String> {
         let remote = self.remote.clone()?;
-        // If a host never completed a handshake, its end cannot be detected.
+        // A host that never completed a handshake cannot be observed to stop.
         let shook = self.shook || self.answered;
         if *self.stopped.borrow() || self.gone.is_some() || !shook {
             return None;
@@ -140,7 +140,7 @@ impl HostWatch {
         let lately = self.cut_at.is_some_and(|at| at.elapsed() < RECENT);
         let what = match trouble {
             Some(what) => Some(format!("the host {what}")),
-            // A restart that takes no time leaves no other trace.
+            // If a host restarts very quickly, the closed connections are the only sign of the restart.
             None if (cut || lately) && dropped => {
                 Some("the host ended every connection and answers again".to_owned())
             }
@@ -204,7 +204,7 @@ impl HostWatch {
             );
             self.gone.get_or_insert(reason);
         }
-        // A host that only closes idle connections has not ended.
+        // A closed sentinel alone also counts here, but does not end the run: the host may only close idle connections.
         trouble.is_some() || self.is_cut()
     }
 

@@ -25,7 +25,7 @@ use super::traffic_watch::TrafficWatch;
 /// The limit of a wait while a finding on a host outside of this process is minimised. A case that fails only with this
 /// limit is not used, because it also has to fail with the limit of `run`.
 const TRIAL_LIMIT: Duration = Duration::from_secs(3);
-/// How often each order of two frames is played, and the number of pairs of frames that are tried.
+/// How often each order of two frames is played, and the maximum number of pairs of frames that are tried.
 const ORDERED: u32 = 2;
 const MOST_ORDERS: usize = 2;
 
@@ -50,7 +50,7 @@ impl FindingCase {
         FindingCase::of(draft, company.clone(), String::new(), false)
     }
 
-    /// Returns a case that needs other conversations at the same time or, if it needs none, this order of frames.
+    /// Returns a case. If the case needs other conversations at the same time, the order of frames is not used.
     fn of(
         draft: ScenarioDraft,
         company: ReplayCompany,
@@ -86,9 +86,9 @@ pub(super) fn shorter(
     (draft != *whole && draft.scenario().is_ok()).then_some(draft)
 }
 
-/// Minimises a finding in fresh sessions on the target, and returns its case. `quick` is a shorter conversation;
-/// minimising begins with it if it shows the finding. `limit` is the time limit for minimising on a target outside
-/// of this process; `None` to leave the case as it is.
+/// Minimises a finding in fresh sessions on the target, and returns its case. `quick` is a shorter conversation, with
+/// which minimising begins if this conversation shows the finding. `limit` is the time limit for minimising on a target
+/// outside of this process; `None` to leave the case as it is.
 pub(super) async fn minimise(
     target: &FuzzTarget,
     confirmed: &ConfirmedFinding,
@@ -130,7 +130,7 @@ pub(super) async fn minimise(
     }
 }
 
-/// Joins two statements about what a finding needs. Either may be empty.
+/// Joins two sentences about what a finding needs. Either sentence may be empty.
 pub(super) fn and_then(one: String, other: &str) -> String {
     match (one.is_empty(), other.is_empty()) {
         (true, _) => other.to_owned(),
@@ -219,7 +219,7 @@ impl OnTarget<'_> {
             let shown = tokio::select! {
                 shown = &mut replays => shown,
                 () = traffic.quiet() => {
-                    // While the replay only waits for its time limits, it does not need the host for itself.
+                    // While the replay only waits for its time limits, other replays may use the host.
                     drop(alone);
                     replays.await
                 }
@@ -232,9 +232,9 @@ impl OnTarget<'_> {
     }
 
     /// Returns which order of its clients' frames a case needs, as a sentence. The string is empty if the finding
-    /// occurs in every order, or if it needs other conversations, because these decide the order. If two frames
-    /// are in flight at the same time, the host decides which one comes first. To force an order, each replay pauses
-    /// between the frames.
+    /// occurs in every order. It is also empty if the case needs other conversations, because their timing decides the
+    /// order. If two frames are in flight at the same time, the host decides which one comes first. To force an order,
+    /// each replay pauses between the frames.
     async fn order_of(&mut self, case: &ScenarioDraft) -> String {
         if self.company != ReplayCompany::Nothing {
             return String::new();
@@ -276,9 +276,9 @@ impl DraftTrial for OnTarget<'_> {
         if self.keeps_premises() && !is_settled(draft) {
             return false;
         }
-        // If the reference host shows the behaviour as well, the behaviour is no finding. A claim also needs
-        // premises that a host can meet: one that accepts an action without its required members may be in any
-        // state afterwards.
+        // If the reference host shows the behaviour as well, the behaviour is no finding. The premises of a claim must
+        // also hold on the reference host: if a premise expects a host to accept an action without its required
+        // members, the host may be in any state afterwards.
         let honest: &EmbeddedGround = &self.target.honest;
         let may_miss = self.target.is_foreign && !(self.legal && self.keeps_premises());
         let clean = match may_miss {

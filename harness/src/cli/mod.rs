@@ -164,19 +164,19 @@ enum CliCommand {
     Stress(Box<stress::StressArguments>),
     /// Run the reference host on a loopback port
     Serve(serve::ServeArguments),
-    /// Act as the agent of a host or as the model that an agent asks, and inspect agents
+    /// Act as the agent of a host or as the model of an agent, and inspect agents
     Agent(agent::AgentCommand),
-    /// Test a client of AHP: play the host for it
+    /// Test a client of AHP: act as its host
     Client(Box<client::ClientArguments>),
     /// Apply actions to states with the harness's reducers, one JSON object per line
     Reduce(reduce::ReduceArguments),
-    /// Compare a reducer with the harness's, by vectors and by generated sequences of actions
+    /// Compare a reducer with the harness's reducer, by vectors and by generated sequences of actions
     Reducers(Box<reducers::ReducersArguments>),
     /// Print completions for a shell
     Completions(manual::CompletionsArguments),
     /// Write manual pages
     Man(manual::ManArguments),
-    /// The process of `reducers --subject official`
+    /// Act as the subject process of `reducers --subject official`
     #[command(hide = true)]
     Official(official::OfficialArguments),
 }
@@ -210,7 +210,7 @@ pub fn main() -> ExitCode {
     let arguments = match CommandLine::try_parse_from(given) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version are not mistakes.
+            // `--help` and `--version` are not usage errors.
             let code = if error.use_stderr() { CommandExit::Usage } else { CommandExit::Ok };
             let _ = error.print();
             return code.into();

@@ -77,7 +77,7 @@ pub struct SubjectOption {
         help_heading = "Judging"
     )]
     party: PartyName,
-    /// Judge only this client: a clientId, or the name of a connection
+    /// Judge only this client: its clientId, or the name of its connection in the capture
     #[arg(long, value_name = "NAME", help_heading = "Judging")]
     client: Option<String>,
 }
@@ -85,11 +85,11 @@ pub struct SubjectOption {
 /// A party on the command line.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
 enum PartyName {
-    // Comments here and no docs, which would make the help of every option a paragraph.
+    // These are comments and not doc comments, because clap would then print the help of every option as a paragraph.
     // The host, or the agent.
     #[default]
     Host,
-    // Whoever connects to the host.
+    // The clients that connect to the host.
     Clients,
 }
 

@@ -63,7 +63,7 @@ pub struct RecordArguments {
     /// The format of the capture: one file, or one log per connection as VS Code's agent host writes them
     #[arg(long, value_enum, default_value_t, requires = "out")]
     format: CaptureFormat,
-    /// Inject this transport fault when a matching message comes (repeatable), see below
+    /// Inject this transport fault when a matching message comes (repeatable); the syntax is explained below
     #[arg(long, value_name = "RULE")]
     fault_on: Vec<TransportFault>,
     /// Replace all text that this regular expression matches in the output (repeatable)
@@ -77,7 +77,7 @@ pub struct RecordArguments {
     subject: SubjectOption,
     #[command(flatten)]
     threshold: FailureThreshold,
-    /// Do not print when connections open and close
+    /// Do not print a line when a connection opens or closes
     #[arg(long, short)]
     quiet: bool,
 }
@@ -85,7 +85,7 @@ pub struct RecordArguments {
 /// How a capture is written.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
 enum CaptureFormat {
-    // Comments here and no docs, which would make the help of every option a paragraph.
+    // These are comments and not doc comments, because clap would then print the help of every option as a paragraph.
     // One file in the capture format.
     #[default]
     Capture,
@@ -293,8 +293,8 @@ fn judge(
         }
         proxy.done(weight);
         if let (Some(writer), true) = (writer, noted.is_empty()) {
-            // The queue is empty, so a reader of the file sees all messages so far. The queue becomes empty soon,
-            // because the proxy forwards nothing until then.
+            // The queue is empty, so after the flush a reader of the file sees all messages so far. The queue soon
+            // becomes empty, because the proxy forwards nothing until its messages are recorded.
             writer.flush();
             proxy.recorded(taken);
         }

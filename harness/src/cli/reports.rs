@@ -35,10 +35,10 @@ use super::files::replace;
 use super::log_folder::{self, prepared};
 use super::options::{ReportOption, RunReport};
 
-/// The folder for the transcript if no report has a file name. The harness uses this folder only if it exists.
+/// The folder for the transcript if no `jsonl` report is requested. The harness uses this folder only if it exists.
 const FOLDER: &str = "reports";
 
-/// The maximum number of drawings of failed scenarios that brief output keeps.
+/// The maximum number of drawings of failed scenarios that the brief output format keeps.
 const DRAWINGS: usize = 200;
 /// The interval at which the progress line is updated.
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -52,14 +52,14 @@ pub(super) struct RunReports<'a> {
     writers: Vec<RunWriter>,
     junit: Vec<(PathBuf, JunitReport)>,
     sarif: Vec<(PathBuf, SarifReport)>,
-    /// The folder for connection logs, and the logs in this folder.
+    /// The folder for connection logs, and the writers of these logs.
     logs: Option<PathBuf>,
     log_writers: Vec<LogWriter>,
     /// The failures, grouped by cause.
     causes: CauseFold,
     skips: SkipReasons,
-    /// The description of each failed scenario, by number. In brief output, only the first scenario of each cause has a
-    /// description.
+    /// The description of each failed scenario, by number. In the brief output format, only the first scenario of each
+    /// cause has a description.
     drawings: LiteMap<u32, String>,
     /// The number of scenarios, and the number of scenarios that have ended.
     scenarios: usize,
@@ -77,12 +77,12 @@ pub(super) struct RunReports<'a> {
     header: RunHeader,
     /// The first scenario that made the run fail.
     first_failure: Option<String>,
-    /// The baseline to write at the end.
+    /// The path of the baseline to write at the end.
     renewed: Option<PathBuf>,
 }
 
 impl<'a> RunReports<'a> {
-    /// Also includes the messages in the user's own scenarios that do not conform to the tables.
+    /// Also shows the messages in the user's own scenarios that do not conform to the tables.
     pub(super) fn shows_own_frames(&mut self) {
         self.console.shows_own_frames();
     }

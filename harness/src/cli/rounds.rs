@@ -4,8 +4,8 @@
 //! and these scenarios are played again, one at a time, as [`lone_trial`](super::lone_trial) describes. If no single
 //! scenario stops the host, the scenarios are played together again, and then in pairs.
 //!
-//! A host may stop a moment after the scenario that causes this. The result of a scenario is therefore reported once
-//! the host has run for a while after the scenario, and no scenario has two results.
+//! A host may stop a moment after the scenario that causes the outage. The result of a scenario is therefore reported
+//! only after the host has kept running for a while. This way, no scenario has two results.
 //!
 //! Knows: the target, the reports. Never knows: rules.
 //!
@@ -203,8 +203,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         queue
     }
 
-    /// Returns the name from which the identifiers of a scenario are made: the name of the scenario and, for any
-    /// agent but the default one, the agent's position. The agent's name is not used, because the host chooses
+    /// Returns the name from which the identifiers of a scenario are made: the name of the scenario, followed by the
+    /// position of the agent unless it is the default agent. The agent's name is not used, because the host chooses
     /// that name.
     fn name_of(&self, planned: &PlannedScenario) -> String {
         let id = &planned.entry.scenario.id;
@@ -283,8 +283,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         enough.or(gone).or(blown)
     }
 
-    /// Takes the result of a scenario. The result is reported once the host has run for a while after the
-    /// scenario; a result that ends the run is reported at once.
+    /// Takes the result of a scenario. The result is reported only after the host has kept running for a while; a
+    /// result that ends the run is reported at once.
     fn report(&mut self, played: PlayedCase) {
         self.tell_recent(RECENT);
         let ends_the_run = self.run.fail_fast && played.report.status != Status::Pass;
@@ -451,7 +451,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     /// Plays scenarios together to determine whether they stop the host, and then plays them in pairs. Returns
     /// the outage and the names of the scenarios.
     async fn together(&mut self, queued: &[QueuedCase]) -> Option<(String, Vec<String>)> {
-        // Earlier trials may cause the end of a host, for example through the number of connections.
+        // Earlier trials could make the host stop, for example by their number of connections.
         self.watch.fresh().await;
         let all = self.at_once(queued).await?;
         self.watch.recovered(&all).await;
@@ -535,7 +535,7 @@ fn names<'a>(queued: impl Iterator<Item = &'a QueuedCase>) -> String {
     names.join(", ")
 }
 
-/// Returns why a scenario has no verdict if it was not finished within the time budget.
+/// Returns the reason to report for a scenario that was not finished within the time budget.
 fn over(budget: Option<Duration>) -> String {
     format!(
         "the budget of {:?} for the run was over (hint: `--budget`)",

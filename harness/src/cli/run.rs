@@ -90,8 +90,8 @@ pub struct RunArguments {
     #[arg(long, help_heading = "Selection")]
     aggressive: bool,
 
-    /// The command is the client itself, which connects to the URL and has no driver: only what it does by
-    /// itself is tested
+    /// The command is the client itself, which connects to the URL, and not a driver: only what the client does without
+    /// commands is tested
     #[arg(long, hide = true, requires = "command", help_heading = "Target")]
     pub(super) passive: bool,
     /// Start nothing, and wait at this address, such as 127.0.0.1:9001, for a client that connects by itself: each
@@ -173,7 +173,7 @@ pub struct RunArguments {
     /// Whether the scenarios are played in the order of first-steps.
     #[arg(skip)]
     in_order: bool,
-    /// The scenarios of the last round that show a defect to fix.
+    /// The scenarios of the last round of `--watch` that show a defect to fix.
     #[arg(skip)]
     failed: Arc<Mutex<Vec<String>>>,
     /// Whether scenarios of the profile `agent` are played only if a first turn shows that the agent plays
@@ -182,7 +182,7 @@ pub struct RunArguments {
     pub(super) looks_for_scripts: bool,
 }
 
-/// Returns which of these versions to offer if the user has named none. These are the versions for which at least one
+/// Returns the versions to offer if the user has named no version: those of the `known` versions for which at least one
 /// scenario is written. If no scenario is written for any of them, the result is the newest older version with a
 /// scenario, or else all versions.
 fn spoken_of(entries: &[&SuiteEntry], known: &[Version]) -> Vec<Version> {
@@ -215,7 +215,7 @@ impl RunArguments {
         }
     }
 
-    /// Returns the same run with all profiles, unless the user named some, and with these additional reports.
+    /// Returns the same run with these additional reports, and with all profiles unless the user named some.
     ///
     /// # Errors
     /// Returns an error if the user selected a part of the suite, because a part cannot be certified.
@@ -242,7 +242,7 @@ impl RunArguments {
         if self.aim.is_outside() {
             self.aim.provider.get_or_insert(ProviderChoice::All);
         }
-        // Frames go to the first transcript, which has to be the transcript of the certificate.
+        // Frames are written only to the first transcript, so this has to be the transcript of the certificate.
         self.report.splice(0..0, reports.into_iter().map(RunReport::Shared));
         Ok(self)
     }
@@ -630,7 +630,7 @@ impl RunArguments {
         words
     }
 
-    /// Returns why no further scenario begins, if the run stops at the first failure.
+    /// Returns why no further scenario begins; `None` unless the run stops at the first failure and has one.
     pub(super) fn enough(&self, reports: &RunReports<'_>) -> Option<String> {
         let first = reports.first_failure().filter(|_| self.fail_fast)?;
         Some(format!("not played: the run failed at `{first}` (--fail-fast)"))

@@ -98,7 +98,7 @@ impl FromCapture {
                         lines.push(line);
                     }
                     if bytes > convert::MAX_BYTES {
-                        // The conversation is already too long, so the rest does not matter.
+                        // The conversation is already too long for a scenario, so the rest is not read.
                         break;
                     }
                 }
@@ -122,7 +122,8 @@ impl FromCapture {
         Ok(lines)
     }
 
-    /// Returns the id, which must be the end of the path (`check` requires it): the last two parts, or the only part.
+    /// Returns the id of the scenario: the last two parts of the path of its file, or the only part. `check` requires
+    /// an id that is the end of the path.
     fn id(&self) -> String {
         let first = self.captures.first().map_or(Path::new(""), PathBuf::as_path);
         let path = self.out.as_deref().unwrap_or(first);

@@ -122,7 +122,7 @@ impl ServeArguments {
             let address = listener.local_addr().unwrap_or(self.listen);
             let (_served, task) = serve(listener, host, behind);
             context.say(&format!("ws://{address}\n"));
-            // When the command ends for any reason, the processes that it started end as well.
+            // However the command ends, the processes that it started must end as well.
             tokio::select! {
                 _ = signalled() => Ok(CommandExit::Ok),
                 ended = task => match ended {
@@ -144,7 +144,7 @@ impl ServeArguments {
         options.extend(many("spec", &spec));
         options.extend(self.agent_command.iter().map(|_| "--agent-command".to_owned()));
         options.push(format!("--replay {}", self.replay));
-        // The tokens themselves are not written to the disk by this.
+        // Only the number of tokens is included, because these options are written to the disk.
         options.push(format!("--token ({})", self.token.len()));
         options
     }

@@ -23,7 +23,7 @@ const TARGET: [&str; 4] = ["url", "command", "loopback", "acp"];
 /// Returns the arguments, preceded by the arguments from the file.
 ///
 /// # Errors
-/// Returns what is wrong with the file, with the place.
+/// Returns an error that says what is wrong with the file, and where.
 pub(super) fn with_settings(
     arguments: Vec<OsString>,
     program: &Command,

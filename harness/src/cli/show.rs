@@ -57,7 +57,7 @@ impl ShowArguments {
         let detail = match proven {
             _ if self.all => FrameDetail::All,
             true => FrameDetail::Proofs,
-            // Without evidence there is nothing to fold around.
+            // Without proving messages, no message is more important than another one.
             false => FrameDetail::Summaries,
         };
         context.say(&findings(&report, &proofs));

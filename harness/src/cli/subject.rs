@@ -31,19 +31,19 @@ const MAX_ANSWER: usize = 32 * 1024 * 1024;
 /// The maximum length of an answer to a short question, in bytes: a hundred times the length of most answers.
 const SHORT_ANSWER: usize = 256 * 1024;
 /// The maximum length of an answer as a multiple of the length of its question. Hundreds of answers arrive at
-/// once, so the question limits each answer.
+/// once, so the length of each answer is limited by the length of its question.
 const ANSWER_FACTOR: usize = 16;
 /// The time from the start of a subject to its first answer, unless the limit for answers is longer.
 const STARTING: Duration = Duration::from_secs(10);
 /// The time for a subject to end after its input was closed.
 const ENDING: Duration = Duration::from_secs(2);
-/// The time to wait for the rest of the standard error of a subject that has ended.
+/// The time to wait for the rest of the standard error after a subject has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// The maximum length of the standard error of a subject that is kept, in bytes.
 const MAX_WORDS: usize = 400;
 /// The number of failures after which a subject is given up.
 const PATIENCE: u32 = 60;
-/// The number of failures that a timeout counts as.
+/// A timeout counts as this many failures.
 const SILENCE: u32 = 6;
 /// The number of questions that are asked one by one after a failure.
 const CAREFUL: usize = 64;
@@ -171,7 +171,7 @@ impl SubjectProcessState {
             match self.start().await {
                 Ok(running) => self.running = Some(running),
                 Err(fault) => {
-                    // A subject that fails at its start will fail again at the next start.
+                    // A subject that fails at its start would fail at every start, so it is not started again.
                     self.patience = 0;
                     return (Vec::new(), Some(fault));
                 }
@@ -224,7 +224,7 @@ impl RunningSubject {
         })
     }
 
-    /// Writes all questions while the answers are read.
+    /// Writes all questions, and reads the answers at the same time.
     async fn exchange(
         &mut self,
         questions: &[SubjectQuestion],
@@ -241,8 +241,8 @@ impl RunningSubject {
         let fault = {
             let write = async {
                 if let Some(input) = &mut input {
-                    // If a subject has closed its input, it also closes its output, and the reader notices
-                    // this.
+                    // The error is ignored: a subject that has closed its input also closes its output, which the
+                    // reader notices.
                     let _ = input.write_all(text.as_bytes()).await;
                     let _ = input.flush().await;
                 }

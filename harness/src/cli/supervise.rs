@@ -1,9 +1,9 @@
-//! Runs a command that starts other processes in two processes: a worker that does the work, and a watcher.
+//! Splits a command that starts other processes into two processes: a worker, which does the work, and a watcher.
 //!
-//! A process of the target can hide: it leaves its group, clears its environment, and waits until its parents
-//! have ended. On Linux a hidden process is reparented to the worker, and to the watcher if the worker has
-//! ended. If the worker or the watcher is killed, the other one ends all started processes: the watcher notices
-//! the end of the worker, and the system signals the end of the watcher to the worker. On other systems there
+//! A process of the target can hide from the harness: it can leave its process group, clear its environment, and wait
+//! until its parents have ended. On Linux a hidden process is reparented to the worker, and to the watcher if the
+//! worker has ended. If the worker or the watcher is killed, the other one ends all started processes: the watcher
+//! notices the end of the worker, and the system signals the end of the watcher to the worker. On other systems there
 //! is no watcher.
 //!
 //! Start at [`supervised`].

@@ -131,7 +131,8 @@ pub struct RemoteHost {
     url: String,
     process: Mutex<Option<ChildProcess>>,
     command: Option<String>,
-    /// The command of another version of the host. A restart that a scenario asks for changes the version.
+    /// The command of another version of the host. Each restart that a scenario requests switches between the two
+    /// versions.
     upgrade_command: Option<String>,
     is_upgraded: AtomicBool,
     restart_command: Option<String>,
@@ -162,7 +163,7 @@ impl RemoteHost {
         }
     }
 
-    /// Adds settings. A client that offers these versions applies the settings.
+    /// Adds settings. The client that applies the settings offers these versions.
     pub(super) fn with_settings(
         mut self,
         settings: Vec<HostSetting>,
@@ -188,7 +189,7 @@ impl RemoteHost {
     /// Applies the settings that the user requested.
     ///
     /// # Errors
-    /// Returns the first setting that failed, and the reason.
+    /// Returns an error with the first setting that failed, and the reason.
     pub(super) async fn configure(&self) -> Result<(), String> {
         if self.settings.is_empty() {
             return Ok(());
@@ -196,7 +197,7 @@ impl RemoteHost {
         make_settings(&self.endpoint, &self.setting_offers, &self.settings, SETTING).await
     }
 
-    /// Returns whether the host possibly runs on this machine, and so uses the same disk.
+    /// Returns whether the host may run on this machine, and may therefore use the same disk.
     pub(super) fn is_local(&self) -> bool {
         is_local(&self.url)
     }
@@ -339,7 +340,8 @@ impl RemoteHost {
             true => (&self.crash_command, &self.restart_command),
             false => (&self.restart_command, &self.crash_command),
         };
-        // The harness itself restarts a host that it has started.
+        // This command is not used for a host that the harness has started, because the harness restarts that host
+        // itself.
         let other = second.as_ref().filter(|_| self.command.is_none());
         if let Some(command) = first.as_ref().or(other) {
             let status = restarting(command).await;
@@ -360,8 +362,8 @@ impl RemoteHost {
             Some(process) => ended(process).await,
             None => {}
         }
-        // A process that is being killed loses its memory before its sockets: it can still hold the port, and
-        // accept a connection, when nothing else is left of it.
+        // A process that is being killed loses its memory before its sockets: it can still hold the port and accept a
+        // connection after everything else of the process is gone.
         let _ = timeout(ENDING, refuses(&self.url)).await;
         let (process, _) = launch(command, Some(self.url.clone()), &self.said).await?;
         *held = Some(process);
@@ -436,7 +438,7 @@ async fn restarting(command: &str) -> std::io::Result<std::process::ExitStatus> 
     line.status().await
 }
 
-/// Returns a command that is run by `sh`.
+/// Returns a process command that runs `command` with `sh -c`.
 pub(super) fn shell(command: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command);
@@ -575,7 +577,7 @@ fn address_of(url: &str) -> String {
     }
 }
 
-/// Returns the provider that names sessions in versions without channels: the first provider of the host.
+/// Returns the provider that is part of session URIs in versions without channels: the first provider of the host.
 pub(super) fn scheme(version: Version, found: &DetectionResult) -> Option<String> {
     let named =
         Protocol::of(version).is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels));

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::arb::gauge::AnswerGauge;
 
-/// A conversation without traffic for this time only waits, so it does not disturb an examination. It would take too
-/// long to wait for the end of conversations that wait for their time limits.
+/// A conversation without traffic for this time counts as only waiting for a time limit, and does not disturb an
+/// examination. It would take too long to wait for the end of such conversations.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
 
 /// Watches whether a conversation has traffic or only waits.
@@ -25,7 +25,7 @@ impl TrafficWatch {
         TrafficWatch { gauge, events: 0, active: Instant::now() }
     }
 
-    /// Returns whether there was traffic within this time, or no traffic yet.
+    /// Returns whether there was traffic within this time. Also returns `true` if there was no traffic at all so far.
     pub(super) fn talks(&mut self, within: Duration) -> bool {
         let events = self.gauge.events();
         if events > self.events {

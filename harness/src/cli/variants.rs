@@ -1,4 +1,4 @@
-//! `ahp-harness variants`: proves that no rule is reported broken on a legal host.
+//! `ahp-harness variants`: proves that no rule is reported as broken for a legal host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -41,11 +41,11 @@ const MOST: u64 = 8;
 const SHOWN: usize = 3;
 
 /// Plays the suite against the reference host, or with `--acp` against the reference agent, with one legal variant at a
-/// time. No rule may be reported broken.
+/// time. No rule may be reported as broken.
 ///
 /// A variant is a choice that the specification leaves to a host or an agent. `ahp-harness list variants` names them, and
-/// `ahp-harness explain NAME` shows the text that permits one. The command fails if a rule with the weight of a
-/// SHOULD or more is reported broken under a variant.
+/// `ahp-harness explain NAME` shows the text that permits a variant. The command fails if a rule with the weight of a
+/// SHOULD or more is reported as broken under a variant.
 #[derive(Args, Debug)]
 pub struct VariantsArguments {
     /// Scenario files and folders [default: the built-in suite]
@@ -258,7 +258,7 @@ pub(super) fn combination<R>(
 /// Looks up variants by name.
 ///
 /// # Errors
-/// Returns the name that no variant has, with the most similar known name.
+/// Returns an error with the unknown name and the most similar known name.
 pub(super) fn named(names: &[String]) -> Result<Vec<&'static VariantRow>, CommandStop> {
     let known: Vec<_> = VARIANTS.iter().map(|row| row.name).collect();
     let find = |name: &String| {
@@ -317,7 +317,7 @@ fn word_of(weight: Weight) -> &'static str {
     weight.broken().word()
 }
 
-/// Prints the precision matrix: each rule that was reported broken, with the variants.
+/// Prints the precision matrix: each rule that was reported as broken, with the variants.
 pub(super) fn matrix(results: &[VariantResult], out: &mut String) {
     let mut rules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for result in results {

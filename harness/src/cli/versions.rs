@@ -50,8 +50,8 @@ impl VersionResults {
 }
 
 impl RunArguments {
-    /// Plays every version. If the host does not support a version, prints this and skips the version. Fails if
-    /// the host supports no version.
+    /// Plays every version. A version that the host does not support is reported and skipped. Fails if the host
+    /// supports no version.
     pub(super) fn every(&self, context: &CliContext) -> CommandOutcome {
         let mut all = VersionResults::default();
         let versions = Version::played();

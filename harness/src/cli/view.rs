@@ -41,7 +41,7 @@ impl ViewArguments {
             CaptureInput::Capture(name, input) => {
                 let mut reading = ViewReading::new(self.case.as_deref(), MAX_ROWS);
                 let mut reader = TranscriptReader::new(input);
-                // The judgement below reports a line that cannot be read.
+                // A line that cannot be read is reported by the judgement below.
                 while let Ok(Some((number, line))) = reader.next_line() {
                     reading.line(number, line);
                 }

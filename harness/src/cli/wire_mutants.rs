@@ -43,8 +43,8 @@ pub struct WireOptions {
     /// With `--wire`: the seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1, requires = "wire")]
     seed: u64,
-    /// With `--wire`: the number of mutants of each operator, without legal and undecidable mutants; or the number of
-    /// rewrites of each kind
+    /// With `--wire`: the number of mutants of each operator (legal and undecidable mutants do not count); with
+    /// `--legal`, the number of rewrites of each kind
     #[arg(long, value_name = "N", default_value_t = 40, requires = "wire")]
     count: usize,
     /// With `--wire`: use every N-th scenario of the suite
