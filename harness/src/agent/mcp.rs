@@ -1,4 +1,4 @@
-//! An MCP server with one tool and some resources. It records the calls of the tool; the records prove which calls a
+//! An MCP server with one tool and some resources. It records the calls of its tool; the records prove which calls a
 //! host's agent really executed.
 //!
 //! A message is a line of JSON-RPC, or the body of a request by HTTP. The tool, [`TOOL`], returns its text and
@@ -98,7 +98,7 @@ pub fn record(arguments: &Value, mark: Option<&str>) -> Value {
     json!({"called": TOOL, "arguments": (arguments.clone()), "mark": mark})
 }
 
-/// The result of a line.
+/// The result of handling a line.
 #[derive(Debug, Default, PartialEq)]
 pub struct McpLineResult {
     /// The line of the response; `None` if there is no response.

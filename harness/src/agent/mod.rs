@@ -1,8 +1,8 @@
 //! The scripts for the agent behind a host, and the implementations of that agent.
 //!
 //! [`script`] is the language of scripts. [`mode`] lists the implementations and the steps that each can play.
-//! [`model`] simulates the model that a real agent asks, [`acp`] is a scripted agent, and [`mcp`] offers a tool to
-//! agents. Knows: `wire`. Never knows: a host's state, clocks, sockets.
+//! [`model`] simulates the model of a real agent, [`acp`] is a scripted agent, and [`mcp`] offers a tool to agents.
+//! Knows: `wire`. Never knows: a host's state, clocks, sockets.
 //!
 //! Start at [`script`].
 

@@ -173,7 +173,7 @@ impl AcpAgent {
             update["content"] = json!([diff]);
         }
         if step.input_held {
-            // The details are not reported before the input has arrived.
+            // The details of the call are not reported before its input has arrived.
             let begins = json!({
                 "sessionUpdate": "tool_call", "toolCallId": (update["toolCallId"].clone()), "title": name,
                 "status": "pending",

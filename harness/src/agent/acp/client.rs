@@ -230,7 +230,7 @@ impl AcpAgent {
                 );
                 let params = terminal_of(turn, at);
                 if self.has(Fault::NeverReleases) {
-                    // The track waits for the response to this second request, so it continues as usual.
+                    // The track waits for the response to this second request, so the turn continues as usual.
                     self.ask(turn, at, RequestPurpose::Nothing, "terminal/output", params);
                     return;
                 }

@@ -89,8 +89,8 @@ impl AgentEffect {
     }
 }
 
-/// Returns the output of a command of the form `echo TEXT > FILE; cat FILE`, where TEXT contains one product, such as
-/// `$((6*7))`; `None` for other commands.
+/// Returns the output of a command of the form `echo TEXT > FILE; cat FILE`, where TEXT contains one multiplication,
+/// such as `$((6*7))`; `None` for other commands.
 fn printed(command: &str) -> Option<String> {
     let (text, _) = command.strip_prefix("echo ")?.split_once(" > ")?;
     let (before, rest) = text.split_once("$((")?;

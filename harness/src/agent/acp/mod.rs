@@ -2,8 +2,8 @@
 //!
 //! A host starts the agent and exchanges lines of JSON-RPC with it. [`AcpAgent`] takes the client's lines and
 //! returns the agent's lines. [`methods`] serves requests, [`turn`] plays prompts, [`call`] reports tool calls,
-//! [`client`] sends requests to the client. The agent supports many sessions at the same time. No input makes
-//! the agent stop: it answers or ignores every line.
+//! [`client`] sends requests to the client. The agent supports many sessions at the same time. No input stops the
+//! agent: it answers or ignores every line.
 //!
 //! The agent is pure: the caller passes in the time. The effect of a tool outside of the conversation is an
 //! [`AgentEffect`], which the caller performs.
@@ -83,7 +83,7 @@ pub enum AgentOutput {
         /// The effect.
         effect: AgentEffect,
     },
-    /// Stop the effect with this token; no turn waits for its result any more.
+    /// Stop the effect with this token; no turn waits for its result any longer.
     Stop(u64),
     /// Exit as if the process were killed; no output follows.
     Exit,

@@ -25,7 +25,7 @@ pub struct LineRouter {
 }
 
 impl LineRouter {
-    /// Returns the scenario to which a line belongs; `None` if it is unknown.
+    /// Returns the scenario to which a line belongs; `None` if the scenario is unknown.
     pub fn case_of(&mut self, from_agent: bool, message: &Message) -> Option<&str> {
         let own = usize::from(from_agent);
         let id = message.id().map(Value::to_text);

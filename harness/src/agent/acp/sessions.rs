@@ -153,10 +153,10 @@ impl AcpAgent {
         format!("session-{}{serial}", self.config.name)
     }
 
-    /// Checks that the client has authenticated if it has to.
+    /// Checks that the client has authenticated, if authentication is required.
     ///
     /// # Errors
-    /// Returns an error if the client has to authenticate and has not done so.
+    /// Returns an error if authentication is required and the client has not authenticated.
     fn allowed(&self) -> Result<(), MethodRefusal> {
         match (self.config.auth || self.logged_out) && !self.authenticated {
             true => Err(MethodRefusal(-32000, "authentication is required".to_owned())),

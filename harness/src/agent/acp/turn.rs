@@ -348,7 +348,8 @@ impl AcpAgent {
             | ScriptStep::Canvas { .. }
             | ScriptStep::Act { .. } => {}
         }
-        // If a step cannot be played, the reason is reported in the conversation, where its reader sees it.
+        // If a step cannot be played, the reason is reported in the conversation, where a reader of the transcript sees
+        // it.
         if let Some(limit) = limit {
             self.chunk(session, "agent_message_chunk", &format!("ahp-agent: {limit}"));
         }

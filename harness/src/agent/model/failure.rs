@@ -20,7 +20,7 @@ const KINDS: &[(&str, u16)] = &[
     ("not-found", 404),
 ];
 
-/// The names of each HTTP status: for OpenAI and Anthropic, and for Google.
+/// The error names of each HTTP status: the name for OpenAI and Anthropic, and the name for Google.
 const NAMES: &[(u16, &str, &str)] = &[
     (400, "invalid_request_error", "INVALID_ARGUMENT"),
     (401, "authentication_error", "UNAUTHENTICATED"),

@@ -1,4 +1,5 @@
-//! The requests of a family of agents beyond the model interfaces: accounts, tokens, lists of models.
+//! The requests that a family of agents sends in addition to requests to a model: for accounts, tokens, and lists of
+//! models.
 //!
 //! A flavor is data, a file in `flavors/`. A flavor has rows of paths with fixed responses, and rows of
 //! failures with another status or name. In a response, `{base}` becomes the address of the stand-in, and `{"$later":

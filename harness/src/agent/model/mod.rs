@@ -54,7 +54,7 @@ const MAX_HISTORY: usize = 64;
 /// The maximum length of an option in a log record, in bytes, and the maximum number of options.
 const MAX_OPTION: usize = 64;
 const MAX_OPTIONS: usize = 32;
-/// The depth at which the options of a request are, such as `reasoning.effort`.
+/// The maximum depth of an option in a request; for example, `reasoning.effort` is below the top level.
 const OPTION_DEPTH: usize = 3;
 /// The members of a request that hold the conversation and the tools.
 const CONVERSATION: &[&str] = &[
@@ -67,7 +67,7 @@ const CONVERSATION: &[&str] = &[
     "systemInstruction",
     "tools",
 ];
-/// The maximum length of such a block, in bytes.
+/// The maximum length of a block of the user's messages in a log record, in bytes.
 const MAX_BLOCK: usize = 4 << 10;
 
 /// The approximate number of bytes per token.

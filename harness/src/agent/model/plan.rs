@@ -113,7 +113,7 @@ impl AnswerPlan {
         }
     }
 
-    /// Returns a plan that reports the problem in the conversation, where its reader sees it.
+    /// Returns a plan that reports the problem in the conversation, where a reader of the transcript sees it.
     fn broken(problem: String, untestable: bool) -> AnswerPlan {
         let moves = vec![AnswerMove::Text(format!("ahp-agent: {problem}"))];
         AnswerPlan { moves, problem: Some(problem), untestable }

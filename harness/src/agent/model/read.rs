@@ -94,8 +94,8 @@ impl ParsedRequest {
         asked
     }
 
-    /// Finds the latest prompt and its rounds in the conversation. Skips user messages that hold only context,
-    /// and releases of the harness.
+    /// Finds the latest prompt and its rounds in the conversation. Skips user messages that hold only context, and
+    /// messages by which the harness releases a hold.
     fn follow(&mut self, said: Vec<ConversationItem>) {
         let mut calling = false;
         for one in said {
@@ -137,7 +137,7 @@ fn texts(value: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// Returns whether a message is a prompt of the user.
+/// Returns whether a message with the role of the user is a prompt, and not only context or a release.
 fn theirs(text: &str) -> bool {
     let bare = unwrapped(text);
     script::find(text).is_some() || !(bare.is_empty() || bare.starts_with(script::RELEASE))

@@ -348,7 +348,7 @@ fn chosen(step: &str, rows: &[ToolRow]) -> Value {
 
 #[test]
 fn tools_are_chosen_by_what_they_take() {
-    // Similar tools of certified agents.
+    // The tools of certified agents, some of which resemble each other.
     let codex: &[ToolRow] = &[
         ("write_stdin", &["session_id"], &["chars"]),
         ("exec_command", &["cmd"], &["workdir", "shell"]),

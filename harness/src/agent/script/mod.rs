@@ -34,14 +34,14 @@
 //! `deny-means-continue` (the default) and `deny-ends-turn`. A `worker` works in its own chat, on its input, or
 //! on the message of the calling turn if the input is empty.
 //!
-//! Abilities that not every agent has have names, see [`AgentScript::extras`].
+//! The optional abilities of agents have names, see [`AgentScript::extras`].
 //!
 //! If the host has its own agent, a steering message with the text `ahp-release: NAME` releases the `hold` with
 //! this NAME.
 //!
 //! The module is pure, and all implementations of the agent use it.
 //!
-//! Knows: nothing. Never knows: hosts, messages, time beyond a duration.
+//! Knows: nothing. Never knows: hosts, messages, clocks.
 //!
 //! Start at [`find`].
 
@@ -424,7 +424,7 @@ pub const EXTRAS: &[OptionalAbility] = &[
     OptionalAbility { name: "act", needs: |step| matches!(step, ScriptStep::Act { .. }) },
 ];
 
-/// An ability that not every agent has.
+/// An optional ability of an agent.
 #[derive(Debug)]
 pub struct OptionalAbility {
     /// The name by which a host declares the ability.

@@ -25,7 +25,7 @@ pub struct AgentVariantRow {
     pub source: &'static str,
     /// Whether the agent has less behaviour than without the variant, so that some scenarios cannot test anything.
     pub offers_less: bool,
-    /// Whether the variant is farther from the agent than all variants without this flag.
+    /// Whether the variant is next to the client: between the client and all variants without this flag.
     pub(super) outermost: bool,
     pub(super) make: fn() -> Box<dyn AgentVariant>,
 }

@@ -31,7 +31,7 @@ impl AgentVariant for OtherReason {
     }
 }
 
-/// Sends updates between the cancellation and the response.
+/// Sends updates between the cancellation of a turn and the response to its prompt.
 struct LastWords {
     prompts: OpenPrompts,
     make: fn(&str) -> Vec<Value>,
@@ -488,8 +488,8 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         CANCEL,
         || Box::new(CompletedByCancel::default()),
     ),
-    // A scenario about a later call of the turn may confuse the late end of an earlier call with the report of
-    // that call.
+    // A scenario about a later call of the turn may mistake the late end of an earlier call for the report of the later
+    // call.
     offering_less(row(
         "ends-after-the-turn",
         "The ends of calls are reported immediately after the answer to a prompt that was not cancelled.",

@@ -119,7 +119,7 @@ impl AgentVariant for CallsOfEachSession {
 
 /// Replaces the ids of the agent's own requests.
 struct OwnRequestIds {
-    /// Returns the id of the request with this number; numbers begin at 0.
+    /// A function that returns the id of the request with this number; numbers begin at 0.
     make: fn(u64) -> Value,
     /// Whether ids of answered requests are reused, lowest first.
     again: bool,

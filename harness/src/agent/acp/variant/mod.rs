@@ -120,7 +120,7 @@ pub struct VariantAgent {
 /// The maximum number of open requests whose methods are remembered.
 const MAX_ASKED: usize = 100_000;
 
-/// A message in transit, with the number of variants between it and the agent.
+/// A message in transit, with the number of variants between the message and the agent.
 enum PassingMessage {
     ToAgent(usize, Value),
     ToClient(usize, Value),
@@ -129,8 +129,8 @@ enum PassingMessage {
 }
 
 impl VariantAgent {
-    /// Creates a reference agent with these variants. Variants that rename sessions are farthest from the
-    /// agent, so that all others see the same ids in both directions.
+    /// Creates a reference agent with these variants. Variants that rename sessions are placed next to the client, so
+    /// that all other variants see the same ids in both directions.
     pub fn new(rows: &[&AgentVariantRow], mut config: AgentConfig) -> VariantAgent {
         let mut rows = rows.to_vec();
         rows.sort_by_key(|row| row.outermost);
@@ -262,8 +262,8 @@ impl VariantAgent {
         said
     }
 
-    /// Passes messages through the variants until every message has arrived. Removes and returns the next message,
-    /// which is at the end of the list.
+    /// Passes messages through the variants until every message has reached the client or the agent. The last message
+    /// of the list is processed first.
     fn carry(&mut self, mut list: Vec<PassingMessage>) {
         while let Some(item) = list.pop() {
             match item {

@@ -83,7 +83,7 @@ const NULLABLE: &[(&str, &[&str])] = &[
     ("fs/read_text_file", &["line", "limit"]),
     ("terminal/create", &["cwd", "outputByteLimit"]),
 ];
-/// The members of call updates that may be null, which leaves them unchanged.
+/// The members of call updates that may be null; null leaves a member unchanged.
 const NULLABLE_UPDATES: [&str; 8] =
     ["kind", "status", "title", "name", "content", "locations", "rawInput", "rawOutput"];
 

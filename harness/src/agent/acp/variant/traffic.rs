@@ -228,7 +228,7 @@ impl AgentVariant for ChangedChunks {
     }
 }
 
-/// Sends a message about its work before each report of a tool call.
+/// Sends a message that announces each tool call, before the first report of the call.
 struct SpokenReports;
 
 impl AgentVariant for SpokenReports {

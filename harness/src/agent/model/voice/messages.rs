@@ -48,7 +48,7 @@ pub(super) fn tell(voice: &mut FamilyVoice, say: &SpokenPart<'_>, out: &mut Vec<
         SpokenPart::End => {
             stop(voice, out);
             let delta = json!({"stop_reason": (finish(voice)), "stop_sequence": null});
-            // The script's usage may be known only at the end, so it replaces that of the beginning.
+            // The script's usage may be known only at the end, so it replaces the usage in the first event.
             let [input, output] = voice.usage;
             let usage = json!({"input_tokens": (input), "output_tokens": (output)});
             event("message_delta", json!({"delta": (delta), "usage": (usage)}), out);

@@ -126,7 +126,7 @@ impl FamilyVoice {
     }
 
     /// Writes a call. Returns the bytes of the call's start, and the bytes of the input and of all that
-    /// follows. The first text is empty if the family does not announce a call before the input.
+    /// follows. The first string is empty if the family does not announce a call before the input.
     pub(super) fn say_in_parts(&mut self, call: &ToolUse) -> [String; 2] {
         let events = self.events(&SpokenPart::Call(call));
         let at = events.iter().position(|event| event.is_input).unwrap_or_default();
