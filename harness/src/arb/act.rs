@@ -24,7 +24,7 @@ const DEVIANT: usize = 35;
 
 /// An action that is about to be dispatched.
 pub struct ActionBid {
-    /// The name of the client that dispatches it.
+    /// The name of the client that dispatches the action.
     pub by: String,
     /// The client's identifier.
     pub client: String,
@@ -78,8 +78,8 @@ pub fn dispatch_on(
     deviating(draw, bid, deviant)
 }
 
-/// The actions that start an agent's work. They are not dispatched if no agent plays scripts, because their effects
-/// would be unknown.
+/// The actions that start an agent's work. If no agent plays scripts, these actions are not dispatched, because their
+/// effects would be unknown.
 const STARTS: [&str; 3] =
     ["chat/turnStarted", "chat/pendingMessageSet", "automation/createRequested"];
 
@@ -113,7 +113,7 @@ fn send(
     Some((name, deviation, came))
 }
 
-/// Adds the expectation of a reason to an expected rejection.
+/// Extends an expected rejection: the host also has to give a reason.
 fn says_why(draw: &mut ConversationDraw) {
     let Some(step) = draw.steps.last_mut().and_then(super::draft::members_mut) else { return };
     if step.remove("refused").is_some() {
@@ -123,7 +123,7 @@ fn says_why(draw: &mut ConversationDraw) {
 
 /// Dispatches the same action again, either with a new `clientSeq` or with the previous `clientSeq`.
 fn repeat(draw: &mut ConversationDraw, step: &Value, uri: &str, name: &str) {
-    // The second dispatch uses the identifiers that the first one created.
+    // The second dispatch uses the identifiers that the first dispatch created.
     let mut again = super::draft::minted(step);
     if let Some(members) = super::draft::members_mut(&mut again) {
         let seq = members.remove("as");
@@ -530,8 +530,8 @@ fn call_of(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value, sta
     }
 }
 
-/// Selects one of the options that a tool call offers for the decision, or edits the input of the call if
-/// editing is allowed.
+/// Selects one of the options that a tool call offers to the user, or edits the input of the call if editing is
+/// allowed.
 fn option(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let mut calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);

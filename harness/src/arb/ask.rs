@@ -23,7 +23,7 @@ use super::subscribe::{follow, subscription};
 /// The prefixes of methods about files.
 const FILED: [&str; 2] = ["resource", "createResourceWatch"];
 
-/// The requirement for a result of the reference host that no other requirement covers.
+/// The requirement to cite for results of the reference host that no other requirement covers.
 const SERVED: &str = "jsonrpc.response.exactly-one";
 
 /// The percentage of requests with a deviation.
@@ -385,7 +385,8 @@ fn send(
 }
 
 /// Returns whether a request names an object that never existed, so that every host has to answer with an error.
-/// The reference host may have had another reason for its error, such as the directories of a new chat.
+/// Otherwise, the reference host may have answered with an error for another reason, such as the directories of a new
+/// chat.
 fn is_reason(rule: &str, params: &Value) -> bool {
     let place = match rule {
         "chat.create.source.unknown-chat" => "/source/chat",
@@ -427,7 +428,7 @@ fn result_of(draw: &mut ConversationDraw, method: &str, result: &Value) {
             let items = result["items"].as_array().cloned().unwrap_or_default();
             let shown = |item: &Value| {
                 let mut shown = json!({"resource": names.symbolic(&item["resource"])?});
-                // The size of changes is predictable only on the reference host, whose files are known.
+                // The number and size of changes are predictable only on the reference host, whose files are known.
                 let changes = item.get("changes").filter(|_| draw.taste.reference);
                 if let Some(changes) = changes {
                     shown["changes"] = changes.clone();
@@ -456,7 +457,8 @@ fn own(draw: &ConversationDraw) -> bool {
     uri.and_then(Value::as_str).is_some_and(|uri| uri.starts_with(OWN))
 }
 
-/// Expects that the session's catalogue lists a new chat before the creator receives the response.
+/// Expects that the client that creates a chat sees the chat in the session's catalogue before it receives the
+/// response.
 fn announced(draw: &mut ConversationDraw) {
     let Some(request) = request(draw).cloned() else {
         return;
@@ -538,7 +540,7 @@ fn left_behind(draw: &mut ConversationDraw) {
     }
 }
 
-/// Writes two files below a watched folder: one that most filters exclude, and one that they include.
+/// Writes two files below a watched folder: one that most filters exclude, and one that most filters include.
 fn stir(draw: &mut ConversationDraw, by: &str) {
     let params = request(draw).map(|it| it["params"].clone()).unwrap_or_default();
     let filtered = params.get("excludes").is_some() || params.get("includes").is_some();

@@ -16,7 +16,7 @@ use crate::wire::json::{Value, json};
 pub struct BaseScenario {
     /// The scenario.
     pub entry: SuiteEntry,
-    /// The steps, each with the names of all its members, and with its own copy of the scenario's script.
+    /// The steps, each with all its members written out, and with its own copy of the scenario's script.
     pub steps: Vec<Value>,
 }
 
@@ -67,8 +67,8 @@ fn with_script(mut step: Value, agent: &str) -> Value {
 mod tests {
     use super::*;
 
-    /// Every scenario file becomes a base unless it tests a client, including files with fragments or with steps in
-    /// the short form.
+    /// Every scenario file that does not test a client becomes a base. This includes files with fragments and files
+    /// with steps in the short form.
     #[test]
     fn every_scenario_is_read() {
         let files = CARRIED

@@ -21,8 +21,8 @@ use super::finding::FuzzFinding;
 use super::gauge::AnswerTally;
 use super::hold::StepExpectation;
 
-/// A flaky finding is examined again until it has been replayed this often. Each examination replays another
-/// conversation with the finding two or three times.
+/// A flaky finding is examined again until the number of its replays reaches this limit. Each examination replays
+/// another conversation with the finding two or three times.
 const DOUBTFUL: u32 = 8;
 /// The number of findings with one cause that are examined on a target outside of this process.
 const EXAMINED: usize = 2;
@@ -104,7 +104,7 @@ pub struct FuzzCampaign {
     /// The findings that the campaign had no time to examine. If the campaign continues, it examines these findings
     /// first.
     pub unexamined: Vec<UnexaminedFinding>,
-    /// The findings that most likely have the same cause as several others.
+    /// The findings that most likely have the same cause as findings that were already examined.
     pub forms: Vec<FurtherForm>,
     /// How often each combination was tried: the action or method, the deviation, and the result on the stage.
     pub tried: BTreeMap<String, u64>,
@@ -172,8 +172,8 @@ impl FuzzCampaign {
     }
 
     /// Returns whether enough findings with the same cause were reproduced, so that a further one is not examined.
-    /// Otherwise, a host that accepts actions that only hosts may dispatch would need one examination per action.
-    /// `confirmed` lists the findings that were reproduced and are not yet recorded in the campaign.
+    /// Without this limit, a host that wrongly accepts host-only actions from clients would need one examination for
+    /// each such action. `confirmed` lists the findings that were reproduced and are not yet recorded in the campaign.
     pub fn is_familiar<'a>(
         &'a self,
         finding: &FuzzFinding,
@@ -216,8 +216,8 @@ impl FuzzCampaign {
     }
 
     /// Returns whether a finding is flaky and has been replayed so rarely that it is examined again. The finding may
-    /// have occurred in a conversation only because of another conversation, and may occur in a later conversation
-    /// without others.
+    /// have occurred in one conversation only because another conversation was played at the same time, and may occur
+    /// in a later conversation on its own.
     pub fn is_doubtful(&self, finding: &FuzzFinding) -> bool {
         let doubtful = |bucket: &FindingBucket| bucket.flaky && bucket.again.1 <= DOUBTFUL;
         self.buckets.iter().any(|bucket| bucket.finding.key == finding.key && doubtful(bucket))
@@ -254,7 +254,7 @@ impl FuzzCampaign {
         }
     }
 
-    /// Returns whether a finding is already known. Counts a known finding.
+    /// Returns whether a finding is already known. If it is, increments its count.
     pub fn is_known(&mut self, finding: &FuzzFinding) -> bool {
         let is_same = |bucket: &&mut FindingBucket| {
             bucket.finding.key == finding.key || bucket.also.contains(&finding.key)
@@ -541,8 +541,8 @@ mod tests {
         assert_eq!((campaign.buckets.len(), campaign.buckets[0].again), (1, (2, 6)));
         let finding = bucket().finding;
         assert!(campaign.is_doubtful(&finding) && campaign.is_known(&finding));
-        // The number of conversations with the finding does not matter: many may have ended before the first
-        // examination.
+        // The number of conversations with the finding does not matter, because many of them may have ended before the
+        // first examination.
         for _ in 0..20 {
             assert!(campaign.is_known(&finding));
         }

@@ -1,5 +1,6 @@
-//! Plays generated conversations with a reference client in memory. Tests of the client fuzzer use it, and the fuzzer
-//! itself: a finding that the reference client without faults shows as well is a mistake of the harness.
+//! Plays generated conversations with a reference client in memory. Tests of the client fuzzer use this module. The
+//! fuzzer itself uses it to detect mistakes of the harness: a finding that also occurs with the reference client
+//! without faults is such a mistake.
 //!
 //! Knows: the reference client, drafts. Never knows: clients outside of this process.
 //!
@@ -37,7 +38,7 @@ pub struct ClientGround {
 }
 
 impl ClientGround {
-    /// Returns the ground of the reference client without faults.
+    /// Returns a [`ClientGround`] with the reference client without faults.
     pub fn honest(version: Version) -> ClientGround {
         ClientGround { version, faults: Vec::new(), variant: None }
     }

@@ -1,6 +1,6 @@
 //! Generates conversations in which the harness plays the host, for a client under test: actions of the host and of
-//! others, rejections, echoes, old and early actions, lost connections. After them the client's state is compared with
-//! the fold of the frames that it received.
+//! other clients, rejections, echoes, old and early actions, lost connections. At the end, the client's state is
+//! compared with the state that the harness computes from the frames that the client received.
 //!
 //! Knows: the steps of scenarios about clients, the protocol tables. Never knows: the client, its verdict.
 //!
@@ -15,18 +15,18 @@ use crate::wire::version::Version;
 
 use super::draft::{ScenarioDraft, TestedDraft};
 
-/// The requirement that every comparison tests. The scenarios define it themselves.
+/// The requirement that every comparison tests. Each generated scenario file defines this requirement.
 pub const AGREES: &str = "fuzz.state-agrees";
 /// The minimum and the maximum number of moves of a conversation.
 const MOVES: (usize, usize) = (3, 14);
 /// The name of the client under test.
 const TESTED: &str = "A";
-/// An action of the client: its channel and its content, from a number.
+/// A function that returns an action of the client, with its channel. A number makes the content unique.
 type OwnAction = fn(u64) -> (&'static str, Value);
-/// A test whether a step shows an event.
+/// A function that returns whether a step is part of an event.
 type EventTest = fn(&Value) -> bool;
 
-/// The actions that the client dispatches: an application can dispatch them at any time.
+/// The actions that the client dispatches. An application can dispatch these actions at any time.
 const OWN: &[OwnAction] = &[
     |n| ("${session}", json!({"type": "session/titleChanged", "title": format!("Own {n}")})),
     |n| ("${session}", json!({"type": "session/isArchivedChanged", "isArchived": n % 2 == 0})),
@@ -34,7 +34,7 @@ const OWN: &[OwnAction] = &[
 ];
 /// The type of an action that no version knows.
 const UNKNOWN: &str = "session/xHarnessNew";
-/// The end of the type of the actions that mark a place in the stream.
+/// The suffix of the type of the marker actions. A marker shows that the client has handled all earlier frames.
 const MARKER: &str = "/activityChanged";
 /// The channels whose state is compared.
 const CHANNELS: &[(ChannelKind, &str)] =
@@ -63,7 +63,8 @@ struct ClientTalk<'a> {
     of: &'a ClientConversations,
     protocol: &'static Protocol,
     steps: Vec<Value>,
-    /// The client's actions that the host has not settled: the name of the number, the channel, the action.
+    /// The client's actions that the host has neither echoed nor rejected: the name to which `clientSeq` is bound, the
+    /// channel, and the action.
     pending: Vec<(String, String, Value)>,
     named: u64,
 }
@@ -178,7 +179,7 @@ impl ClientTalk<'_> {
         self.steps.push(json!({"publish": {"channel": "${session}", "action": action}}));
     }
 
-    /// Makes the client dispatch an action that the host keeps to itself, so that it stays pending.
+    /// Makes the client dispatch an action to which the host does not react, so that the action stays pending.
     fn dispatch(&mut self) {
         let allowed = |action: &Value| {
             let row = self.protocol.action(action["type"].as_str().unwrap_or_default());
@@ -202,7 +203,8 @@ impl ClientTalk<'_> {
         self.pending.push((name, channel.to_owned(), action));
     }
 
-    /// Settles one of the client's pending actions: as it was sent, with another payload, or with a rejection.
+    /// Publishes the outcome of one of the client's pending actions: an echo as it was sent, an echo with another
+    /// payload, or a rejection.
     fn settle(&mut self) {
         if self.pending.is_empty() {
             return;
@@ -219,7 +221,7 @@ impl ClientTalk<'_> {
         self.steps.push(json!({"publish": step}));
     }
 
-    /// Makes the client subscribe again, with actions that arrive before the snapshot.
+    /// Makes the client unsubscribe and subscribe again, and publishes actions before the snapshot arrives.
     fn subscribe_again(&mut self) {
         let channels: Vec<&(ChannelKind, &str)> = self.channels().collect();
         let Some((_, channel)) = self.dice.pick(&channels).copied() else { return };
@@ -249,7 +251,7 @@ impl ClientTalk<'_> {
             .push(json!({"answer": {"at": TESTED, "id": format!("${{{name}}}"), "result": {}}}));
     }
 
-    /// Ends the connection, lets the host act, and waits until the client is back.
+    /// Closes the connection, publishes actions, and waits until the client reconnects.
     fn lose_connection(&mut self) {
         if !self.of.reconnects {
             return;
@@ -265,8 +267,8 @@ impl ClientTalk<'_> {
         self.pending.clear();
     }
 
-    /// Compares the states of the client with the fold. Before it the host publishes a marker, which the state must
-    /// have, so that the client has handled everything before it.
+    /// Compares the states of the client with the states that the harness computes. The host first publishes a marker.
+    /// The step waits until the client's state has the marker, so that the client has handled all earlier frames.
     fn compare(&mut self) {
         for (kind, channel) in self.channels() {
             let marker = format!("{}{MARKER}", kind.family());
@@ -291,8 +293,8 @@ impl ClientTalk<'_> {
     }
 }
 
-/// What can happen in a conversation beside actions of the host that the client receives in order: how a step shows it,
-/// and its name.
+/// The events of a conversation other than actions of the host that the client receives in order: the name of each
+/// event, and a test for its steps.
 const EVENTS: &[(&str, EventTest)] = &[
     ("a rejected action", |step| step["publish"]["rejected"].is_string()),
     ("an action with an old number", |step| step["publish"]["members"]["serverSeq"] == 0),
@@ -312,8 +314,8 @@ const EVENTS: &[(&str, EventTest)] = &[
     ("a lost connection", |step| step.get("drop").is_some()),
 ];
 
-/// Returns what happens in a conversation, as words for a message. If the host alone acts, and nothing is out of order,
-/// returns the types of its actions.
+/// Returns the names of the events in a conversation, for a message. If there are no events, returns the types of the
+/// host's actions.
 pub fn events(draft: &ScenarioDraft) -> Vec<String> {
     let shows = |event: &&(&str, EventTest)| draft.steps.iter().any(event.1);
     let found: Vec<String> =
@@ -334,7 +336,7 @@ pub fn without_events(draft: &ScenarioDraft, gone: &[String]) -> ScenarioDraft {
     rest
 }
 
-/// Returns whether the host alone acts in a conversation, and the client receives everything in order.
+/// Returns whether a conversation has no events: only the host acts, and the client receives everything in order.
 pub fn is_plain(draft: &ScenarioDraft) -> bool {
     !EVENTS.iter().any(|(_, shows)| draft.steps.iter().any(shows))
 }

@@ -31,8 +31,8 @@ pub struct ScenarioDraft {
     pub since: Version,
     /// The names of the scenario's clients.
     pub clients: Vec<String>,
-    /// The client that approves every tool call that waits for a confirmation, or allows every request of an
-    /// agent for permission; `None` if steps answer.
+    /// The client that approves every tool call that waits for a confirmation, or that allows every request of an agent
+    /// for permission. If this is `None`, steps answer these requests.
     pub approves: Option<String>,
     /// The abilities that an agent needs for the draft, or the capabilities that a host needs for the draft's base.
     /// Further capabilities of a host follow from the steps.
@@ -43,7 +43,7 @@ pub struct ScenarioDraft {
     pub steps: Vec<Value>,
 }
 
-/// What the file of a scenario about a client has beside the usual members.
+/// The additional members in the file of a scenario about a client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestedDraft {
     /// The name of the client under test.
@@ -54,15 +54,15 @@ pub struct TestedDraft {
     pub requirements: Value,
 }
 
-/// The requirement of drafts about hosts without any other claim: no message of a client may make a host
+/// The requirement that a draft about a host tests if it has no other claim: no message of a client may make a host
 /// unresponsive.
 pub const ANYTHING: &str = "security.no-crash-fuzz";
-/// The requirement of drafts about agents without any other claim: an agent answers every request.
+/// The requirement that a draft about an agent tests if it has no other claim: an agent answers every request.
 pub const ANSWERS_ALL: &str = "acp.tr-04";
 
 impl ScenarioDraft {
     /// Returns the versions for which the expectations hold. Expectations from the tables of a version are also valid
-    /// for later versions. Steps that were only translated to its vocabulary may not be valid there.
+    /// for later versions. Steps of a version with another vocabulary may not be valid for later versions.
     fn spec(&self) -> String {
         let newer = Version::offered().contains(&self.since);
         format!("{}{}", if newer { ">=" } else { "" }, self.since)
@@ -225,7 +225,7 @@ pub fn minted(step: &Value) -> Value {
     match step {
         Value::String(text) => {
             let text = text.replace("${new chat ", "${new ");
-            // The text after the name is the session to which a chat belongs.
+            // In a placeholder, the text after the name is the session to which a chat belongs.
             let used = |part: &str| match part.split_once('}') {
                 Some((name, rest)) => {
                     let name = name.split_once(" in ").map_or(name, |(name, _)| name);

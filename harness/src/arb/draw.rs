@@ -36,7 +36,7 @@ use super::step_result::{ClientStepResult, came};
 const PAUSE: Duration = Duration::from_millis(1_300);
 /// The maximum number of waits after one step.
 const MOST_WAITS: usize = 8;
-/// The additional waiting time, compared with the stage, for changes of which no client is notified, in milliseconds.
+/// The time that a scenario waits longer than the stage for changes of which no client is notified, in milliseconds.
 const LEEWAY: u128 = 50;
 /// The error code for an object that does not exist.
 const NOT_FOUND: i64 = -32008;
@@ -49,7 +49,7 @@ const REST: Duration = Duration::from_millis(250);
 pub struct DrawHead {
     /// The client that approves every tool call that waits for a confirmation.
     pub approves: Option<String>,
-    /// The capabilities that the steps of the base need.
+    /// The capabilities that the steps of the base scenario need.
     pub needs: Vec<&'static str>,
 }
 
@@ -70,7 +70,7 @@ pub struct ConversationDraw {
     offers: HostOffers,
     /// Whether a step failed on the stage, so that the conversation cannot continue.
     pub broken: bool,
-    /// The preferred subject: a string that scripts and file names should contain.
+    /// The preferred subject: a string that should occur in scripts and file names.
     pub focus: &'static str,
     /// The unique words that were used so far.
     pub words: Vec<String>,
@@ -328,8 +328,7 @@ impl ConversationDraw {
 
     /// If the last step is a claim, adds the expectation that the result matches this pattern.
     pub fn wants(&mut self, pattern: Value) {
-        // Waits after a request may bind the names that the pattern uses, so an earlier step cannot use the
-        // pattern.
+        // The pattern may use names that waits after the request have bound, so only the last step can use the pattern.
         let Some(members) = self.steps.last_mut().and_then(members_mut) else { return };
         if members.get("proves").is_some() && members.get("result").is_some() {
             members.insert("result", pattern);
@@ -359,9 +358,9 @@ impl ConversationDraw {
         self.fresh = self.fresh.max(number);
     }
 
-    /// Adds waits for the messages that the host sent on its own. A message with an unnamed identifier gets a
-    /// wait that binds a name. A message that a requirement demands also gets a wait, but only one for each kind.
-    /// Returns the time at which the last demanded message arrived.
+    /// Adds waits for the messages that the host sent on its own. For a message with an unnamed identifier, adds a wait
+    /// that binds a name. For a message that a requirement demands, also adds a wait, but only one for each kind of
+    /// message. Returns the time at which the last demanded message arrived.
     pub fn hear(&mut self, passed: &[PassedFrames]) -> Option<Duration> {
         let heard = self.heard(passed);
         let mut waits = 0;
@@ -457,7 +456,7 @@ impl ConversationDraw {
                 told[member] = text;
             }
         }
-        // The host sends the entry again with every step of its runs; the runs' statuses distinguish the
+        // The host sends the automation again at each step of its runs. Only the statuses of the runs distinguish these
         // messages.
         let runs = value.pointer("/automation/runs").and_then(Value::as_array);
         if let Some(runs) = runs.filter(|_| self.taste.reference) {
@@ -485,7 +484,7 @@ impl ConversationDraw {
         if let Some(rule) = rule {
             members["proves"] = json!(rule);
         }
-        // A watch sends no other messages in between, so the next message has to match.
+        // A watch sends no other messages before this one, so the next message has to match.
         let next = members["type"] == "resourceWatch/changed" && rule.is_some();
         Some(if next { json!({"next": members}) } else { json!({"expect": members}) })
     }
@@ -495,7 +494,7 @@ impl ConversationDraw {
         let began = self.stage.now();
         let (passed, changed) = self.stage.rest(PAUSE);
         let heard = self.hear(&passed).unwrap_or_default();
-        // No client is notified of this change, so the scenario has to wait for it.
+        // If no client is notified of the last change, the scenario has to pause instead.
         let begun = heard.max(began);
         if let Some(changed) = changed.filter(|changed| *changed > begun) {
             let how_long = (changed - begun).as_millis() + LEEWAY;
@@ -523,7 +522,7 @@ fn is_asked(step: &Value) -> bool {
     step.get("request").is_some() || step.get("subscribe").is_some()
 }
 
-/// Returns whether the version's vocabulary is the one in which scenarios are written.
+/// Returns whether scenarios are written in the vocabulary of this version.
 pub(super) fn is_plain(version: Version) -> bool {
     VersionEdge::new(version, "").is_plain()
 }
@@ -604,8 +603,8 @@ pub fn rule_of(step: &Value) -> Option<String> {
     members.get("proves")?.as_str().map(str::to_owned)
 }
 
-/// Removes waits that are not claims and bind only unused names. Such a wait stays if a later wait of the same
-/// kind has to skip its message.
+/// Removes waits that are not claims and bind only unused names. Such a wait stays if a later wait of the same kind
+/// would otherwise match its message.
 pub fn prune(steps: &mut Vec<Value>) {
     let mut kept: Vec<Value> = Vec::new();
     let mut later = String::new();

@@ -32,8 +32,8 @@ use super::shrink::{self, DraftTrial, MAX_TRIES};
 const LIMIT: Duration = Duration::from_secs(2);
 /// The time limit of a wait for an agent, in virtual time; an agent's tools take longer.
 const AGENT_LIMIT: Duration = Duration::from_secs(10);
-/// The seed of the hosts. This seed differs from the stage's seed. An identifier of the stage that is in the scenario
-/// by mistake is therefore detected.
+/// The seed of the hosts. This seed differs from the stage's seed. Therefore, an identifier of the stage that was left
+/// in the scenario by mistake is detected.
 const SEED: u64 = 7;
 
 /// A factory of reference hosts or agents in memory; each conversation gets a new one.
@@ -162,8 +162,8 @@ impl EmbeddedGround {
         findings(&draft.steps, &self.play(scenario))
     }
 
-    /// Plays a draft and returns the findings. A host, with or without faults, has to meet every step of the draft, and
-    /// so has an agent without faults. An agent with faults is judged like any other agent.
+    /// Plays a draft and returns the findings. A host (with or without faults) and an agent without faults have to meet
+    /// every step of the draft. An agent with faults is judged like any other agent.
     pub fn findings(&self, draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
         match &self.subject {
             EmbeddedSubject::Agent { faults } if !faults.is_empty() => {

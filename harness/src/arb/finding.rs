@@ -19,7 +19,7 @@ use crate::wire::version::ProtocolStandard;
 use super::draft::ANYTHING;
 use super::hold::StepExpectation;
 
-/// The checks that judge the harness's own frames, which are invalid on purpose here.
+/// The checks of the harness's own frames, which are invalid on purpose in generated conversations.
 const OWN: [&str; 2] = ["shape.harness", "acp.wire.harness"];
 
 /// A breach that was observed while a conversation was played.
@@ -48,7 +48,7 @@ impl FuzzFinding {
         FuzzFinding { rule: rule.to_owned(), weight, message: message.to_owned(), key, step: None }
     }
 
-    /// Returns the probable common cause of the findings of one defect: the first parts of the rule, and the
+    /// Returns a string that is probably equal for all findings of one defect: the first parts of the rule, and the
     /// message without any name or value. For example, a host that accepts one action that only hosts may dispatch
     /// usually accepts all of them; these findings have one cause. For a malformed frame, the cause is the malformed
     /// part of the frame, because a host that forwards malformed actions does so for every member of every action. The
@@ -153,7 +153,7 @@ fn place(step: Option<&Value>) -> String {
     expectation.map(|it| format!("{} {}", it.verb, it.about).trim().to_owned()).unwrap_or_default()
 }
 
-/// The checks whose notes may occur by chance. The host may send a string by chance that it has refused to a client.
+/// The checks whose notes may occur by chance. The host may send, by chance, a string that it has refused to a client.
 /// The answer to a prompt may have been in transit when the client cancelled the prompt.
 const BY_CHANCE: [&str; 3] =
     ["dispatch.rejection-without-effect", "acp.turns.cancelled", "acp.turns.no-abort-errors"];

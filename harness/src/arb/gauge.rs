@@ -1,8 +1,8 @@
 //! Statistics about a target's answers: the percentage of refusals, and the actions that were tested in each state.
 //!
-//! The state of a channel is defined as the type of the last action that the host sent on it. This definition
-//! needs no model of any channel and still distinguishes the relevant states: a ready tool call, an open
-//! question, a completed turn.
+//! The state of a channel is defined as the type of the last action that the host sent on it. This definition needs no
+//! model of the channels and still distinguishes the relevant states: a ready tool call, an open question, a completed
+//! turn.
 //!
 //! Knows: frames. Never knows: the purpose of messages.
 //!
@@ -18,7 +18,7 @@ use crate::transcript::ConnectionEvent;
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};
 
-/// The percentage of refusals from which the harness warns that the campaign is of little use.
+/// The percentage of refusals above which the harness warns that the campaign is of little use.
 const FUTILE: u64 = 90;
 /// The minimum number of answers before the warning about refusals.
 const ENOUGH: u64 = 200;

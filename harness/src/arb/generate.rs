@@ -1,5 +1,5 @@
-//! Generates conversations of several clients. Most steps are legal, and the others have named deviations. Each step
-//! has the outcome that requirements demand.
+//! Generates conversations of several clients. Most steps are legal, and the others have named deviations. The expected
+//! outcome of each step follows from requirements.
 //!
 //! A conversation has a theme, which makes some moves more likely than others, so that every area is covered.
 //! The stage determines which moves are possible, and their outcomes; new versions and actions need only their
@@ -168,11 +168,12 @@ const MOVES: &[(&str, usize, ConversationMove)] = &[
     ("dawdle", 1, lines::dawdle),
 ];
 
-/// Of each `ROUND` conversations, those at these places begin with the steps of a scenario of the suite.
+/// In each group of `ROUND` conversations, the conversations at these indices begin with the steps of a scenario of the
+/// suite.
 const OF_SUITE: &[u64] = &[1, 3];
 const ROUND: u64 = 5;
-/// The distance between two consecutive scenarios in the list, so that they are about different subjects. A prime
-/// number greater than the number of scenarios.
+/// The distance in the list of scenarios between the scenarios of consecutive conversations, so that these are about
+/// different subjects. The distance is a prime number greater than the number of scenarios.
 const STRIDE: u64 = 7_919;
 /// The factor by which a theme increases the weight of its moves.
 const THEMED: usize = 3;
@@ -236,7 +237,7 @@ impl ConversationGenerator {
             Some(place) if scenarios > 0 && self.theme.is_none() => {
                 let turn = number / ROUND * OF_SUITE.len() as u64 + place as u64;
                 let base = (self.seed % scenarios + turn % scenarios * STRIDE) % scenarios;
-                // The greatest number that is not above the random number and selects this scenario.
+                // A number near the random number that selects this scenario.
                 let round = 2 * scenarios;
                 (rolled / round).saturating_sub(1) * round + 2 * base
             }

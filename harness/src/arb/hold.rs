@@ -1,9 +1,9 @@
 //! The expectations of a generated conversation for a host other than the reference host.
 //!
 //! Expectations come from the stage. On another host, an expectation is a claim only if a requirement permits
-//! no other outcome ([`CLAIMS`]) and all earlier steps had the same outcome as on the stage. Other expectations
-//! of the stage are premises: if the host chooses another outcome, the conversation ends there without a
-//! finding. If a host does not meet an expectation, later conversations omit this expectation, together with
+//! no other outcome ([`CLAIMS`]) and all earlier steps about the same objects had the same outcome as on the stage.
+//! Other expectations of the stage are premises: if the host chooses another outcome, the conversation ends there
+//! without a finding. If a host does not meet an expectation, later conversations omit this expectation, together with
 //! the expectations about the same channels and identifiers.
 //!
 //! Knows: drafts, ids of the ledger. Never knows: hosts, the execution of scenarios.
@@ -183,9 +183,9 @@ use AskedPart::{All, AnyError};
 use ClaimBasis::{AcrossRestart, OnBefore, OnItself};
 use StepEnding::{Accepted, Closed, Error, Heard, Ignored, Refused, Result as Answer, State};
 
-/// The requirements that permit a host no other outcome, by id or by a prefix with `*`. The list omits requests that a
-/// host may refuse for its own reasons, such as a limit, and messages that a host may delay or omit. The always-on
-/// checks cover the rules that depend only on frames.
+/// The requirements that permit only one outcome, by id or by a prefix with `*`. The list omits requests that a host
+/// may refuse for its own reasons, such as a limit, and messages that a host may delay or omit. The always-on checks
+/// cover the rules that depend only on frames.
 const CLAIMS: &[ExpectationClaim] = &[
     // JSON-RPC 2.0, sections 4.2 and 5.1, and the errors that the base protocol names.
     claim("jsonrpc.parse-error", Error, OnItself, All),
@@ -344,7 +344,7 @@ struct ClaimFit<'a> {
     unmet: &'a BTreeSet<StepExpectation>,
     /// The names that no step binds any more.
     gone: BTreeSet<String>,
-    /// The names for which the histories on the stage and on the host differ.
+    /// The names of objects whose history on the host may differ from their history on the stage.
     apart: BTreeSet<String>,
     /// The names of earlier steps, and the names from before a restart. The host may have lost the objects with these
     /// names.
@@ -473,7 +473,7 @@ impl ClaimFit<'_> {
             return self.open(step);
         }
         let apart = !on_itself && !names.is_disjoint(&self.apart);
-        // The host may have lost the object of the claim, regardless of its earlier behaviour.
+        // The host may have lost the object of the claim, even if all earlier steps had the expected outcome.
         let lost =
             claim.is_some_and(|claim| claim.rests == OnBefore) && !names.is_disjoint(&self.lost);
         if lost && !apart {
@@ -498,7 +498,7 @@ impl ClaimFit<'_> {
             Some(_) => {}
             None => drop(members.remove("proves")),
         }
-        // The always-on checks compare the state with the host's messages.
+        // No state is expected here, because the always-on checks compare snapshots with the host's messages.
         if only_looks && !binds {
             members.insert("state", json!({}));
         }
@@ -540,7 +540,7 @@ impl ClaimFit<'_> {
 }
 
 /// Returns whether a step changes the state that all clients of a host share. Another conversation, or an earlier run,
-/// may have made the same change before, and a host does not have to announce a change without an effect.
+/// may have made the same change before, and a host does not have to announce an action that changes nothing.
 fn is_about_everybody(step: &Value) -> bool {
     step.pointer("/dispatch/channel").and_then(Value::as_str) == Some(ROOT)
 }

@@ -111,7 +111,7 @@ pub fn calls_move_along_the_table(story: &ActionStory) -> LawBreach {
 }
 
 /// Checks that a status that matches the turn still matches it after each action. A response part that arrives in a
-/// pending state may not affect the status until it is next derived.
+/// pending state may affect the status only later, when the status is next derived.
 ///
 /// # Errors
 /// Returns the action after which the status does not match.
@@ -160,8 +160,8 @@ pub fn ids_stay_apart(story: &ActionStory) -> LawBreach {
     Ok(())
 }
 
-/// Checks that unknown members change nothing, and that an action keeps the unknown members of everything it
-/// does not change.
+/// Checks that unknown members have no effect, and that an action keeps the unknown members of all values that it does
+/// not change.
 ///
 /// # Errors
 /// Returns the action that used or lost an unknown member.
@@ -284,7 +284,8 @@ fn mark(value: &mut Value, whose: &str) {
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {
                 match member {
-                    // Every member of a map is an entry, so with an unknown member the map would never become empty.
+                    // Maps are not marked: every member of a map is an entry, so a map with an unknown member would
+                    // never become empty.
                     Value::Object(entries) if MAPS.contains(&&**name) => {
                         entries.values_mut().for_each(|entry| mark(entry, whose));
                     }
@@ -313,7 +314,7 @@ fn unmarked(value: &Value) -> Value {
     }
 }
 
-/// Returns whether a value came with the action, or was created around such a value.
+/// Returns whether a value comes from the action, or was created to contain such a value.
 fn brought(value: &Value) -> bool {
     let parts = |value: &Value| match value {
         Value::Array(items) => items.iter().any(brought),

@@ -13,7 +13,7 @@ use super::restarts;
 use super::step_result::ClientStepResult;
 use crate::run::plan::HostRestarts;
 
-/// The first identifier of raw requests, far from the identifiers that clients count up.
+/// The first identifier of raw requests, far above the identifiers that clients count up.
 const OWN_IDS: usize = 9_000;
 
 fn told(name: &str, deviation: &'static str, came: ClientStepResult) -> Option<ActionLogEntry> {
@@ -58,7 +58,7 @@ pub fn come_and_go(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     }
 }
 
-/// Reconnects a client, with the values from its state or with other values.
+/// Reconnects a client, with the `reconnect` params that follow from its state or with other values.
 fn back(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
     let mut members = json!({"by": name});
     let mut deviation = "legal";

@@ -121,8 +121,8 @@ pub fn look(draw: &mut ConversationDraw, pick: Option<String>) -> Option<ActionL
     Some(("snapshot".to_owned(), "legal", ClientStepResult::Result(Value::Null)))
 }
 
-/// Returns a pattern for the part of a state that clients have set, so that the host has no choice. Identifiers
-/// without a name are bound.
+/// Returns a pattern for the part of a state that clients have set, because the host cannot choose these values.
+/// Unnamed identifiers are bound to names.
 fn told_state(
     draw: &mut ConversationDraw,
     kind: Option<ChannelKind>,

@@ -1,6 +1,6 @@
-//! The capabilities that generated steps need: a table from steps to capabilities, which a scenario lists as
-//! its `needs`. If the first look did not find a capability, no step that needs it is generated or played;
-//! `run` would also skip such a step.
+//! The capabilities that generated steps need: a table from steps to capabilities. A scenario lists these capabilities
+//! as its `needs`. If the first look did not find a capability, no step that needs it is generated or played; `run`
+//! would also skip such a step.
 //!
 //! Knows: the members of steps, the names of capabilities. Never knows: the detection of capabilities.
 //!

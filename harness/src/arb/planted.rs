@@ -34,11 +34,11 @@ use super::embedded::EmbeddedGround;
 use super::generate::{ConversationGenerator, DrawTaste};
 use super::source::ConversationSource;
 
-/// The reason for faults in the admission of connections.
+/// Why no conversation can find the faults in the admission of connections.
 const OUTSIDE: &str = "it concerns the HTTP request that opens a connection, and the credentials \
                        in it; conversations only use open connections";
 
-/// Why no conversation has to find the faults that can be observed only under load.
+/// Why no conversation can find the faults that occur only under load.
 const UNDER_LOAD: &str = "it shows only under load, and `stress` finds it";
 
 /// Faults that cannot be observed in any generated conversation, each with the reason, declared in advance.
@@ -393,7 +393,7 @@ fn drawn<F: SoughtFault>(
         });
         let mut drafts = drafts.into_inner().unwrap_or_else(PoisonError::into_inner);
         drafts.sort_by_key(|(number, _)| *number);
-        // Several threads may have generated more conversations than needed.
+        // The threads together may have generated more conversations than needed.
         let mut left = effort.steps;
         drafts.retain(|(_, draft)| {
             let wanted = left > 0;
@@ -448,8 +448,8 @@ fn hunt<F: SoughtFault>(
     row
 }
 
-/// Returns the smallest scenario that detects the fault, among the scenarios whose id or area the fault's row
-/// names.
+/// Returns the smallest scenario that detects the fault. The candidates are the scenarios whose id or area the fault's
+/// row names.
 fn by_hand<F: SoughtFault>(
     fault: F,
     version: Version,

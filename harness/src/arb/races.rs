@@ -1,6 +1,6 @@
-//! Plays a conversation with another interleaving of its clients. Two steps of different clients are sent together,
-//! although the second step waited for the outcome of the first in the original conversation. They are sent in either
-//! order, with a short delay in between, or while one client does not read the host's messages.
+//! Plays a conversation with another interleaving of its clients. In the original conversation, a step of one client
+//! waits for the outcome of a step of another client. Here, the two steps are sent together: in either order, with a
+//! short delay in between, or while one client does not read the host's messages.
 //!
 //! The specification orders only the frames of one client. The conversation therefore has no expectations about the two
 //! steps, or about later steps that depend on their channels. The always-on checks judge the conversation.
@@ -33,7 +33,7 @@ const SALT: u64 = 0x7ace_7ace;
 pub struct RacedConversation {
     /// The conversation.
     pub draft: ScenarioDraft,
-    /// The index of the first step after the two.
+    /// The index of the first step after the two steps that are sent together.
     pub after: usize,
     /// The names of the channels and identifiers in the two steps.
     pub names: BTreeSet<String>,
@@ -56,7 +56,7 @@ pub fn raced(draft: &ScenarioDraft, seed: u64) -> Option<RacedConversation> {
     let names: BTreeSet<String> = names_in(one).union(&names_in(other)).cloned().collect();
     let later = draft.steps.get(second + 1..)?;
     let (mut one, mut other) = (unawaited(one, later, 0), unawaited(other, later, 1));
-    // A step that waits for its response can only be the second one.
+    // A step that is sent together with a wait for its response can only be the second step.
     if other.waits.is_none() && dice.chance(50) {
         std::mem::swap(&mut one, &mut other);
     }
@@ -152,7 +152,7 @@ struct UnawaitedStep {
     step: Value,
     /// The step that waits for the response later.
     answer: Option<Value>,
-    /// The step can only be sent together with a wait for its response.
+    /// `Some` if the step can only be sent together with a wait for its response.
     waits: Option<()>,
 }
 
@@ -250,7 +250,7 @@ fn said(step: &Value) -> String {
 }
 
 /// Returns the case with a certain order of two steps: the host has processed one before the other is sent.
-/// `None` if the steps cannot be exchanged.
+/// Returns `None` if the order of the steps cannot be exchanged.
 pub fn ordered(draft: &ScenarioDraft, order: &OpenOrder, exchanged: bool) -> Option<ScenarioDraft> {
     let mut steps = draft.steps.clone();
     let OpenOrder { first, second, .. } = *order;

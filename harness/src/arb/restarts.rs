@@ -1,9 +1,9 @@
 //! Moves that restart or crash the host in the middle of a conversation, and the claims about the host afterwards.
 //!
 //! The specification lets a host decide which channels it keeps. Each claim therefore follows a premise that the host
-//! still has the channel. Only a few claims remain. A client that returns has the state that the host shows to others.
-//! A turn that a crash interrupted is not active any more. A run that a `requestId` has started is not started again.
-//! Sequence numbers continue.
+//! still has the channel. There are four claims: a client that returns has the state that the host shows to others; a
+//! turn that a crash interrupted is no longer active; a run that a `requestId` has started is not started again;
+//! sequence numbers continue.
 //!
 //! Knows: channels, acknowledged actions. Never knows: the restart of hosts.
 //!
@@ -19,7 +19,7 @@ use crate::run::plan::HostRestarts;
 
 /// The percentage of restarts that are crashes, if the host can crash.
 const CRASHES: usize = 60;
-/// The percentage of clients that return with `reconnect`, and of clients that return with `initialize`.
+/// The percentage of clients that return with `reconnect`, and the percentage of clients that return with `initialize`.
 const RETURNS: usize = 65;
 const BEGINS_ANEW: usize = 20;
 
@@ -61,7 +61,7 @@ pub fn restart(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
         let follows = followed.as_ref().is_some_and(|it| it.by == name);
         match draw.dice.below(100) {
             roll if follows || roll < RETURNS => {
-                // A host that does not know the client any more answers with an error.
+                // A host that no longer knows the client answers with an error.
                 let step = json!({"reconnect": {"by": name, "result": true, "error": true}});
                 draw.act(step, |_, _| None)?;
             }

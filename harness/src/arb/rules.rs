@@ -11,7 +11,7 @@ use crate::wire::json::{Value, json};
 pub const FIXED_CODES: [i64; 10] =
     [-32700, -32601, -32001, -32003, -32005, -32007, -32008, -32009, -32010, -32011];
 
-/// The requirement for those actions of the reference host that no other requirement covers.
+/// The requirement to cite for actions of the reference host that no other requirement covers.
 pub const LIVE: &str = "subscribe.live-after-response";
 
 /// The events of a turn that conversations wait for on every host.
@@ -68,8 +68,8 @@ pub const EVENTS: &[(&str, &str)] = &[
     ("auth/required", "auth.notification.shape"),
 ];
 
-/// Returns the part of a channel's state that a new subscriber has to see once the host is idle: members
-/// (`true`), lists (exact or by `$contains`), and members that may be missing (`$or`).
+/// Returns the part of a channel's state that a new subscriber has to see once the host is idle: `true` stands for a
+/// member, a list is exact or has `$contains`, and `$or` marks a member that may be missing.
 pub fn shown(kind: ChannelKind) -> Value {
     match kind {
         ChannelKind::Session => json!({
@@ -233,8 +233,7 @@ pub fn of_request(method: &str, code: Option<i64>) -> Option<&'static str> {
     REQUESTS.iter().find(fits).map(|row| row.2)
 }
 
-/// The requirements by which a host ignores an action for an unknown channel, by the prefix of the channel's
-/// URI.
+/// The requirements that make a host ignore an action for an unknown channel, by the prefix of the channel's URI.
 pub const UNKNOWN_CHANNELS: &[(&str, &str)] = &[
     ("ahp-session:", "dispatch.unknown-channel-ignored.session"),
     ("ahp-chat:", "dispatch.unknown-channel-ignored.chat"),

@@ -19,7 +19,7 @@ const PAIRED: usize = 14;
 /// The steps that only wait, so that later steps come after the awaited events.
 const LETS_COME: [&str; 6] = ["expect", "await", "answer", "disk", "barrier", "rest"];
 
-/// A test whether a draft still shows the finding.
+/// A test of whether a draft still shows the finding.
 pub trait DraftTrial {
     /// Returns whether premises have to be kept: the outcomes of steps, the waits for their effects, and the values
     /// that the steps send. Without the premises, a shrunk draft could report a host that behaved differently, but
@@ -92,7 +92,8 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
         candidate
     }
 
-    /// Removes runs of steps, the last runs first; halves come before single steps.
+    /// Removes groups of consecutive steps, the last groups first. The groups shrink from half of the steps to single
+    /// steps.
     async fn steps(&mut self) {
         let mut size = self.best.steps.len().div_ceil(2);
         while size > 0 {

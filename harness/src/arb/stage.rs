@@ -57,13 +57,13 @@ impl TranscriptRecorder for StageTape {
     fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
         let (tape, count) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tape.push(PassedFrames { client: client.to_owned(), at, event: event.clone() });
-        // A wait reads only lines with higher numbers, so the numbers must not start again with each step.
+        // A wait reads only events with higher numbers, so the numbers must not start again at each step.
         *count += 1;
         *count
     }
 }
 
-/// The reference host with clients that wait for steps.
+/// The reference host, with clients that play one step at a time.
 pub struct FuzzStage {
     play: ScenarioPlay,
     host: RefHost,
@@ -103,7 +103,7 @@ impl FuzzStage {
     }
 
     /// Appends a scenario's steps, plays them and advances the time as needed. Returns `None` if a step could not be
-    /// played; after that, the stage cannot be used any more.
+    /// played; after that, the stage cannot be used any longer.
     pub fn play(&mut self, scenario: ParsedScenario) -> Option<Vec<PassedFrames>> {
         let within =
             scenario.steps.iter().filter_map(|step| step.duration("for")).sum::<Duration>();
@@ -149,7 +149,7 @@ impl FuzzStage {
         passed
     }
 
-    /// Binds the names of a pattern to the parts of a value that arrived.
+    /// Binds the names in a pattern to the matching parts of a received value.
     pub fn learn(&mut self, pattern: &Value, value: &Value) {
         match (pattern, value) {
             (Value::String(text), value) => {
@@ -254,7 +254,7 @@ fn lift(
     }
 }
 
-/// Returns whether the stage's host created a string; another host creates another string in its place.
+/// Returns whether a string is an identifier that the stage's host created. Another host creates other identifiers.
 pub fn is_made(text: &str) -> bool {
     text.contains(MARK)
 }

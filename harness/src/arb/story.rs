@@ -117,7 +117,7 @@ pub struct StoryStep<'a> {
     pub after: Value,
 }
 
-/// Makes three of four actions that name a turn, a part or a tool call refer to an active one.
+/// Makes an action that names a turn, a part or a tool call refer to an active object, in three of four cases.
 fn aim(state: &Value, action: &mut Value, choose: &mut dyn FnMut(usize) -> usize) {
     let Some(turn) = state.get("activeTurn").filter(|turn| turn.is_object() && choose(4) > 0)
     else {

@@ -1,8 +1,8 @@
 //! Generates conversations from the scenarios of the suite: with harmless moves between the steps or without the last
 //! steps, and followed by random moves in the resulting state.
 //!
-//! The scenarios reach states that random moves seldom reach. A step keeps the expectations of its scenario, so
-//! a conversation is used only if the reference host still meets them.
+//! The scenarios reach states that random moves seldom reach. A step keeps the expectations of its scenario, so a
+//! conversation is used only if the reference host still meets all expectations.
 //!
 //! Knows: the scenarios that fit the target, the stage. Never knows: the subject of a scenario.
 //!
@@ -29,9 +29,10 @@ const DISTURBED: usize = 8;
 const CUT: usize = 30;
 /// The maximum number of random moves after the steps of the scenario.
 const LONGEST: usize = 8;
-/// A client that scenarios do not need to be connected.
+/// A client that no scenario uses, so that it may connect and disconnect at any time.
 const FURTHER: &str = "Z";
-/// The number at which the names and identifiers of random moves begin. Those of a scenario have lower numbers.
+/// The number at which the names and identifiers of random moves begin. The names and identifiers of a scenario have
+/// lower numbers.
 const NUMBERS: usize = 100;
 
 /// How a conversation differs from its scenario.

@@ -12,7 +12,7 @@ pub(super) struct ConversationTheme {
     pub(super) opening: ConversationOpening,
     /// The preferred subject of scripts and files.
     pub(super) focus: &'static str,
-    /// The moves whose weight differs from the usual weight.
+    /// The moves whose weight in this theme differs from the usual weight.
     pub(super) more: &'static [(&'static str, usize)],
 }
 
@@ -206,6 +206,6 @@ pub(super) const THEMES: &[ConversationTheme] = &[
 
 /// The theme that needs a host that can be restarted.
 pub const RESTARTS: &str = "restarts";
-/// The themes whose details differ between hosts: file locations, shell output, valid tokens.
+/// The themes that depend on details that differ between hosts: file locations, shell output, valid tokens.
 pub(super) const OWN: &[&str] =
     &["files", "watches", "grants", "changes", "folders", "telemetry", "tokens", "providers"];

@@ -116,7 +116,7 @@ fn by_hand(draw: &mut AgentConversationDraw, at: usize, file: &str) -> AgentMove
         denied(draw, file, allowed && !is_error);
     }
     if let Some(turn) = draw.turns.get_mut(at).filter(|_| !outcome_given && !is_error) {
-        // It also does not say whether the turn ends by itself after an invalid answer.
+        // The specification also does not say whether the turn ends by itself after an invalid answer.
         turn.ends = false;
     }
     Some(("permission by hand".to_owned(), deviation))

@@ -38,8 +38,8 @@ pub(super) struct OpenTurn {
     pub(super) session: String,
     /// The name to which the id of the turn's prompt is bound.
     pub(super) prompt: String,
-    /// The files that the calls without permission create, one for each call; empty for a call that creates no
-    /// file.
+    /// The calls that still wait for permission: for each call, the file that the call creates, or an empty string if
+    /// it creates none.
     pub(super) asks: Vec<String>,
     /// Whether the turn ends by itself after every call was allowed or denied.
     pub(super) ends: bool,
@@ -57,7 +57,7 @@ pub(super) struct AgentConversationDraw {
     /// The names to which the ids of sessions are bound.
     pub(super) sessions: Vec<String>,
     pub(super) turns: Vec<OpenTurn>,
-    /// The raw answers that were sent, so that they can be repeated.
+    /// The raw answers that were sent; a later step may repeat them.
     pub(super) given: Vec<Value>,
     needs: Vec<&'static str>,
     /// Whether the connection is closed, so that no step may follow.

@@ -2,8 +2,8 @@
 //! turn, late, repeated or wrong answers to requests for permission, invalid params, and long, unusual or empty
 //! content.
 //!
-//! No simulated agent runs during generation: a step is a claim only if a requirement of the ledger permits
-//! exactly one outcome. The always-on checks find all other faults.
+//! No simulated agent runs during generation, so a step is a claim only if a requirement of the ledger permits exactly
+//! one outcome. The always-on checks find all other faults.
 //!
 //! Knows: the moves and their weights. Never knows: the agent that plays the scenario.
 //!

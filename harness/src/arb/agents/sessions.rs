@@ -91,7 +91,8 @@ pub(super) fn any_request(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let busy = draw.turns.iter().any(|turn| turn.session == session);
     let params = valid(method, &session);
     if !stays && busy {
-        // The agent answers the session's prompt in any case, by the end of the turn or with an error.
+        // The agent must answer the session's prompt in any case: with a result at the end of the turn, or with an
+        // error.
         draw.send_cancel(&session);
     }
     draw.request(method, params);

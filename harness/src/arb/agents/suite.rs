@@ -1,8 +1,8 @@
 //! Generates conversations from the scenarios of the suite: with harmless disturbances between the steps, or
 //! cut short and cancelled.
 //!
-//! Only the steps of the scenario file are claims about the scenario's subject. A disturbance changes nothing
-//! for an agent: an unknown method or notification, or an unsolicited answer.
+//! Only the steps of the scenario file are claims about the scenario's subject. A disturbance has no effect on an
+//! agent; it is an unknown method or notification, or an unsolicited answer.
 //!
 //! Knows: the scenarios of the suite. Never knows: the subject of a scenario.
 //!

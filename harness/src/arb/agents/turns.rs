@@ -15,7 +15,7 @@ struct ScriptLine {
     text: &'static str,
     /// The ability that the agent needs for the line; empty if it needs none.
     needs: &'static str,
-    /// Whether the agent asks for permission before it plays the line.
+    /// Whether the agent asks for permission before it executes the line.
     asks: bool,
     /// Whether the line ends by itself.
     ends: bool,
@@ -134,7 +134,8 @@ pub(super) fn prompt_while_busy(draw: &mut AgentConversationDraw) -> AgentMoveLo
             "by": "A", "session": (hole(&session)), "script": (format!("say \"ahp-{number}\"")), "as": (prompt.as_str()),
         }),
     );
-    // If the prompt waits for the active turn, cancelling that turn may or may not cancel the prompt.
+    // If the prompt is queued behind the active turn, it is not specified whether a cancellation of that turn also
+    // cancels the prompt.
     draw.turns.push(OpenTurn { session, prompt, asks: Vec::new(), ends: true });
     Some(("session/prompt".to_owned(), "during a turn"))
 }

@@ -26,7 +26,7 @@ use crate::wire::version::Version;
 const SESSION: &str = "ahp-session:/s";
 /// The maximum number of client acts in a conversation.
 const LONGEST: usize = 200;
-/// The requests of clients. None of them ends the conversation.
+/// The requests of clients. No request in this list ends the conversation.
 const REQUESTS: &[&str] = &["fetchTurns", "listSessions", "ping", "subscribe", "createChat"];
 /// The scripts of the turns.
 const SCRIPTS: &[&str] = &[

@@ -1,8 +1,8 @@
 //! Fuzz targets with the official reducer of 1.0.0: a comparison of its speed and its results with those of the
 //! harness's reducer.
 //!
-//! Actions that trigger a known defect of the crate (`reports/reducers`) are left out of the pool, because
-//! every campaign would otherwise end with a known defect.
+//! Actions that trigger a known defect of the crate (`reports/reducers`) are left out of the pool, because otherwise
+//! every campaign would only find these defects.
 //!
 //! Knows: the crate. Never knows: reports.
 
@@ -122,8 +122,8 @@ fn tell(state: &ChatState, told: &mut CallList) {
 }
 
 /// Runs both reducers and compares the states at the end. If the states differ, reports the first action that
-/// causes a difference. Returns whether the fuzzer should keep the input: inputs that end where the
-/// specification is ambiguous would produce more such inputs.
+/// causes a difference. Returns whether the fuzzer should keep the input. Inputs in which the specification is
+/// ambiguous are not kept, because the fuzzer would derive more such inputs from them.
 pub fn differential(data: &[u8]) -> bool {
     let Some(typed) = typed() else { return false };
     let Some(ActionSequence { pool, state, picks }) = order(data, typed.pool) else { return false };

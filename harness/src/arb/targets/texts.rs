@@ -15,7 +15,7 @@ use crate::transcript::logs::ConnectionLogs;
 use crate::verdict::FailOn;
 use crate::wire::json::{Value, json};
 
-/// Loads the input as a scenario file. The place of every mistake has to be inside the input.
+/// Loads the input as a scenario file. The place of every reported mistake has to be inside the input.
 pub fn scenario(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let loaded = load("scenarios/ahp/fuzz/case.yaml", &text, &CarriedFiles);

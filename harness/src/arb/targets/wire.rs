@@ -34,7 +34,8 @@ pub fn frame(data: &[u8]) {
 }
 
 /// Checks JSON against the tables of a version, as a message, an action and a state. The first byte selects the
-/// version and the sender. The result has to be reproducible, and every mistake has to have a place and a description.
+/// version and the sender. The result has to be reproducible, and every reported mistake has to have a place and a
+/// description.
 pub fn shape(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let first = usize::from(*first);
