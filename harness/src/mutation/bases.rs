@@ -25,17 +25,17 @@ use crate::wire::version::Version;
 use super::capture::{MutableCapture, edit};
 use super::reading::{CaptureReading, FrameRole};
 
-/// The minimum number of lines: shorter conversations test almost nothing.
+/// The minimum number of lines of a conversation. Shorter conversations test almost nothing.
 const LEAST: usize = 12;
-/// The maximum number of lines: the mutants of a longer conversation take long to judge.
+/// The maximum number of lines of a conversation. The mutants of a longer conversation would take too long to judge.
 const MOST: usize = 1_500;
 /// The times at which the clients of an unfinished conversation send pings, in seconds after its last frame:
-/// first when the host is idle, then after every deadline.
+/// first when the host is idle, then when every deadline has passed.
 const HEARD: [u64; 2] = [2, 13];
 /// The identifier of the first ping.
 const FIRST_PING: i64 = 7_000_001;
 
-/// The requests and actions of a cleanup at the end of a conversation.
+/// The requests and actions that clean up at the end of a conversation.
 const LEAVING: [&str; 5] =
     ["disposeSession", "disposeTerminal", "disposeChat", "unsubscribe", "automation/removed"];
 
@@ -126,8 +126,9 @@ pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     captures
 }
 
-/// Returns a capture of the suite, judged by its clients. The clients of the suite subscribe only to the channels that
-/// a scenario needs. Here, each client also subscribes to the root channel with its handshake, as clients should.
+/// Returns a capture of the suite in which the clients are judged. The clients of the suite subscribe only to the
+/// channels that a scenario needs. Here, each client also subscribes to the root channel with its handshake, as clients
+/// should.
 pub fn of_clients(capture: MutableCapture) -> MutableCapture {
     let mut capture = capture.of_clients();
     let sent = |line: &&mut TranscriptLine| matches!(line.event, ConnectionEvent::Sent(_));
@@ -154,8 +155,8 @@ pub fn is_clean(capture: &MutableCapture) -> bool {
         && capture.judge().heaviest().is_none_or(|weight| weight < Weight::Should)
 }
 
-/// Returns the conversation without its cleanup, followed by pings of every connected client: first when the
-/// host is idle, then after every deadline. Returns `None` if a request was still unanswered.
+/// Returns the conversation without its cleanup, followed by pings of every connected client: first when the host is
+/// idle, then when every deadline has passed. Returns `None` if a request was still unanswered.
 fn left_open(lines: &[TranscriptLine]) -> Option<Vec<TranscriptLine>> {
     let reading = CaptureReading::of(lines);
     let leaves = |number: &usize| match (&lines[*number].event, &reading.facts[*number]) {

@@ -57,13 +57,13 @@ impl MutableCapture {
         let mut reader = TranscriptReader::new(input);
         let mut lines = Vec::new();
         while let Some((_, line)) = reader.next_event()? {
-            // The number of a scenario is removed, because `judge` would look for this scenario.
+            // The number of the scenario is removed, because `judge` would otherwise look up this scenario.
             lines.push(TranscriptLine { case: None, ..line });
         }
         Ok(MutableCapture::new(name.to_owned(), None, lines))
     }
 
-    /// Returns the capture, judged by its clients.
+    /// Returns the same capture, in which the clients are judged.
     pub fn of_clients(self) -> MutableCapture {
         MutableCapture { subject: JudgedSubject::clients(None), ..self }
     }

@@ -19,12 +19,12 @@ use super::reading::{CaptureReading, EnvelopeSpot, FrameRole, key_of};
 use super::renumber::renumber;
 use super::value_change::{ListChange, TextChange, filled};
 
-/// The extent of a fault: one client's message, or the messages to all clients.
+/// The extent of a fault: only the message to one client, or the messages to all clients.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FaultAudience {
     /// The fault is only in the copy of one connection.
     One,
-    /// The fault is in all copies, also those in replays: the host's own data is wrong.
+    /// The fault is in all copies, including the copies in replays: the host's own data is wrong.
     All,
 }
 
@@ -84,11 +84,11 @@ pub enum WireChange {
     /// After an unsubscription and the answer to a later request, the connection still receives the next action
     /// on the channel.
     StillTold,
-    /// The action and the next action are exchanged; the numbers stay in place.
+    /// The action and the next action change places, but the `serverSeq` numbers keep their order.
     SwapActions(FaultAudience),
     /// The action gets an `origin`: the receiving client, with a `clientSeq` that this client never used.
     Forge,
-    /// The frame is sent before the dispatch that it answers.
+    /// The envelope is sent before the dispatch that it echoes.
     BeforeDispatch,
     /// The last earlier notification of this method on the connection is sent again, after the frame.
     NoticeAgain(&'static str),
@@ -457,7 +457,7 @@ fn remove_at(
     Some(format!("`{}{place}` left out", spot.base))
 }
 
-/// Returns another value that the same member has in the conversation.
+/// Returns another value that the same member has elsewhere in the conversation.
 fn other_value(
     reading: &CaptureReading<'_>,
     spot: &EnvelopeSpot,
@@ -599,7 +599,7 @@ fn insert(
 }
 
 impl CaptureReading<'_> {
-    /// Returns whether a connection's handshake was answered before a line.
+    /// Returns whether the handshake of a connection was answered before this line.
     fn fenced_begin(&self, life: usize, line: usize) -> bool {
         let lines = self.lives[life].begin..line;
         lines.into_iter().any(|at| {

@@ -37,10 +37,10 @@ pub enum FaultEvidence {
     Twin,
     /// Another connection received the envelope, and this connection received the answer to a later request.
     TwinAndFence,
-    /// The connection received the answer to a request that it sent some time later. Messages without a `serverSeq` may
-    /// be overtaken, so an immediate answer is not evidence.
+    /// The connection received the answer to a request that it sent some time later. Later messages may overtake a
+    /// message without a `serverSeq`, so an answer to an immediate request is not evidence.
     LateFence,
-    /// The connection receives another frame after a whole deadline.
+    /// The connection receives another frame when the whole deadline has passed.
     Wait,
     /// The capture continues until the host has been idle.
     Rest,
@@ -149,8 +149,8 @@ impl FaultEvidence {
     }
 }
 
-/// Returns whether the host does not have to announce the change of a summary separately: a later change contains the
-/// same members, or their updates may be delayed.
+/// Returns whether the host does not have to announce the change of a summary separately: each changed member is in a
+/// later notification, or is a member whose updates may be delayed.
 fn is_made_up_for(original: &CaptureReading<'_>, line: usize) -> bool {
     let changes = |line: usize| {
         let params = message_of(&original.lines[line])?.get("params")?;
@@ -200,7 +200,7 @@ fn overtaken(reading: &CaptureReading<'_>, line: usize) -> bool {
     })
 }
 
-/// Returns whether a later action of the same life of the host has a lower number than the changed action.
+/// Returns whether a later action has a lower number than the changed action, without a restart of the host in between.
 fn later_is_lower(
     original: &CaptureReading<'_>,
     changed: &[TranscriptLine],
@@ -327,8 +327,8 @@ fn of_life(lines: &[TranscriptLine], agreements: &mut Vec<(String, bool)>) {
     }
 }
 
-/// Returns whether two states of a terminal agree. A terminal may have kept only the end of its output, divided
-/// into other parts.
+/// Returns whether two states of a terminal agree. A terminal may have kept only the end of its output, and may divide
+/// the output into other parts.
 fn same_terminal(folded: &Value, state: &Value) -> bool {
     let shown = |state: &Value| -> String {
         let parts = state.get("content").and_then(Value::as_array);

@@ -2,9 +2,9 @@
 //! legally rewritten captures show false findings.
 //!
 //! A correct [`capture`] is read ([`reading`]) and changed by an [`operator`], a row of [`operators`]: a target, a
-//! [`change`], and the [`evidence`] of the fault in the capture. A [`rewrite`], a row of [`rewrites`], is the opposite:
-//! the rewritten capture is as legal as the original. [`bases`] creates the captures, [`trial`] runs the checks on the
-//! changed captures, [`table`] shows the results. [`acp`] contains the additions for conversations with agents.
+//! [`change`], and the [`evidence`] of the fault in the capture. A [`rewrite`], a row of [`rewrites`], injects no
+//! fault: the rewritten capture is as legal as the original. [`bases`] creates the captures, [`trial`] runs the checks
+//! on the changed captures, [`table`] shows the results. [`acp`] contains the additions for conversations with agents.
 //!
 //! Knows: captures, reducers, the judgement of files. Never knows: the implementation of checks, files, the
 //! terminal.

@@ -25,7 +25,7 @@ use super::reading::{
 /// Defines the classes: each class with its variant, its name and its description.
 macro_rules! fault_classes {
     ($($class:ident $name:literal $doc:literal,)*) => {
-        /// The subject of a fault of a host, an agent or a client.
+        /// The part of the protocol that a fault of a host, an agent or a client affects.
         #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
         pub enum FaultClass {
             $(#[doc = $doc] $class,)*
@@ -55,7 +55,7 @@ fault_classes! {
     Results "results" "The contents of a result.",
     Notifications "notifications" "Notifications, which have no `serverSeq`.",
     Handshake "handshake" "The answer to `initialize`.",
-    Responses "responses" "Which request is answered, how often and how.",
+    Responses "responses" "Which requests are answered, how often and in which way.",
     Reconnect "reconnect" "The answer to `reconnect`.",
     Content "content" "Texts and secrets.",
     Inserted "inserted actions" "Actions that the host should not have sent.",
@@ -68,7 +68,7 @@ fault_classes! {
     UpdateContents "contents of updates" "The content of an update or of a tool call.",
     Permissions "permission" "Requests for permission.",
     AgentRequests "files and terminals" "Requests of an agent to its client about files and terminals.",
-    AgentAnswers "answers of agents" "Which request is answered, how often and how.",
+    AgentAnswers "answers of agents" "Which requests are answered, how often and in which way.",
     AgentSessions "handshake and sessions" "The answers to `initialize` and `session/new`.",
     TurnEnds "ends of turns" "The answers to prompts, and cancellations.",
     AgentFrames "frames of agents" "Lines on stdout, and the JSON-RPC envelope.",
@@ -108,12 +108,12 @@ pub struct WireOperator {
     pub target: OperatorTarget,
     /// The change.
     pub change: WireChange,
-    /// The evidence of the fault; any one is sufficient. A mutant without evidence is undecidable.
+    /// The kinds of evidence of the fault; one of them is sufficient. A mutant without evidence is undecidable.
     pub shown: &'static [FaultEvidence],
     /// The condition under which a host may behave like the mutant, with the reason.
     pub legal: Option<(PlaceCondition, &'static str)>,
-    /// If the specification only recommends the violated rule: its requirement, which is a note in the ledger. A mutant
-    /// that causes only a note then counts as legal.
+    /// The requirement of the violated rule, if the specification only recommends the rule and the ledger has it as a
+    /// note. A mutant that causes only a note then counts as legal.
     pub advice: Option<&'static str>,
 }
 
@@ -175,8 +175,8 @@ pub enum PlaceCondition {
     Asked(&'static str),
     /// The request has no value at this pointer.
     NotAsked(&'static str),
-    /// The next frame of the host on the connection is also an accepted action. The order of rejections is not
-    /// specified.
+    /// The next frame of the host on the connection is also an accepted action, and not a rejection. The order of
+    /// rejections is not specified.
     BeforeAction,
     /// The next frame of the host on the connection is an accepted action of the same channel.
     BeforeSameChannel,
@@ -204,9 +204,8 @@ pub enum PlaceCondition {
 }
 
 impl WireOperator {
-    /// Returns the places to which the operator applies. The specification does not state the order and the
-    /// statuses of the reports with which an agent replays a loaded session, so operators of these classes skip
-    /// replays.
+    /// Returns the places to which the operator applies. Operators about the order and the statuses of reports skip the
+    /// replay of a loaded session, because the specification does not state these for replays.
     pub fn spots(&self, reading: &CaptureReading<'_>) -> Vec<EnvelopeSpot> {
         let mut spots = self.target.spots(reading);
         if matches!(self.class, FaultClass::UpdateDelivery | FaultClass::CallStates) {

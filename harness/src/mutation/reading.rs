@@ -336,7 +336,7 @@ impl<'a> CaptureReading<'a> {
         self.lives.iter().find_map(|life| life.version)
     }
 
-    /// Returns the clients that own an object on the host: the tools of a session, a terminal, or a watch.
+    /// Returns the clients that own an object on the host, such as the tools of a session, a terminal, or a watch.
     pub fn answerable(&self) -> BTreeSet<&str> {
         const DUTIES: [&str; 3] = ["session/activeClientSet", "terminal/claimed", "createTerminal"];
         let mut clients = BTreeSet::new();

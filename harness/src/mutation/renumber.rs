@@ -19,7 +19,7 @@ const LISTS: [(&str, &str); 2] =
     [("/result/actions", "serverSeq"), ("/result/snapshots", "fromSeq")];
 
 /// The place and the list of envelopes. A number in these places is the number of an action. A number in any other
-/// place is that of the last action of a snapshot, or of the last action that a client has seen.
+/// place is the number of the last action in a snapshot, or of the last action that a client has seen.
 const ENVELOPES: (&str, &str) = (PLACES[0], LISTS[0].0);
 
 /// Replaces every number of the host by the result of the function.
@@ -28,7 +28,7 @@ pub(super) fn renumber(lines: &mut [TranscriptLine], to: &dyn Fn(u64) -> u64) {
 }
 
 /// Replaces every number of the host by another JSON value. The second argument of the function says whether the number
-/// is that of an action.
+/// is the number of an action.
 pub(super) fn respell(lines: &mut [TranscriptLine], to: &dyn Fn(u64, bool) -> Value) {
     let change = |value: &mut Value, is_action: bool| {
         if let Some(number) = value.as_u64() {

@@ -12,7 +12,7 @@ use super::trial::{MutantFate, OperatorResult, RewriteResult, WireMutant};
 
 /// The maximum number of false findings that are listed for each rewrite.
 const SHOWN: usize = 3;
-/// The maximum number of survivors that are listed if the table is about a single operator.
+/// The maximum number of surviving mutants that are listed if the table is about a single operator.
 const ALL: usize = 100;
 
 /// The number of mutants by outcome.
@@ -22,11 +22,11 @@ pub struct WireScore {
     pub tried: usize,
     /// Mutants for which a check fails or warns.
     pub killed: usize,
-    /// Mutants for which a check only has a note.
+    /// Mutants for which a check only reports a note.
     pub noted: usize,
     /// Mutants for which no check reports anything.
     pub survived: usize,
-    /// Mutants whose behaviour is legal for a host.
+    /// Mutants whose behaviour the specification permits.
     pub legal: usize,
     /// Mutants without evidence in the capture.
     pub undecidable: usize,
@@ -79,7 +79,7 @@ pub fn by_class(results: &[OperatorResult]) -> Vec<(FaultClass, WireScore)> {
 const HEAD: &str = "tried | killed | noted | survived | legal | undecidable | score |\n\
                     |---|--:|--:|--:|--:|--:|--:|--:|\n";
 
-/// Returns the whole table: classes, operators, survivors, and mutants that do not count.
+/// Returns the whole table: classes, operators, surviving mutants, and mutants that do not count.
 pub fn of_mutants(results: &[OperatorResult]) -> String {
     let mut out = format!("| class | {HEAD}");
     for (class, score) in by_class(results) {

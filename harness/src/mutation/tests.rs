@@ -15,8 +15,8 @@ use crate::verdict::Weight;
 use crate::wire::json::Value;
 use crate::wire::version::ProtocolStandard;
 
-/// A conversation of two clients on one chat. Client A gets its snapshot first and dispatches a draft; A and B
-/// receive the envelope. Then B subscribes to the chat again, and both clients ping.
+/// A conversation of two clients on one chat. Client A gets its snapshot first and dispatches drafts; A and B receive
+/// the envelopes. Then B subscribes to the chat again, and both clients ping.
 const TALK: &str = r#"
 {"t":0.001,"conn":"A","dir":"open"}
 {"t":0.002,"conn":"B","dir":"open"}

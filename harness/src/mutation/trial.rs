@@ -26,11 +26,11 @@ const AGAIN: usize = 14;
 pub enum MutantFate {
     /// A check fails or warns.
     Killed,
-    /// A check only has a note.
+    /// A check only reports a note.
     Noted,
     /// No check reports anything.
     Survived,
-    /// The mutant's behaviour is legal for a host.
+    /// The specification permits the mutant's behaviour.
     Legal,
     /// The capture contains no evidence of the fault.
     Undecidable,
@@ -77,7 +77,7 @@ pub struct WireTrial {
     judgements: Vec<CaptureJudgement>,
     /// The seed of all random choices.
     pub seed: u64,
-    /// The minimum number of counting mutants for each operator, and the number of rewritten captures for each
+    /// The wanted number of mutants that count for each operator, and the number of rewritten captures for each
     /// rewrite.
     pub count: usize,
 }
@@ -237,8 +237,8 @@ fn fate(judgement: &CaptureJudgement, before: &CaptureJudgement) -> MutantFate {
     }
 }
 
-/// Returns the number of the random stream for a name (FNV-1a), so that the results of other rows do not change when a
-/// row is added.
+/// Returns the number of the random stream for a name (its FNV-1a hash). Because each name has its own stream, the
+/// results of other rows do not change when a row is added.
 fn part_of(name: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     name.bytes().fold(0xcbf2_9ce4_8422_2325, step)

@@ -7,7 +7,7 @@
 use crate::wire::built_in::built_in;
 use crate::wire::json::{Map, Value, json};
 
-/// An identifier that does not exist.
+/// An identifier that no object has.
 pub(super) const UNKNOWN: &str = "nobody-made-this-id";
 
 /// A change of a string.
@@ -27,7 +27,8 @@ pub enum TextChange {
     Empty,
     /// A client's secret is appended.
     Secret,
-    /// A replacement character is appended, as if a character was cut in the middle of its UTF-8 bytes.
+    /// A replacement character (U+FFFD) is appended, as if the string had been cut within the UTF-8 bytes of a
+    /// character.
     Broken,
 }
 

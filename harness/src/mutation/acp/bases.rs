@@ -21,18 +21,18 @@ use crate::wire::version::Version;
 use super::super::bases::{BaseOptions, LineRecorder};
 use super::super::capture::MutableCapture;
 
-/// The minimum number of lines: shorter conversations test nothing.
+/// The minimum number of lines of a conversation. Shorter conversations test nothing.
 const LEAST: usize = 4;
-/// The times at which the agent answers again at the end, in seconds after its last frame: first when it is
-/// idle, then after every deadline.
+/// The times at which further requests are added at the end, in seconds after the agent's last frame: first when the
+/// agent is idle, then when every deadline has passed.
 const HEARD: [u64; 2] = [2, 13];
 /// The identifier of the first request that is added at the end.
 const FIRST_IDLE: i64 = 7_000_001;
-/// The number of scenarios that are played with each variant; each variant gets different scenarios.
+/// The number of scenarios that are played with each variant. Different variants get different scenarios.
 const OF_EACH: usize = 2;
 
-/// Returns captures in which the checks find nothing above a note: each scenario as it was played, and in a
-/// second form with later requests. The agent without variants plays all scenarios, and each of the first `drawn`
+/// Returns captures in which the checks find nothing above a note: each scenario as it was played, and a second time
+/// with further requests at the end. The agent without variants plays all scenarios, and each of the first `drawn`
 /// variants plays two.
 pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     let suite = ScenarioSuite::carried();
@@ -69,8 +69,8 @@ fn played(
     [capture(name.to_owned(), lines), capture(format!("{name}#later"), later)]
 }
 
-/// Converts a capture of another recorder to a conversation with an agent: lines below the host, to or from the
-/// agent, become sent and received lines of a client.
+/// Converts a capture of another recorder to a conversation with an agent: lines between the host and the agent become
+/// the sent and received lines of a client.
 pub fn of_agents(capture: &mut MutableCapture) {
     capture.assume = Some(Version::ACP_1);
     for line in &mut capture.lines {
@@ -92,8 +92,8 @@ fn is_clean(capture: &MutableCapture) -> bool {
         && capture.judge().heaviest().is_none_or(|weight| weight < Weight::Should)
 }
 
-/// Returns the conversation without the closes at its end. Every connection stays open, and the agent refuses an
-/// unknown request at the end.
+/// Returns the conversation without the `close` lines at its end, so that every connection stays open. At the end, the
+/// agent refuses unknown requests.
 fn heard_later(lines: &[TranscriptLine]) -> Vec<TranscriptLine> {
     let closes =
         lines.iter().rev().take_while(|line| matches!(line.event, ConnectionEvent::Closed { .. }));

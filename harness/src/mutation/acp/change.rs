@@ -35,13 +35,13 @@ pub enum AcpChange {
     AgainLater,
     /// The frame becomes a batch with one message.
     Batch,
-    /// The agent calls a tool after the cancel; the call is copied from earlier in the conversation.
+    /// The agent calls a tool long after the cancel; the call is a copy of an earlier call in the conversation.
     WorksOn,
 }
 
 impl AcpChange {
-    /// Applies the change to the lines of a conversation. Returns a description of the change, or `None` if the
-    /// change is not possible there.
+    /// Applies the change to the lines of a conversation. Returns a description of the change, or `None` if the change
+    /// is not possible at this place.
     pub fn apply(
         self,
         reading: &CaptureReading<'_>,

@@ -19,8 +19,8 @@ pub enum AcpCondition {
     InCancelledTurn,
     /// No other report of the tool call contains the same status.
     OnlyStatus,
-    /// A later report says that the tool call is completed. No permission for this call was refused, and the
-    /// turn was not cancelled.
+    /// A later report says that the tool call is completed, no permission for this call was refused, and the turn was
+    /// not cancelled.
     CompletedLater,
     /// The next frame on the connection is a report of the same tool call.
     NextIsSameCall,

@@ -1,5 +1,5 @@
-//! Injected faults and legal rewrites in conversations with agents; the other modules of [`mutation`](super) are about
-//! hosts.
+//! Injected faults and legal rewrites in conversations with agents. The other modules of [`mutation`](super) are about
+//! conversations with hosts.
 //!
 //! [`prompts`] finds the turn of a frame. [`condition`], [`evidence`], [`change`] and [`rewrite`] are the
 //! conditions, evidence, changes and rewrites that only rows about agents use. [`bases`] creates the captures.

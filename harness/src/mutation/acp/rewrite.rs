@@ -39,7 +39,7 @@ pub enum AcpRewrite {
     SplitUpdates,
     /// Reports a new tool call with its title only; an update contains the rest.
     SplitReports,
-    /// Repeats each list of a tool call in an additional update.
+    /// Repeats each list member of a tool call in an additional update.
     RepeatLists,
     /// Adds all previously reported members that are still valid to each update of a tool call.
     RepeatState,
@@ -51,7 +51,7 @@ pub enum AcpRewrite {
     Defaults,
     /// Removes the members of a new tool call that have their default value.
     WithoutDefaults,
-    /// Adds content about the progress of a running tool call, and removes it with the next update.
+    /// Adds content about the progress of a running tool call, and removes this content with the next update.
     Progress,
     /// Splits a chunk of text in two.
     SplitChunks,
@@ -417,8 +417,8 @@ fn sent(message: Message) -> ConnectionEvent {
     ConnectionEvent::Sent(Arc::new(SeenFrame::of(message)))
 }
 
-/// Returns the lines after which a message can be added: a session exists, and its id is returned with the
-/// line. With `in_turns`, returns only lines within a turn.
+/// Returns the lines after which a message can be added: lines at which a session exists, each with the id of the
+/// session. With `in_turns`, returns only lines within a turn.
 fn places(lines: &[TranscriptLine], in_turns: bool) -> Vec<(usize, String)> {
     let reading = CaptureReading::of(lines);
     let mut sessions: BTreeMap<usize, String> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Operators about clients: wrong messages of a client. The checks of clients have to find it.
+//! Operators about clients: they make a message of a client wrong. The checks of clients have to find the fault.
 
 use super::{row, target};
 use crate::mutation::change::FaultAudience::One;

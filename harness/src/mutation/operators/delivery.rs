@@ -17,8 +17,8 @@ use crate::mutation::operator::PlaceCondition::{
 use crate::mutation::operator::TargetKind::{Dispatch, Frame, Snapshot};
 use crate::mutation::reading::FrameRole::{ClientNotice, Result};
 
-/// The actions that every subscriber has to receive. The specification does not state which clients receive
-/// automation actions.
+/// The actions that every subscriber has to receive. Automation actions are left out, because the specification does
+/// not state which clients receive them.
 const STATE: &[&str] = &[
     "root/*",
     "session/*",

@@ -1,4 +1,4 @@
-//! Operators that insert actions which the host should not have sent.
+//! Operators that insert actions that the host should not have sent.
 
 use super::{action, row};
 use crate::mutation::change::WireChange::{Again, AgainAfter, Insert};

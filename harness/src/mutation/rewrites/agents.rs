@@ -10,9 +10,10 @@ use crate::mutation::rewrite::FramePortion::All;
 use crate::mutation::rewrite::RewriteKind;
 
 const META: &str = "types of the protocol may have `_meta`, whose content others ignore";
-const STATE: &str = "members that an update leaves out stay, a list replaces the previous list, and a status may be repeated";
+const STATE: &str = "members that an update leaves out stay unchanged, a list replaces the previous list, and a status may be repeated";
 const DEFAULT: &str = "the schema gives the default of an absent member";
-const NULL: &str = "the schema permits null for members of an update, which leaves them unchanged";
+const NULL: &str =
+    "the schema permits null for members of an update, and null leaves a member unchanged";
 const OWN: &str =
     "methods that begin with `_` or `$/` are extensions, which clients ignore or refuse";
 const MAY: &str = "an agent may send this update at any time";

@@ -11,7 +11,7 @@ use super::super::reading::{CaptureReading, FrameRole, last_lives};
 
 /// The number of frames that are moved.
 const MOVES: usize = 12;
-/// The maximum time by which a frame is moved. After a longer delay, the host would look idle although it was
+/// The maximum time by which a frame is moved. With a longer delay, the host would seem to be idle while it was
 /// working.
 const AWHILE: Duration = Duration::from_millis(500);
 
@@ -186,8 +186,8 @@ pub(in crate::mutation) fn show(
         }
         WindowForm::Dropped => dropped(lines, dice),
         WindowForm::WithoutCloses => {
-            // The closes of a client that reconnects are kept, because the client would otherwise have two connections
-            // at the same time.
+            // The `close` lines of a client that reconnects are kept, because the client would otherwise have two
+            // connections at the same time.
             let once: Vec<String> = last_lives(&reading)
                 .into_iter()
                 .filter(|(client, _)| {
@@ -228,8 +228,8 @@ fn dropped(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) {
         .collect();
     let Some(life) = dice.pick(&lives).copied() else { return };
     let fact = &reading.lives[life];
-    // The connection is closed after the client's last request or dispatch, because other clients have received
-    // the effects.
+    // The connection is closed after the client's last request or dispatch, because other clients have received the
+    // effects of these messages.
     let last = (fact.begin..fact.end).rev().find(|line| {
         let role = reading.facts[*line].role;
         reading.facts[*line].life == life

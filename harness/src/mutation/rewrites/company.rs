@@ -102,7 +102,7 @@ fn pinging(lines: &mut Vec<TranscriptLine>, millis: u64, greets: bool, dice: &mu
     new.into_iter().for_each(|line| put_in(lines, line));
 }
 
-/// Returns the added client's handshake, as a copy of another client's handshake without subscriptions.
+/// Returns the added client's handshake: a copy of another client's handshake, but without subscriptions.
 fn greeting(lines: &[TranscriptLine], at: Duration) -> Option<[TranscriptLine; 2]> {
     let reading = CaptureReading::of(lines);
     let answer = (0..lines.len()).find(|line| {

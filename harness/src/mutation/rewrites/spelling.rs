@@ -16,7 +16,7 @@ use super::names::TEXTS;
 /// A form of request identifiers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum IdForm {
-    /// Texts.
+    /// Strings.
     Text,
     /// Large numbers.
     Large,
@@ -60,7 +60,8 @@ pub enum JsonForm {
     Slashes,
 }
 
-/// Members whose own members have names that users choose, belong to other parties, or have unknown kinds.
+/// Members below which names and values are not rewritten: users choose the names, the content belongs to other
+/// parties, or its kind is unknown.
 const OPEN: &[&str] = &[
     "config",
     "values",
@@ -84,7 +85,8 @@ const OPEN: &[&str] = &[
 /// Whole numbers below this limit are exact as floating-point numbers in every parser.
 const EXACT: u64 = 1 << 53;
 
-/// The name and the value of the added member. Both are constant, so that copies of an object stay equal.
+/// The name and the value of the added member. The name and the value are constant, so that copies of an object stay
+/// equal.
 const EXTENSION: (&str, &str) = ("x-check/extension", "{\"kept\":[1,{\"as\":\"it is\"}]}");
 
 /// Changes the messages in some of the host's frames.

@@ -15,8 +15,8 @@ use super::super::renumber::respell;
 /// The maximum number of splits.
 const MOST: usize = 3;
 
-/// The envelopes of one action type that the host itself created, by channel and number, each with all its
-/// places.
+/// The envelopes of one action type whose actions the host itself created. The key is the channel and the `serverSeq`;
+/// the value lists all places of the envelope.
 type TextPieces = BTreeMap<(String, u64), Vec<EnvelopeSpot>>;
 
 fn pieces(reading: &CaptureReading<'_>, name: &str) -> TextPieces {
@@ -65,7 +65,7 @@ fn split_once(
     let place = format!("/action/{member}");
     let text_at = |spot: &EnvelopeSpot| reading.value(spot)?.pointer(&place)?.as_str();
     let text = text_at(spots.first()?)?;
-    // A client with merged deliveries receives the strings of several actions under one number.
+    // For some clients, the host merges several actions into one, so the text under one number may differ.
     if spots.iter().any(|spot| text_at(spot) != Some(text)) {
         return None;
     }
@@ -76,7 +76,7 @@ fn split_once(
     let at = 1 + dice.below(chars.len() - 1);
     let (one, two): (String, String) = (chars[..at].iter().collect(), chars[at..].iter().collect());
     let mut new = reading.lines.to_vec();
-    // A snapshot up to this action contains both parts.
+    // A snapshot that contains this action contains both parts of it, so the number of the snapshot increases as well.
     respell(&mut new, &|number, is_action| {
         json!(number + u64::from(number > *seq || (number == *seq && !is_action)))
     });
@@ -156,7 +156,7 @@ fn merge_once(
             }
             action
         };
-        // No snapshot or replay may end between the two actions.
+        // No snapshot and no client's last seen number may lie between the two actions.
         same(one)
             && same(two)
             && lives(one) == lives(two)
@@ -186,7 +186,7 @@ fn merge_once(
     Some(())
 }
 
-/// Returns the numbers of the last action of a snapshot, or of the last action that a client has seen.
+/// Returns the numbers of the last actions in snapshots, and of the last actions that clients have seen.
 fn marks(reading: &CaptureReading<'_>) -> Vec<u64> {
     let mut marks = Vec::new();
     for value in reading.lines.iter().filter_map(message_of) {
