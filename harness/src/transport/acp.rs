@@ -31,9 +31,9 @@ use super::child::ChildProcess;
 use super::mcp_client;
 use super::websocket::config;
 
-/// The number of lines queued for the agent; further ones wait in the pipe.
+/// The maximum number of lines queued for the agent; further lines wait in the pipe.
 const INBOX: usize = 64;
-/// The number of frames queued for a client. If a client does not read and the queue is full, its connection
+/// The maximum number of frames queued for a client. If a client does not read and the queue is full, its connection
 /// ends.
 const OUTBOX: usize = 100_000;
 /// The maximum number of concurrent clients.

@@ -12,9 +12,9 @@ use tokio::sync::mpsc;
 use super::below::MAX_LINE;
 use super::child::ChildProcess;
 
-/// The number of lines queued in each direction.
+/// The maximum number of lines queued in each direction.
 const WAITING: usize = 10_000;
-/// The maximum number of lines of a standard error that are passed on, and the maximum number of bytes of each.
+/// The maximum number of lines of standard error that are passed on, and the maximum number of bytes of each line.
 const MAX_ERRORS: usize = 1_000;
 const MAX_ERROR: u64 = 4_096;
 
@@ -25,7 +25,8 @@ pub type ProcessVoice = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Default)]
 pub struct AgentProcess {
     command: String,
-    /// Who hears the standard error; `None` if it goes where that of the harness goes.
+    /// The function that receives the lines of standard error. If it is `None`, the process inherits the standard error
+    /// of the harness.
     voice: Option<ProcessVoice>,
     started: Option<StartedAgent>,
 }
@@ -43,7 +44,7 @@ impl AgentProcess {
         AgentProcess { command, voice: None, started: None }
     }
 
-    /// Passes each line of the standard error to a function, up to a limit.
+    /// Passes each line of standard error to a function, up to a limit.
     pub fn with_voice(self, voice: ProcessVoice) -> AgentProcess {
         AgentProcess { voice: Some(voice), ..self }
     }
@@ -60,7 +61,7 @@ impl AgentProcess {
         }
     }
 
-    /// Returns the next line from the agent; `None` if the agent has exited. Waits forever if it was never
+    /// Returns the next line from the agent; `None` if the agent has exited. Waits forever if the agent was never
     /// started.
     pub async fn hear(&mut self) -> Option<String> {
         match &mut self.started {
@@ -76,8 +77,8 @@ impl AgentProcess {
     }
 }
 
-/// Passes the lines of a standard error on, up to a limit, and reads the rest, because a full pipe would block the
-/// process.
+/// Passes the lines of standard error on, up to a limit. Also reads and discards the rest, because a full pipe would
+/// block the process.
 async fn repeat(errors: ChildStderr, voice: ProcessVoice) {
     let mut errors = BufReader::new(errors);
     for _ in 0..MAX_ERRORS {

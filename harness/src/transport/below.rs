@@ -25,9 +25,9 @@ use crate::wire::json::{Value, json};
 pub const MAX_LINE: u64 = 17 << 20;
 /// The maximum number of concurrent agents; further connections are refused.
 const MAX_AGENTS: usize = 1_000;
-/// The number of messages queued for one scenario; further ones are dropped.
+/// The maximum number of messages queued for one scenario; further messages are dropped.
 const MAX_WAITING: usize = 100_000;
-/// The number of stored releases whose scenario no agent knows yet.
+/// The maximum number of stored releases whose scenario no agent knows yet.
 const MAX_RELEASES: usize = 1_000;
 /// The pause before the next attempt to accept a connection.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -92,7 +92,7 @@ impl AgentHub {
         }
     }
 
-    /// Releases the hold of this name in a scenario's agent, now or when the agent reaches it.
+    /// Releases the hold of this name in a scenario's agent: now, or when the agent reaches the hold.
     pub fn release(&self, case: &str, name: &str) {
         let mut state = self.state();
         let command = command(case, name);

@@ -2,10 +2,10 @@
 //!
 //! The signal to a process group does not reach a process that has left the group (`setsid`, a daemon). On Linux, such
 //! strays are found by [`MARK`], an environment variable that they inherit. A stray that has also cleared its
-//! environment is adopted by [`OrphanReaper`] when its parent exits, and is killed at the end of the run. If a child
-//! process of the harness starts further processes through this module (the agent of a reference host that runs as a
-//! command), these processes carry the marks of both harness processes, so they end with either of them. On other
-//! systems, only the process group is killed.
+//! environment is adopted by [`OrphanReaper`] when its parent exits, and is killed at the end of the run. A child
+//! process may itself be a harness that starts further processes through this module, such as a reference host that
+//! starts an agent. These processes carry the marks of both harness processes, so they end when either harness process
+//! ends. On other systems, only the process group is killed.
 //!
 //! Start at [`ChildProcess::start`].
 
@@ -27,7 +27,7 @@ const LOOKS: u32 = 200;
 const BETWEEN: Duration = Duration::from_millis(2);
 /// The interval at which orphans that have exited are reaped.
 const REAPING: Duration = Duration::from_millis(250);
-/// The maximum number of strays that are listed by name; further strays are only counted.
+/// The maximum number of strays that are listed by name. Further strays are only counted.
 const NAMED: usize = 8;
 
 /// The counter that makes the marks of this process unique.
@@ -59,8 +59,8 @@ impl ChildProcess {
         Ok(process)
     }
 
-    /// Calls `start`, which must start the leader of a process group with the given value of [`MARK`]. Also
-    /// returns the second result of `start`.
+    /// Calls `start` with a value of [`MARK`]; `start` must start the leader of a process group with this value in its
+    /// environment. Also returns the second result of `start`.
     ///
     /// # Errors
     /// Returns an error if the process could not be started.
@@ -245,7 +245,8 @@ mod strays {
         others.filter(|stray| inherits(stray, mark, below)).collect()
     }
 
-    /// Returns the descendants of all child processes of this process, whose marks begin with this prefix.
+    /// Returns the descendants of all child processes of this process: the processes whose marks begin with this
+    /// prefix.
     pub(super) fn of_process(mark: &str) -> Vec<StrayProcess> {
         all().filter(|stray| inherits(stray, mark, |_| true)).collect()
     }

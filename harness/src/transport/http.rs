@@ -31,7 +31,7 @@ use crate::wire::json::{Value, json};
 use super::below::{AgentHub, HeardBelow};
 use super::http_server::{self, HttpBody, HttpService, whole};
 
-/// The number of exchanges that `GET /ahp/log` can return.
+/// The maximum number of exchanges that `GET /ahp/log` can return.
 const REMEMBERED: usize = 10_000;
 /// The maximum number of stored releases for which no answer waits yet.
 const MAX_RELEASES: usize = 1_000;

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 /// The maximum length of a body, in bytes: a body holds a conversation with all its files.
 const MAX_BODY: usize = 64 * 1024 * 1024;
-/// The maximum number of concurrent connections; further ones wait.
+/// The maximum number of concurrent connections; further connections wait.
 const MAX_CONNECTIONS: usize = 1024;
 /// The timeout for the head of a request.
 const HEAD: Duration = Duration::from_secs(10);

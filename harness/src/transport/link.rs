@@ -81,7 +81,7 @@ impl TransportLink {
         }
     }
 
-    /// Closes the connection like [`close`](Self::close), but gives a process no more time than a socket.
+    /// Closes the connection like [`close`](Self::close), but applies `limit` to a process as well.
     pub async fn close_soon(self, limit: Duration) {
         match self {
             TransportLink::Socket(link) => link.close(limit).await,

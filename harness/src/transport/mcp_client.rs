@@ -32,7 +32,7 @@ const MAX_ANSWER: usize = 16 << 20;
 /// The id of the request that calls the tool.
 const CALL: u64 = 2;
 
-/// Calls our tool.
+/// Calls the harness's tool on a server, and returns its result.
 ///
 /// # Errors
 /// Returns an error if the server cannot be reached, or exits before it has answered.
@@ -181,7 +181,7 @@ async fn ask(
     let stream = TcpStream::connect(address).await?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(Error::other)?;
-    // The task ends when the sender and the answer are dropped.
+    // The task ends when the request sender and the answer are dropped.
     tokio::spawn(connection);
     let path = url.path_and_query().map_or("/", |path| path.as_str());
     let method = if body.is_some() { "POST" } else { "GET" };

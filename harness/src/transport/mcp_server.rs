@@ -1,9 +1,9 @@
 //! The harness's MCP server on a port, by streamable HTTP and by HTTP with server-sent events.
 //!
-//! Each scenario has its own addresses, so that the server reports a call to the scenario whose agent made it.
-//! Below `/NUMBER`, the server offers `/mcp`, where it answers a POST with one JSON body, and `/sse`, which
-//! names an `endpoint` for POSTs whose answers are sent as events. Neither of them needs a session id. Other paths are
-//! not served. The paths have the customary names, because some clients append these names to other URLs.
+//! Each scenario has its own addresses, so that the server reports each call to the scenario whose agent made the call.
+//! Below `/NUMBER`, the server offers `/mcp`, where it answers a POST with one JSON body, and `/sse`, which names an
+//! `endpoint` for POSTs whose answers are sent as events. Neither address needs a session id. Other paths are not
+//! served. The paths have the customary names, because some clients append these names to other URLs.
 //!
 //! Start at [`McpHttpServer`]. Source: modelcontextprotocol.io, transports of revisions 2025-06-18 and
 //! 2024-11-05.
@@ -114,7 +114,8 @@ impl McpHttpServer {
         answered
     }
 
-    /// Answers a POST of streamable HTTP: a request with its answer, any other message without a body.
+    /// Answers a POST of streamable HTTP. The body of the response is the answer to a request, and is empty for any
+    /// other message.
     async fn posted(
         &self,
         case: u64,
@@ -161,7 +162,7 @@ impl McpHttpServer {
             return whole(404, "there is no such event stream");
         };
         if let Some(line) = self.answered(case, headers, body).line {
-            // A client that does not read its events loses the answers.
+            // If a client does not read its events and the queue is full, the answer is lost.
             let _ = sender.try_send(event("message", &line));
         }
         whole(202, "Accepted")

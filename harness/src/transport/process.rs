@@ -29,13 +29,13 @@ use super::below::{AgentHub, HeardBelow};
 use super::child::ChildProcess;
 use super::websocket::{LinkEvent, MAX_MESSAGE};
 
-/// The number of lines queued for the scenario. If the queue is full, the agent has to wait.
+/// The maximum number of lines queued for the scenario. If the queue is full, the agent has to wait.
 const WAITING: usize = 256;
-/// The number of lines of standard error that are kept; the rest is discarded.
+/// The maximum number of lines of standard error that are kept; the rest is discarded.
 const MAX_STDERR: usize = 1_000;
 /// The number of the line that is replaced by a note about omitted lines.
 const LEFT_OUT: usize = MAX_STDERR + 1;
-/// The number of bytes of a line of standard error that are kept.
+/// The maximum number of bytes of a line of standard error that are kept.
 const STDERR_LINE: usize = 4_096;
 /// The number of last lines of standard error that are reported when the agent ends, and the number of
 /// characters of each. The cause of an error is often above a long stack trace.
@@ -44,7 +44,8 @@ const LAST_WORDS: usize = 200;
 /// The time limit for an agent to exit by itself after its standard input is closed.
 const ENDING: Duration = Duration::from_secs(1);
 
-/// The maximum number of checks for remaining descendants; the helper processes of an agent also need a moment to exit.
+/// The maximum number of checks for remaining descendants. There are several checks, because the helper processes of an
+/// agent also need a moment to exit.
 const GOING: u32 = 10;
 /// The pause between two checks.
 const BETWEEN: Duration = Duration::from_millis(30);
@@ -209,7 +210,7 @@ async fn read(
         let most = u64::try_from(MAX_MESSAGE).unwrap_or(u64::MAX);
         match (&mut output).take(most).read_until(b'\n', &mut bytes).await {
             Ok(0) => {
-                // The task waits, because the agent's last error messages arrive through another pipe.
+                // The task first waits a moment, because the agent's last error messages arrive through another pipe.
                 sleep(BETWEEN).await;
                 let words = words.borrow();
                 break match words.is_empty() {

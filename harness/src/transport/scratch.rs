@@ -45,7 +45,8 @@ const DEEP: u32 = 64;
 #[derive(Debug)]
 pub struct ScratchFolder {
     root: PathBuf,
-    /// The open folder of the session. The value refers to the same folder even if its path later names another folder.
+    /// The open handle of the session's folder. The handle refers to this folder even if the path later names another
+    /// folder.
     folder: SystemFolder,
     running: Mutex<LiteMap<String, AbortHandle>>,
     hub: Arc<AgentHub>,

@@ -1,4 +1,4 @@
-//! Serves a host engine on a port. Each connection is a task, and so is the engine.
+//! Serves a host engine on a port. Each connection runs in its own task, and the engine runs in another task.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use super::host_journal::{HostJournal, JournalExtent, JournaledEvent, TimedEvent
 use super::shells::HostShells;
 use super::websocket::config;
 
-/// The number of frames queued for the engine; further ones wait in their sockets.
+/// The maximum number of frames queued for the engine; further frames wait in their sockets.
 const INBOX: usize = 1024;
-/// The maximum number of frames, and of their bytes, queued for a client. If a client does not read and a limit
-/// is reached, its connection ends.
+/// The maximum number of frames queued for a client, and the maximum number of their bytes. If a client does not read
+/// and a limit is reached, its connection ends.
 const OUTBOX: usize = 100_000;
 const OUTBOX_BYTES: usize = 64 << 20;
 /// A client with this many queued bytes counts as not reading, until the queue is empty.
@@ -39,7 +39,7 @@ const AT_ONCE: usize = 256;
 /// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// The time for the last frames of a host that is over.
+/// The time for sending the last frames of a host that has ended.
 const LEAVING: Duration = Duration::from_millis(30);
 /// The close code that ends a connection without a closing handshake.
 const ABRUPT: u16 = 1006;
@@ -132,7 +132,7 @@ impl ServedBehind {
     }
 }
 
-/// Serves a host engine until the host is over, the returned task is aborted or the runtime ends. The task ends with
+/// Serves a host engine until the host has ended, the returned task is aborted or the runtime ends. The task ends with
 /// an error if the journal cannot store an event.
 pub fn serve(
     listener: TcpListener,
@@ -162,8 +162,8 @@ async fn accept(listener: TcpListener, inward: mpsc::Sender<EngineInput>, first:
                     next += 1;
                     tasks.spawn(connection(conn, stream, inward.clone()));
                 }
-                // For example, the process may have no free file descriptor. The proxy then waits until one is free
-                // again.
+                // For example, the process may have no free file descriptor. The pause prevents a busy loop until a
+                // descriptor is free.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             },
             Some(_) = tasks.join_next() => {}
@@ -255,7 +255,7 @@ async fn admitted(
     accept_async_with_config(socket, Some(config())).await.ok()
 }
 
-/// Writes all queued outputs; returns false if the connection is over.
+/// Writes all queued outputs; returns false if the connection has ended.
 async fn write(
     socket: &mut WebSocketStream<ServerSocket>,
     first: ConnectionOutput,
@@ -355,7 +355,7 @@ async fn engine(
         engine.store(engine.base, &[JournaledEvent::Restart])?;
         engine.host.restart(engine.base);
     }
-    // A host may have something to do before anything happens.
+    // A host may have outputs before the first event.
     engine.flush(engine.base)?;
     let mut steps = Vec::new();
     while !engine.host.is_over() {
@@ -388,7 +388,7 @@ async fn engine(
             engine.flush(now)?;
         }
     }
-    // The last frames are still in the queues of their connections.
+    // The last frames may still be in the queues of their connections.
     tokio::time::sleep(LEAVING).await;
     Ok(())
 }
@@ -409,7 +409,7 @@ impl ServedEngine {
     }
 
     fn handle(&mut self, now: Duration, step: EngineStep) {
-        // The journal has times in microseconds, and the host has to see the same times again.
+        // The time is rounded to microseconds, as in the journal, so that the host sees the same times in a replay.
         let now = Duration::from_micros(u64::try_from(now.as_micros()).unwrap_or(u64::MAX));
         match step {
             EngineStep::Input(EngineInput::Admit(conn, headers, answer)) => {
@@ -422,8 +422,8 @@ impl ServedEngine {
             EngineStep::Input(EngineInput::Frame(conn, frame)) => {
                 self.host.handle_frame(now, conn, &frame);
             }
-            // If the queue was full, the host has already handled the end of the connection, and ignores the second
-            // one.
+            // If the connection ended because its queue was full, the host has already handled the end, and ignores
+            // this second report of it.
             EngineStep::Input(EngineInput::Closed(conn)) => {
                 self.clients.remove(&conn);
                 self.host.handle_close(now, conn);

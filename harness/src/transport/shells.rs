@@ -1,8 +1,8 @@
 //! Real shells for the terminals of a served host. Each shell has its own pseudo-terminal and is killed together with
 //! its descendants.
 //!
-//! Environment variables ask a shell to mark the beginning and end of each command, the command line and the
-//! working directory. `bash` supports these marks; other shells have no command detection.
+//! Environment variables make a shell mark, in its output, the beginning and end of each command, the command line and
+//! the working directory. Only `bash` supports these marks; with other shells, commands are not detected.
 //!
 //! Start at [`HostShells::take`].
 
@@ -32,7 +32,7 @@ const VARIABLES: &[(&str, &str)] = &[
 ];
 /// The size of a read, in bytes.
 const CHUNK: usize = 16 << 10;
-/// The number of tasks queued for one shell, and the number of queued events from all shells.
+/// The maximum number of tasks queued for one shell, and the maximum number of queued events from all shells.
 const WAITING: usize = 1_000;
 const SAID: usize = 64;
 /// The time limit for reading the remaining output of a shell that has exited.

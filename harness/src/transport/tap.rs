@@ -1,8 +1,8 @@
 //! Finds the messages in a byte stream, without taking part in the connection.
 //!
 //! A tap gets the bytes of one direction of a connection, in blocks of any size. The tap returns the bytes unchanged,
-//! frame by frame, and says whether a frame is the end of a message, of the connection, or of neither. Masks, fragments
-//! and control frames stay as the sender wrote them. The tap uses no clock and no socket.
+//! frame by frame, and says whether a frame ends a message, ends the connection, or ends neither. Masks, fragments and
+//! control frames stay unchanged. The tap uses no clock and no socket.
 //!
 //! Knows: RFC 6455. Never knows: the meaning of messages, the destination of the bytes.
 
@@ -15,7 +15,7 @@ use crate::wire::frame::Frame;
 
 use super::websocket::MAX_MESSAGE;
 
-/// The item whose end a WebSocket frame is.
+/// The item that ends with a WebSocket frame.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FrameEnd {
     /// Nothing: a ping, a pong, or bytes that are no longer parsed.
@@ -59,8 +59,8 @@ struct FrameFragments {
 }
 
 impl DirectionTap {
-    /// Accepts the next bytes. For each complete frame, calls `out` with the bytes of the frame and the item whose end
-    /// it is.
+    /// Accepts the next bytes. For each complete frame, calls `out` with the bytes of the frame and the item that ends
+    /// with it.
     pub fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(&[u8], FrameEnd)) {
         if self.over {
             return out(bytes, FrameEnd::Part);
@@ -78,8 +78,8 @@ impl DirectionTap {
         }
     }
 
-    /// Ends the direction. Returns the bytes of the incomplete frame, and the incomplete message from these
-    /// bytes and the earlier fragments.
+    /// Ends the direction. Returns the bytes of the incomplete frame, and the incomplete message that these bytes and
+    /// the earlier fragments form.
     pub fn rest(&mut self) -> (Vec<u8>, Option<Frame>) {
         let buffer = std::mem::take(&mut self.buffer);
         if self.over {

@@ -51,8 +51,8 @@ impl WebSocketEndpoint {
 
 /// The maximum length of a message from a host, in bytes.
 pub const MAX_MESSAGE: usize = 8 << 20;
-/// The size of the read buffer, in bytes. With this size, a connection costs 5 KiB; with the library's default,
-/// 129 KiB.
+/// The size of the read buffer, in bytes. With this size, a connection uses 5 KiB of memory; with the library's
+/// default, it uses 129 KiB.
 const READ_BUFFER: usize = 4096;
 /// The size of the write buffer, in bytes. With 0, each frame is written immediately.
 const WRITE_BUFFER: usize = 0;
@@ -228,7 +228,7 @@ impl WebSocketLink {
                 }
             };
         }
-        // During a flood of pings, other tasks must get a turn.
+        // During a flood of pings, this task yields, so that other tasks can run.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
