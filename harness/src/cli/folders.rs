@@ -92,7 +92,7 @@ pub(super) async fn look(
         let disk = disk.map_err(|error| {
             CommandStop::fault(format!("the folder for files could not be made: {error}"))
         })?;
-        base = Some((disk.uri(), "the harness made it on the disk that both share"));
+        base = Some((disk.uri(), "the harness made it on a disk that the host shares"));
         shared = Some(disk);
     }
     if let Some((uri, how)) = &base {

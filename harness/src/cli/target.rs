@@ -313,7 +313,8 @@ impl RemoteHost {
                 sleep(POLL).await;
             }
         };
-        let hint = "hint: `--restart-command` restarts a host, and one that `--command` starts is restarted";
+        let hint =
+            "hint: give `--restart-command`, or let the harness start the host with `--command`";
         let late = |_| format!("it did not come back within {returning:?} ({hint})");
         timeout(returning, returned).await.map_err(late)?;
         self.configure().await

@@ -105,7 +105,7 @@ impl WireOptions {
         if trial.captures().is_empty() {
             return Err(CommandStop::usage(
                 "no capture can be changed: each has a finding that weighs more than a note (hint: \
-                 `judge` shows what)",
+                 `judge` shows it)",
             ));
         }
         if let Some(folder) = &self.keep {
