@@ -1,4 +1,4 @@
-//! Tests of the agent as a process: on its own, below the reference host, and in runs of both.
+//! Tests of the agent as a process: on its own, as the agent of the reference host, and in runs of both.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -152,8 +152,8 @@ fn serve(agent: &str) -> String {
     format!("'{PROGRAM}' serve --listen 127.0.0.1:{{port}}{agent}")
 }
 
-/// Plays a turn on the host that a command starts. If the host left a process running, this process would keep standard
-/// error open, and this call would not return.
+/// Plays a turn on the host that a command starts. If the host left a process running, that process would keep standard
+/// error open, and this function would not return.
 fn below(serve: &str, how: &[&str], name: &str) -> Output {
     let folder = folder(name);
     let began = Instant::now();

@@ -37,8 +37,7 @@ fn every_fault_of_an_agent_is_detected_and_every_check_can_fail() {
     assert!(alive.is_empty(), "no fault breaks {}", alive.join(", "));
 }
 
-/// Checks that the checks do not judge an agent of another version, because another version may have other
-/// methods.
+/// Checks that an agent of another version is not judged, because another version may have other methods.
 #[test]
 fn an_agent_of_another_version_is_not_judged_by_this_one() {
     let play = |faults: &[Fault]| {
@@ -68,10 +67,10 @@ fn null_agents_pass_no_scenario() {
     }
 }
 
-/// The scenarios that an agent passes rightly if it only negotiates a version.
+/// The scenarios that an agent passes legitimately if it only negotiates a version.
 const HANDSHAKES: &[&str] =
     &["acp/handshake/version-that-is-spoken", "acp/handshake/version-that-nobody-speaks"];
-/// The scenarios that an agent passes rightly if it answers each prompt with a stop reason, and sends nothing
+/// The scenarios that an agent passes legitimately if it answers each prompt with a stop reason, and sends nothing
 /// before the answer to `session/resume`.
 const TURNS: &[&str] = &[
     "acp/handshake/prompt-at-any-version",
@@ -84,10 +83,10 @@ const TURNS: &[&str] = &[
     "acp/turn/sounds-are-taken",
     "acp/turn/two-turns",
 ];
-/// The scenarios that an agent passes rightly if it reports a call with its kind and its end.
+/// The scenarios that an agent passes legitimately if it reports a call with its kind and its end.
 const REPORTS: &[&str] = &["acp/kinds/execute", "acp/tools/failed-command"];
-/// The scenarios that an agent passes rightly if it asks for permission in the form of the protocol, waits for
-/// the answer, and runs nothing.
+/// The scenarios that an agent passes legitimately if it asks for permission in the form of the protocol, waits for the
+/// answer, and runs nothing.
 const QUESTIONS: &[&str] = &[
     "acp/cancel/of-a-request",
     "acp/permission/any-agent-goes-on-after-a-rejection",
@@ -95,12 +94,12 @@ const QUESTIONS: &[&str] = &[
     "acp/reports/pending-then-in-progress-then-completed",
     "acp/tools/mcp-rejected",
 ];
-/// The scenario that an agent passes rightly if it ends its turns, and ignores a cancel between turns.
+/// The scenario that an agent passes legitimately if it ends its turns, and ignores a cancel between turns.
 const IDLE: &[&str] = &["acp/cancel/idle"];
-/// The scenario that an agent passes rightly if it sends any text in each turn.
+/// The scenario that an agent passes legitimately if it sends any text in each turn.
 const TEXTS: &[&str] = &["acp/turn/says-what-the-model-says"];
 
-/// Returns the scenarios that a lying agent may pass, because it really does what their rules require.
+/// Returns the scenarios that a lying agent may pass, because it really follows their rules.
 fn earned(liar: LyingAgentBehaviour) -> Vec<&'static str> {
     let lists: &[&[&str]] = match liar {
         LyingAgentBehaviour::MuteAfterSession | LyingAgentBehaviour::RefuseEverything => {

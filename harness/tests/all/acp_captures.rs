@@ -71,7 +71,8 @@ fn a_capture_without_connection_names_is_split_at_its_handshakes() {
     assert_eq!(said(&judged(&bare, None)), said(&judged(&whole, None)));
 }
 
-/// Judges the same conversation in the form of a run, where only the version shows that the protocol is ACP.
+/// Checks the same conversation with the directions of client and server, where only the assumed version shows that the
+/// protocol is ACP.
 #[test]
 fn assuming_acp_judges_client_and_server_lines_as_acp() {
     let whole = text("broken.jsonl");
@@ -389,7 +390,7 @@ fn an_agent_that_starts_slowly_is_not_accused_of_silence() {
     assert!(slow.starts_with("acp.wire.answered-once MUST"), "{slow}");
 }
 
-/// Checks that only an unreadable message or an invalid request is refused with a null identifier.
+/// Checks that a null identifier is accepted only in the refusal of an unreadable message or an invalid request.
 #[test]
 fn a_notification_is_not_answered_without_an_id() {
     let cancel = (1.0, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
@@ -404,8 +405,8 @@ fn a_notification_is_not_answered_without_an_id() {
     assert!(succeeded.starts_with("acp.wire.answered-once MUST"), "{succeeded}");
 }
 
-/// Checks that the checks report no finding about sessions, tool calls, terminals, requests and capabilities
-/// from before the recording.
+/// Checks that there is no finding about sessions, tool calls, terminals, requests and capabilities that are older than
+/// the recording.
 #[test]
 fn a_capture_that_begins_late_has_no_finding() {
     let text = text("clean.jsonl");
@@ -499,7 +500,7 @@ fn a_cancelled_prompt_is_answered_though_another_one_follows() {
 }
 
 /// Checks that overlapping prompts lead to no finding. The specification does not say what happens to a prompt
-/// that arrives while the agent works on another prompt, or which of these prompts a cancel means.
+/// that arrives while the agent works on another prompt, or to which of these prompts a cancel refers.
 #[test]
 fn prompts_that_overlap_in_a_session_are_not_judged_as_one_turn() {
     let next = (1.2, "c2a", SECOND_PROMPT);
@@ -512,7 +513,7 @@ fn prompts_that_overlap_in_a_session_are_not_judged_as_one_turn() {
     let late = (2.9, "a2c", busy.2);
     assert_eq!(found(&[PROMPT, next, cancel, late, (2.95, "a2c", text), end]), "");
     assert_eq!(found(&[PROMPT, next, busy, cancel, (2.0, "a2c", text), end]), "");
-    // A prompt after both turns begins an ordinary turn.
+    // A prompt that follows both turns begins an ordinary turn.
     let again = (
         4.0,
         "c2a",

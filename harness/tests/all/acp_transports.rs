@@ -121,7 +121,7 @@ fn a_session_is_loaded_after_a_restart() {
 fn the_profile_gives_the_authentication_method() {
     let id = ["--id", "acp/turn/prompt-is-answered"];
     let how = format!("command: ['{PROGRAM}', agent, acp, --auth]");
-    // An agent that opens no session ends the run with its own error.
+    // If the agent opens no session, the run ends with the error of the agent.
     let (output, said, _) = run("unauthenticated", &how, &id);
     assert_eq!(output.status.code(), Some(3), "{said}");
     let error = String::from_utf8_lossy(&output.stderr);

@@ -145,9 +145,9 @@ fn a_line_without_its_log_member_is_the_message() {
     assert!(wrong(&format!("{{\"a\":1,{meta}}}").replace("c2s", "up")).contains("found `\"up\"`"));
 }
 
-/// Judges two clients that rename a session in the same millisecond. In each order of the two logs, a dispatch
-/// of a different client comes after the envelope with the other client's action, so a finding would depend on
-/// the order.
+/// Judges two clients that rename a session in the same millisecond. Depending on the order of the two logs, the
+/// dispatch of one client or of the other comes after the envelope with the other client's action, so a finding would
+/// depend on this order.
 #[test]
 fn an_undecided_order_of_two_logs_has_no_finding() {
     let own = |name, client, number: u64, at: u32| {
@@ -183,7 +183,7 @@ fn an_undecided_order_of_two_logs_has_no_finding() {
     assert_eq!(found(&judged), alone);
 }
 
-/// Checks that the harness finds the same breach if a millisecond is between the messages. The result does not
+/// Checks that the harness finds the same breach if the messages are at least a millisecond apart. The result does not
 /// depend on the file names, and the message contains the names of the logs.
 #[test]
 fn a_decided_order_of_two_logs_has_a_finding() {
@@ -270,7 +270,7 @@ fn a_truncated_message_is_never_a_finding() {
     let without = before().subscribed(4, 9, "other").titled(5, 10, "x", None);
     assert_eq!(with, []);
     assert_eq!(found(&verdict(&[("1", &without.text)])), [("state.snapshot-agrees".to_owned(), 1)]);
-    // A truncated client message may have been a dispatch, or the request for an unexpected answer.
+    // A truncated client message may have been a dispatch, or the request that an unexpected answer belongs to.
     let stray = r#"{"jsonrpc":"2.0","id":77,"result":null}"#;
     let origin = Some(("A", 3));
     let log = before().truncated(3, "c2s", message).titled(4, 5, "x", origin).line(5, "s2c", stray);
@@ -321,7 +321,7 @@ fn a_handshake_in_a_log_begins_a_second_connection() {
     let logs = read(&[("1", &log.text)]).unwrap();
     let whole: Vec<bool> = logs.connections.iter().map(|it| it.whole).collect();
     assert_eq!(whole, [true, false]);
-    // The logs do not show whether the connection is the same, so the old subscription may still be active.
+    // The logs do not show whether it is the same connection, so the old subscription may still be active.
     assert_eq!(found(&judge_logs(&logs, None, FailOn::default())), []);
 }
 

@@ -1,7 +1,7 @@
 //! Tests every check with a capture that breaks its rule: each `corpus/captures/NAME.jsonl` is judged, and the
-//! result must equal `NAME.txt`. Captures whose names begin with `clean` break no rule and exercise every
-//! check. `corpus/captures/clients` has the same for the checks of clients. In this folder, a capture whose name begins
-//! with `kept` is the legal counterpart of the other captures for the same check.
+//! result must equal `NAME.txt`. Captures whose names begin with `clean` break no rule and exercise every check.
+//! `corpus/captures/clients` has captures for the checks of clients. In that folder, a capture whose name begins with
+//! `kept` follows the rule that the other captures for the same check break.
 //!
 //! `UPDATE=1 cargo test --test all captures::` rewrites the reports; review the changes.
 

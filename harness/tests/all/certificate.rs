@@ -537,8 +537,8 @@ fn the_schema_names_every_member() {
     assert_eq!(found, Vec::<String>::new());
 }
 
-/// Makes a run in which all but one of the MUST and essential requirements of annotations held. The scenarios
-/// of the last requirement were skipped for these causes.
+/// Makes a run in which all but one of the MUST and essential requirements of annotations held. The scenarios of the
+/// remaining requirement were skipped for these causes.
 fn all_but_one(causes: &[&str]) -> (HostCertificate, String) {
     let nothing = HostCertificate::of(&FinishedRun::read(run(&[], "h").as_bytes()).unwrap());
     let heavy = nothing
@@ -573,7 +573,7 @@ fn all_but_one(causes: &[&str]) -> (HostCertificate, String) {
     (HostCertificate::of(&run), (*last).to_owned())
 }
 
-/// Checks that a run with many scenarios for each of several agents leaves no result out of the certificate.
+/// Checks that the certificate of a run with several agents and many scenarios contains every result.
 #[test]
 fn every_result_of_a_host_with_several_agents_counts() {
     const CASES: usize = 1_600;

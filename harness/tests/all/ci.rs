@@ -412,7 +412,7 @@ fn the_action_certifies_with_the_options_it_is_given() {
     let here = folder("action");
     scenario(&here, "mine/it holds", true);
     let action = github("actions/ahp-harness/action.yml");
-    // This takes the second script in the file, and removes the indentation of eight spaces.
+    // Takes the second script in the file, and removes the indentation of eight spaces.
     let script = action.split("      run: |\n").nth(2).unwrap();
     let script: Vec<&str> =
         script.lines().map_while(|line| line.strip_prefix("        ")).collect();
@@ -462,7 +462,7 @@ fn reports_of_an_older_version_use_its_names() {
         assert!(!text.contains("chat/delta"), "{name}: {text}");
     }
     assert!(article.contains("since 1)"), "{article}");
-    // The report shows the author's line as the author wrote it.
+    // The report shows the line of the scenario exactly as its author wrote it.
     let quoted = |text: &str| text.lines().filter(|line| line.contains("chat/delta")).count();
     assert_eq!((quoted(&said), quoted(&judged)), (1, 1), "{said}");
 }

@@ -175,7 +175,7 @@ fn a_message_about_something_else_leaves_later_claims_untested() {
         check(&[title.to_owned(), foreign, after.clone()], Status::Fail, &["FAIL", "untested"]);
     let message = report.failure.unwrap().message.raw().to_owned();
     assert!(message.contains("none came; the closest message has"), "{message}");
-    // A message about the same subject is closer to the expectation than a later one about another subject.
+    // A message about the same subject is closer to the expectation than a later message about another subject.
     let other = r#"dispatch: { by: B, channel: "${session}", action: { type: session/titleChanged, title: V } }"#;
     let own = expect(r#"origin: { clientId: "${A.id}" }, action: { title: U }"#);
     let steps = [title.to_owned(), other.to_owned(), own, after.clone()];
@@ -267,8 +267,8 @@ fn a_refusal_counts_beside_what_was_accepted() {
     let sound = r#"dispatch: { by: A, channel: "${session}", action: { type: session/titleChanged, title: T }, accept: true }"#;
     let report = check(&[malformed, sound.to_owned()], Status::Pass, &["pass"]);
     assert_eq!(certificate(&report)(MUST).0, RequirementOutcome::Pass);
-    // Clients may never dispatch such an action, so the host cannot accept the same action elsewhere. Any
-    // accepted dispatch proves that the host is able to accept.
+    // Clients may never dispatch such an action, so no legal dispatch of the same action type can show that the host
+    // accepts dispatches. Any accepted dispatch proves that the host is able to accept.
     let report =
         check(&[refused("{ type: session/ready }"), sound.to_owned()], Status::Pass, &["pass"]);
     assert_eq!(report.claims[0].twin.as_deref(), Some("dispatch *"));
@@ -312,7 +312,7 @@ fn certificate(report: &CaseReport) -> impl Fn(&str) -> (RequirementOutcome, Str
     }
 }
 
-/// A user raises the limit for a slow host, so a shorter limit in a scenario must not cut the wait short.
+/// A user may raise the limit of the run for a slow host, so a shorter limit in a scenario must not end a wait earlier.
 #[test]
 fn a_limit_of_a_step_never_shortens_the_limit_of_the_run() {
     let steps = "  - expect: { at: A, method: root/sessionRemoved, within: 1s, proves: root.sessionAdded.emitted }\n";

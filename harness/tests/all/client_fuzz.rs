@@ -1,5 +1,5 @@
-//! Tests that generated conversations find the faults of a client that spoil its state, and accuse no client without
-//! a fault.
+//! Tests that generated conversations find injected faults that corrupt a client's state, and report no finding for a
+//! client without faults.
 
 use ahp_harness::arb::client_ground::{ClientGround, GroundTrial};
 use ahp_harness::arb::client_talk::ClientConversations;

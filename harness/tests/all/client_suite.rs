@@ -1,5 +1,5 @@
-//! Tests that the suite for clients can fail: every scenario detects some injected fault, and clients that do nothing
-//! pass nothing.
+//! Tests that the suite for clients can fail: every scenario fails with at least one injected fault, and clients that
+//! do nothing pass no scenario.
 
 use ahp_harness::ledger::RequirementLedger;
 use ahp_harness::peer::null_client::{NullClient, NullClientBehaviour};
@@ -20,7 +20,8 @@ fn on_all_cores(work: &(dyn Fn() + Sync)) {
 fn every_fault_of_a_client_is_detected_and_every_scenario_can_fail() {
     let suite = ScenarioSuite::of_clients();
     let faults: Vec<Fault> = FAULTS.iter().map(|row| row.fault).collect();
-    // `client mutants` plays everything, and also judges what else fails; that takes a minute.
+    // Each fault is played only until everything in its row has failed. `client mutants` plays everything and also
+    // judges all other failures, which takes a minute.
     let matrix = play_all(&suite, Version::V1_0, &faults, KillDepth::Caught, on_all_cores);
     let broken = matrix.broken(&suite);
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
@@ -52,7 +53,7 @@ fn no_rule_accuses_a_legal_variant() {
     assert!(accused.is_empty(), "\n{}", accused.join("\n"));
 }
 
-/// What a client without an optimistic state cannot show is skipped, and is not a failed premise.
+/// Scenarios that need an optimistic state are skipped for a client without one. They do not end with a failed premise.
 #[test]
 fn a_client_without_an_optimistic_state_is_not_asked_for_one() {
     let version = Version::V1_0;
@@ -69,7 +70,7 @@ fn a_client_without_an_optimistic_state_is_not_asked_for_one() {
     assert!(skipped > 10, "{skipped}");
 }
 
-/// A scenario whose rules a silent client would pass has tested nothing.
+/// A scenario that a silent client passes would test nothing.
 #[test]
 fn null_clients_pass_no_scenario() {
     const UNSERVED: [&str; 2] = [
@@ -84,9 +85,9 @@ fn null_clients_pass_no_scenario() {
             let mut client = NullClient::new(*behaviour, &version.to_string());
             let verdict = play_with(entry, version, &mut client);
             let (id, reason) = (&entry.scenario.id, &verdict.reason);
-            // What a client sends is observed, if it sends anything. A client that performs handshakes passes the
-            // scenarios about handshakes. One that also answers every request with an error passes the scenarios
-            // about responses, and those about files that it does not serve.
+            // A client that sends messages passes the scenarios about these messages: a client that performs handshakes
+            // passes the scenarios about handshakes, and a client that also answers every request with an error passes
+            // the scenarios about responses and about files that it does not serve.
             let done = id.starts_with("client/handshake/")
                 || (*behaviour == NullClientBehaviour::GreetsAndRefuses
                     && (id.starts_with("client/requests/") || UNSERVED.contains(&id.as_str())));
@@ -100,7 +101,7 @@ fn null_clients_pass_no_scenario() {
     }
 }
 
-/// The commands, the states and the frames are in the vocabulary of each version.
+/// The reference client uses the vocabulary of each version in its commands, states and frames.
 #[test]
 fn the_reference_client_passes_at_every_version() {
     for version in Version::played().iter().copied().filter(|it| it.to_string().contains('.')) {

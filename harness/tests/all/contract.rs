@@ -42,7 +42,7 @@ fn the_reference_hosts_agent_keeps_the_contract() {
     }
 }
 
-/// Checks that agents with faults fail vectors, because a vector that no agent can fail would be useless.
+/// Checks that agents with faults fail the vectors, because a vector that no agent can fail would be useless.
 #[test]
 fn an_agent_that_breaks_the_contract_is_noticed() {
     let check = |fault: HostFault, name: &str| {

@@ -22,13 +22,13 @@ use crate::common::priority;
 use crate::common::suite::carried;
 
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
-/// The scenarios that can be played, but whose messages are too long to be converted.
+/// The scenarios whose recordings have messages that are too long to be converted.
 const FLOODS: [&str; 3] = [
     "dispatch/large-payloads-starve-nobody",
     "jsonrpc/huge-frames-harm-nobody-else",
     "transport/a-slow-reader-loses-nothing",
 ];
-/// The seeds of the recording and of the second run, so that every identifier differs.
+/// The seeds of the recorded run and of the second run. They differ, so that every identifier differs.
 const SEEDS: [u64; 2] = [1, 2];
 
 /// A recorder that holds the transcript in memory.

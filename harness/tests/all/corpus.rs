@@ -62,7 +62,7 @@ fn every_folder_is_a_target() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let known = TARGETS.iter().any(|target| target.name == name);
-        // Other tests use these folders.
+        // Other tests use the files in these folders.
         let beside = ["acp", "captures", "conversations"].contains(&name.as_str());
         assert!(known || beside || !path.is_dir(), "no fuzz target is called `{name}`");
     }

@@ -51,8 +51,7 @@ const DEADLY: &[(&str, &str)] = &[
 "#,
     ),
 ];
-/// The failures of `examples/dying_host.rs` that a single scenario can trigger, each with the name of that
-/// scenario.
+/// The weaknesses of `examples/dying_host.rs` that a single scenario can trigger, each with the name of this scenario.
 const WAYS: &[(&str, &str)] = &[
     ("exits-at-a-handshake", "handshake"),
     ("exits-at-a-dispatch", "dispatch"),
@@ -255,7 +254,7 @@ fn a_host_that_ends_by_itself_is_nobodys_fault() {
     assert!(said.contains("although no client used it"), "{said}");
 
     // This host exits after a number of connections, regardless of their messages. The harness judges each scenario,
-    // and reports no outage for a scenario.
+    // and attributes the outage to no scenario.
     let folder = scenarios("connections", &["dispatch", "disposal", "reconnect"]);
     let command = format!("exec {} exits-after-connections {{port}}", dying_host().display());
     let (output, results) = run(&folder, &["--command", &command]);

@@ -65,8 +65,8 @@ fn a_seed_draws_the_same_conversation() {
     );
 }
 
-/// Checks that the simulated host can play nearly every generated step; an unplayable step ends a conversation
-/// early.
+/// Checks that the stage (the host of the generator) can play nearly every generated step. A step that it cannot play
+/// ends the generation early.
 #[test]
 fn most_conversations_are_drawn_to_their_end() {
     priority::lower();
@@ -91,8 +91,8 @@ fn a_conversation_comes_back_from_its_file() {
     }
 }
 
-/// Checks that there is no finding for the host without faults, and that nearly all messages equal the messages of the
-/// simulation.
+/// Checks that there is no finding for the host without faults, and that nearly all messages equal the messages on the
+/// stage.
 #[test]
 fn the_reference_host_without_faults_has_no_finding() {
     for version in Version::played() {
@@ -210,8 +210,8 @@ fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     assert!(claimed, "a host that lets clients speak for it is not found by a claim");
 }
 
-/// Checks that no legal variant of the host has a finding. Each variant plays every `part`-th of these conversations,
-/// beginning with a different one.
+/// Checks that no legal variant of the host has a finding. Each variant plays every `part`-th conversation, beginning
+/// at a different index.
 fn no_variant_has_a_finding(drafts: &[ScenarioDraft], part: usize) {
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
     for (place, row) in VARIANTS.iter().filter(|row| row.since <= V1).enumerate() {
@@ -279,7 +279,8 @@ fn a_finding_says_which_order_it_needs() {
     let program = env!("CARGO_BIN_EXE_ahp-harness");
     let serve =
         format!("{program} serve --fault crossing-actions-lost --listen 127.0.0.1:{{port}}");
-    // Not every finding needs an order: the fault also loses actions that cross by chance.
+    // Not every finding needs an order, because the fault also loses actions that happen to cross. So several seeds are
+    // tried.
     let needs_an_order = |seed: u64| {
         let out = folder(&format!("fuzz-order-{seed}"));
         let seed = seed.to_string();
@@ -299,7 +300,7 @@ fn a_finding_says_which_order_it_needs() {
 #[test]
 fn a_finding_that_a_legal_variant_explains_is_dropped() {
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
-    // A host may answer every reconnect with snapshots, but the expectations from the simulation do not allow
+    // A host may answer every reconnect with snapshots, but the expectations that come from the stage do not allow
     // this.
     let row = VARIANTS.iter().find(|row| row.name == "replays-nothing").unwrap();
     let shown = |draft: &ScenarioDraft| {
@@ -375,7 +376,7 @@ fn is_found_and_becomes_small(
     drafts: &[ScenarioDraft],
     (fault, most): (&str, usize),
 ) {
-    // The first conversation is not decisive, because another one may find the fault in fewer steps.
+    // Several conversations are shrunk, because a later conversation may show the fault in fewer steps.
     let hits = drafts.iter().filter_map(|it| Some((it, faulty.found(it).into_iter().next()?)));
     let shrunk =
         hits.take(HITS).map(|(draft, finding)| (faulty.small(draft.clone(), &finding), finding));
@@ -507,7 +508,7 @@ fn a_host_that_dies_ends_a_campaign_and_nothing_is_lost() {
     assert!(out.join("campaign.jsonl").exists());
 }
 
-/// Returns generated conversations that the reference agent without faults plays exactly as generated.
+/// Returns generated conversations that the reference agent without faults plays without a failed step.
 fn drawn_with_agents(count: u64) -> Vec<ScenarioDraft> {
     priority::lower();
     let generator = AgentConversationGenerator::new(1, AgentAbilitySet::all());
@@ -532,8 +533,8 @@ fn the_reference_agent_has_no_finding() {
     assert!(all as u64 >= 2 * SOME - 5 && played * 4 >= all * 3, "{played} of {all}");
 }
 
-/// Legal variants, each with the check that it may break after a cancel: the delayed question arrives 700 ms
-/// late, which may be longer than an agent should continue after a cancel.
+/// Legal variants, each with the check that it may break after a cancel: the delayed permission request arrives 700 ms
+/// late, which may be later than an agent should continue after a cancel.
 const LATE: &[(&str, &str)] = &[("late-questions", "acp.turns.stops-work")];
 
 /// Checks that legal variants of the agent cause no finding.
@@ -662,7 +663,7 @@ fn findings_of_one_defect_have_one_cause_and_those_of_two_have_two() {
     let causes: BTreeSet<String> = places.iter().map(|it| it.cause()).collect();
     assert!(keys.len() >= 3, "{keys:?}");
     assert_eq!(causes.len(), 1, "{causes:?}");
-    // The first finding of each of these faults is used.
+    // The test compares the first finding of each of these faults.
     let faults = [
         HostFault::AcceptsHostOnly,
         HostFault::SequenceRepeats,

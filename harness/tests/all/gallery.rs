@@ -153,8 +153,8 @@ fn watched(mut line: Command, folder: &Path, limit: Duration) -> GalleryPlay {
     ended(child, folder, limit)
 }
 
-/// Waits for the end of a process, but not longer than `limit`. The peak memory is that of the process and of
-/// its children of the same program.
+/// Waits for the end of a process, but not longer than `limit`. The peak memory includes the children of the process
+/// that run the same program.
 fn ended(mut child: Child, folder: &Path, limit: Duration) -> GalleryPlay {
     let began = Instant::now();
     let mut peak_kib = 0;
@@ -186,8 +186,8 @@ fn ended(mut child: Child, folder: &Path, limit: Duration) -> GalleryPlay {
     GalleryPlay { code, out: said.concat(), peak_kib, took: began.elapsed() }
 }
 
-/// Records between a short run and a hostile host, interrupts the recorder, and judges the capture. Returns all
-/// mistakes.
+/// Runs the recorder between a short run and a hostile host, interrupts the recorder, and judges the capture. Returns
+/// all mistakes.
 fn recorded(row: &GalleryRow, folder: &Path) -> Vec<String> {
     let host = host::host(row.behaviour.clone(), PROGRAM);
     let capture = folder.join("capture.jsonl");
@@ -547,7 +547,8 @@ fn pages_run_no_script_of_a_host_and_load_nothing() {
     fs::create_dir_all(&folder).unwrap();
     let counter = browser::RequestCounter::start();
     let bait = counter.bait();
-    // Without the escaping of the harness, the bait works, so the browser and the counter do what this test needs.
+    // As a control, the bait must work on a page without the escaping of the harness. This shows that the browser and
+    // the counter work.
     let control = folder.join("control.html");
     let stays = counter.bait_that_stays();
     fs::write(&control, format!("<!doctype html><html><title>x</title>{stays}</html>")).unwrap();

@@ -14,8 +14,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, accept_async};
 
-/// The time limit for a run of one scenario, however hostile the host. A run takes a few seconds; on a busy machine,
-/// this limit only distinguishes a bounded run from an endless run.
+/// The time limit for a run of one scenario against any hostile host. A run takes a few seconds. The limit is generous
+/// for busy machines; it only distinguishes a bounded run from an endless run.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Plays one scenario against a server with this behaviour.

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// The time limit of a run. Each run is bounded by its own timeouts; on a busy machine, this limit only
+/// The time limit of a run. Each run is bounded by its own timeouts. This limit is generous for busy machines; it only
 /// distinguishes a bounded run from an endless run.
 const ENDLESS: Duration = Duration::from_secs(240);
 /// The functions of a shell agent: `say RESULT` answers a request; the scenario's prompt is `$1`.
@@ -140,7 +140,7 @@ fn deep_and_huge_json_is_a_finding() {
 #[test]
 fn a_flood_of_messages_ends_the_scenario() {
     let flood = r#"exec yes '{"jsonrpc":"2.0","method":"_flood","params":{}}'"#;
-    // On a slow machine, the flood may only prevent the answer from arriving in time.
+    // On a slow machine, the only effect of the flood may be that the answer does not arrive in time.
     let said = play("flood", &prompted(flood), TURN).ends(1, &[]).said;
     let bounds = ["more than any scenario needs", "expected an answer within"];
     assert!(bounds.iter().any(|bound| said.contains(bound)), "{said}");
@@ -224,7 +224,7 @@ fn files_outside_of_the_folder_stay_unchanged() {
     let secret = outside.join("secret");
     fs::write(&secret, "nobody may read this").unwrap();
     let out = outside.display();
-    // The names of links within the folder, and the targets of these links.
+    // Creates links within the folder, whose targets are outside of the folder.
     let prompt = format!(
         r#"w=$(pwd -P)
 ln -s '{out}' "$w/away"; ln -s '{out}/new' "$w/dangling"; ln -s '{out}/secret' "$w/straight"

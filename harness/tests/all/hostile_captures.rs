@@ -142,7 +142,7 @@ fn notes_a_recording_that_was_cut_off() {
     };
     check(r#"{"run":"capture","format":1}"#, r#"{"run":"end"}"#, 0);
     check(r#"{"run":"capture","format":1}"#, "", 1);
-    // Captures of other recorders have neither a first line nor a last line about the recording.
+    // Captures of other recorders have no lines about the recording at their beginning and end.
     check("", "", 0);
 }
 

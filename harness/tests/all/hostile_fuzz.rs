@@ -28,7 +28,8 @@ const SPOILT: usize = 8;
 const PASSES: usize = 900;
 /// The number of connections before a host hangs, enough for the first look and some conversations.
 const AWAKE: usize = 40;
-/// More bytes than those of the WebSocket handshake, and fewer than with the response to `initialize`.
+/// A number of bytes that is larger than the WebSocket handshake, but smaller than the handshake and the response to
+/// `initialize` together.
 const GREETING: usize = 300;
 
 /// The kind of tampering with a connection.
@@ -58,7 +59,7 @@ impl Drop for HostileHost {
     }
 }
 
-/// Starts a reference host with a fault, so that a campaign has another finding.
+/// Starts a reference host with a fault, so that a campaign also has a finding that is not caused by the gate.
 fn host() -> HostileHost {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ahp-harness"))
         .args(["serve", "--listen", "127.0.0.1:0", "--fault", "session-added-twice"])
@@ -266,7 +267,7 @@ fn a_host_that_answers_only_handshakes_is_hung() {
     assert!(campaign(&out).sequences < 30, "{said}");
 }
 
-/// Checks that it is not a finding if a host exits by itself. Without a restart command the campaign ends; with a
+/// Checks that there is no finding if a host exits by itself. Without a restart command the campaign ends; with a
 /// restart command the campaign continues.
 #[test]
 fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {

@@ -104,7 +104,7 @@ fn an_interrupted_load_writes_its_report_and_disposes_of_its_sessions() {
     assert!(sent.success());
     let began = Instant::now();
     assert_eq!(load.wait().unwrap().code(), Some(130));
-    // It takes two seconds; without the interrupt, it would take minutes.
+    // The run takes two seconds; without the interrupt, it would take minutes.
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     let figures = std::fs::read_to_string(folder.path().join("stress-report/stress.json")).unwrap();
     let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();

@@ -1,4 +1,4 @@
-//! Tests that no result that was reported is lost if the process is killed with SIGKILL at any moment.
+//! Tests that no reported result is lost if the process is killed with SIGKILL at any moment.
 #![cfg(all(feature = "cli", unix))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// The number of moments per command in `cargo test`, and the number in the long test.
+/// The number of moments at which each command is killed: in `cargo test`, and in the long test.
 const FEW: u64 = 3;
 const MANY: u64 = 50;
 /// The maximum size, in bytes, of the growing file at which a test kills a process.
@@ -46,8 +46,8 @@ fn listening(arguments: &[&str]) -> (ListeningProcess, String) {
     (ListeningProcess(child), url.trim().to_owned())
 }
 
-/// Waits until a file has a size that depends on the number, and then for up to 50 ms. On a busy machine, a
-/// moment that depends only on the clock could come before the first report.
+/// Waits until a file has a size that depends on the number, and then for up to 50 ms. A moment that depends only on
+/// the clock could come before the first report on a busy machine.
 fn wait_for_moment(number: u64, file: &Path, largest: u64) {
     let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let began = Instant::now();
@@ -124,7 +124,7 @@ fn results_are_kept(number: u64, printed: &str, file: &Path) -> usize {
         let said = String::from_utf8_lossy(&report.stderr).into_owned();
         // A file that was cut off in its first line does not contain a run yet.
         let whole = fs::read_to_string(file).unwrap().contains('\n');
-        // The exit code is that of the run: incomplete, or interrupted.
+        // The exit code is 0, 1, or 130 for an interrupted run.
         let ended = matches!(report.status.code(), Some(0 | 1 | 130));
         assert!(ended || !whole, "moment {number}: {said}");
     }

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use crate::common::cases::cases;
 use crate::common::story::{stories, stories_of};
 
-/// Generates stories for the channel that holds turns, each for one of the channel's versions.
+/// Generates stories for the kind of channel that holds turns, in every version.
 fn turns() -> impl Strategy<Value = ActionStory> {
     let kind = prop_oneof![4 => Just(ChannelKind::Chat), 1 => Just(ChannelKind::Session)];
     kind.prop_flat_map(|kind| stories_of(Some(kind), false))

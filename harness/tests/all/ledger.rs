@@ -49,12 +49,12 @@ fn excluded_requirements_are_not_tested() {
     }
 }
 
-/// Each rule about clients says how it is observed, or why it cannot be observed. If a capture is enough to observe a
-/// rule, a check has to judge the rule.
+/// Each rule about clients says how it is observed, or why it cannot be observed. If a rule can be observed in a
+/// capture alone, a check has to judge the rule.
 #[test]
 fn every_requirement_of_clients_is_observed_or_excluded() {
     let (suite, vectors) = (ScenarioSuite::of_clients(), vector::carried());
-    // A scenario may start at a later version than its requirement.
+    // The first version of a scenario may be later than the first version of its requirement.
     let newest = LedgerCoverage::of(Version::NEWEST, &suite, &vectors).rows;
     let played: BTreeSet<&str> =
         newest.iter().filter(|row| !row.scenarios.is_empty()).map(|row| row.rule.id).collect();
@@ -77,7 +77,7 @@ fn every_requirement_of_clients_is_observed_or_excluded() {
     }
 }
 
-/// The weight of a check is the greatest weight of its requirements.
+/// Checks that the weight of each check is the greatest weight of its requirements.
 #[test]
 fn checks_of_clients_weigh_as_the_ledger_says() {
     for check in checks_of(ProtocolStandard::Ahp, JudgedParty::Clients) {
@@ -132,7 +132,7 @@ fn coverage_names_the_kinds_of_hosts_that_are_reached() {
     let (suite, vectors) = (carried(), vector::carried());
     let coverage = LedgerCoverage::of(Version::V1_0, suite, &vectors);
     let row = |id: &str| coverage.rows.iter().find(|row| row.rule.id == id).unwrap();
-    // An agent without scripts starts no turn on request; a handshake does not need scripts.
+    // A requirement about turns needs an agent that plays scripts; a requirement about the handshake does not.
     let turn = &row("chat.attachment.chat.pin-latest").reached;
     assert!(
         turn.contains(&HostKind::Foreign) && !turn.contains(&HostKind::WithoutAgent),

@@ -1,7 +1,8 @@
 //! The tests of the harness from outside: of its library, and of the program.
 //!
-//! They are one program with a module per subject, so that the library is linked once, and tests that wait for
-//! processes and time limits run beside tests that compute. `cargo test --test all fuzz::` runs one module.
+//! All tests are in one program with a module per subject. The library is therefore linked only once, and tests that
+//! wait for processes and time limits run at the same time as tests that compute. `cargo test --test all fuzz::` runs
+//! one module.
 
 mod acp;
 mod acp_agents;

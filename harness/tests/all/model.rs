@@ -176,7 +176,8 @@ async fn stalled_connections_do_not_block_other_requests() {
     let (stand, address) = stand().await;
     let mut silent = Vec::new();
     for _ in 0..100 {
-        // The requests: half a head, half a body, an answer that is not read, and an answer that waits at a hold.
+        // Four connections: half of a head, half of a body, an answer that is not read, and an answer that waits at a
+        // hold.
         let mut half = TcpStream::connect(&address).await.unwrap();
         half.write_all(b"POST /v1/messages HTTP/1.1\r\nHost").await.unwrap();
         let mut body = TcpStream::connect(&address).await.unwrap();
@@ -217,7 +218,7 @@ async fn the_log_reports_a_script_that_cannot_be_played() {
     let lacking = record("tool edit x").await;
     assert!(lacking["problem"].to_text().contains("no tool of the class `edit`"), "{lacking}");
     assert_eq!(lacking["untestable"], true);
-    // The host passes the tools of clients to the agent.
+    // A missing tool of a client is the host's fault, because the host passes the tools of clients to the agent.
     let hosts = record("tool client lint x").await;
     assert!(hosts["problem"].to_text().contains("no tool `lint` is offered"), "{hosts}");
     assert!(hosts.get("untestable").is_none(), "{hosts}");

@@ -21,8 +21,8 @@ use ahp_harness::wire::version::Version;
 use crate::common::priority;
 use crate::common::suite::carried;
 
-/// The time limit of a run against a silent host with default timeouts: four rounds of 2 s until the host is
-/// given up, and a margin for busy machines. A host that is not given up would cost a quarter of an hour.
+/// The time limit of a run against a silent host with default timeouts: four rounds of 2 s until the run stops, and a
+/// margin for busy machines. If the run did not stop early, it would take a quarter of an hour.
 const MUTE_LIMIT: Duration = Duration::from_secs(60);
 
 /// The results of a suite against a host.
@@ -103,7 +103,7 @@ fn null_hosts_pass_no_scenario() {
 /// all identifiers with that prefix.
 fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
     match liar {
-        // The rules that can be observed in the handshake alone.
+        // These rules can be observed in the handshake alone.
         LiarBehaviour::MuteAfterHandshake => &[
             "handshake.agreed",
             "handshake.refusal",

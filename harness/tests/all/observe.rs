@@ -59,7 +59,7 @@ fn observers_change_no_verdict() {
             bad.map(|finding| format!("{}: {}", finding.check, finding.message)).collect()
         };
         assert_eq!(worst(&observed), worst(&plain), "{id}\n{text}");
-        // The last observer connects after the last step, if the scenario reaches this step.
+        // If the scenario reaches its last step, the last observer connects after that step.
         let newest = HostConfig::default().versions[0];
         let ended = plain.status != Status::Pass || !entry.scenario.spec.includes(newest);
         assert!(text.contains("observing-1") || ended, "{id}: nobody came");
@@ -71,8 +71,8 @@ fn observers_change_no_verdict() {
     assert!(with > 2 * without, "{with} snapshots compared, {without} without observers");
 }
 
-/// Checks that an observer finds a stale snapshot. If only one client is subscribed to a turn, no snapshots are
-/// compared; an observer reads another snapshot.
+/// Checks that an observer finds a stale snapshot. With only one subscriber and no observer, no snapshots are compared.
+/// An observer takes another snapshot, which is compared.
 #[test]
 fn observers_detect_a_stale_snapshot() {
     priority::lower();

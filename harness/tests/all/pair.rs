@@ -43,7 +43,7 @@ proptest! {
     }
 }
 
-/// The behaviour that the conversations must cover, so that the property above is meaningful.
+/// The behaviours that the conversations must cover, so that the property test is meaningful.
 const COVERED: &[&str] = &[
     "0.9.0",
     "1.0.0",

@@ -42,7 +42,7 @@ fn play(file: &Path, more: &[&str]) -> (Option<i32>, String) {
     harness(&arguments)
 }
 
-/// Plays the scenarios, none of which fails or is untested.
+/// Plays the scenarios, and checks that none of them fails or is untested.
 fn run(file: &Path, more: &[&str]) -> String {
     let (code, said) = play(file, more);
     assert_eq!(code, Some(0), "{said}");

@@ -59,8 +59,8 @@ proptest! {
         }
     }
 
-    /// Checks that an action that violates the tables is applied completely or not at all, and always with the
-    /// same result.
+    /// Checks that an action that violates the tables is either applied completely or changes nothing, and that the
+    /// result is always the same.
     #[test]
     fn broken_actions_are_applied_or_change_nothing(
         story in stories(true),

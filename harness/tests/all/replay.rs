@@ -137,8 +137,8 @@ fn judging_the_file_gives_the_same_verdicts() {
         let [again] = judged.cases.as_slice() else {
             panic!("{id}: {} cases", judged.cases.len());
         };
-        // The file does not contain the failures for drawing; the harness derives these failures again from the
-        // same sources.
+        // The file does not contain the failures in the form that is drawn. The harness derives this form again from
+        // the same sources.
         let messages = |report: &CaseReport| {
             let drawn = report.drawn.iter().map(|(_, failure)| failure.message.clone());
             drawn.collect::<Vec<_>>()
@@ -149,7 +149,7 @@ fn judging_the_file_gives_the_same_verdicts() {
     }
 }
 
-/// Returns a scenario whose last wait times out.
+/// Returns a scenario whose last step is a wait that times out.
 fn in_vain(more: &str) -> SuiteEntry {
     let text = format!(
         "scenario: mine/late\ntitle: t\nclients: [A]\nsteps:\n  - connect: A\n  - initialize: A\n{more}  \
@@ -160,8 +160,8 @@ fn in_vain(more: &str) -> SuiteEntry {
     suite.entries.pop().unwrap()
 }
 
-/// Plays against a host that answers every request, and that sends a message `late` after each timeout was due
-/// but before the scenario has processed the timeout.
+/// Plays against a host that answers every request, and that sends a message after each timeout. The message comes
+/// `late` after the timeout was due, but before the scenario has processed the timeout.
 fn speaks_late(mut play: ScenarioPlay, late: Duration) -> ScenarioVerdict {
     let mut now = Duration::ZERO;
     let mut conn = None;
@@ -220,7 +220,7 @@ fn a_client_that_connects_again_leaves_its_first_connection() {
     let WrittenPlay { text, report } = played(&in_vain(again), Version::NEWEST);
     let strays = report.checks.iter().find(|line| line.check == "jsonrpc.no-stray-response");
     assert!(strays.unwrap().findings.is_empty(), "{strays:?}");
-    // The same file without the scenarios, with only the connection names.
+    // The same file without the lines about the run, so that only the connection names distinguish the scenarios.
     let events = text.lines().filter(|line| !line.contains("\"run\":"));
     let bare: String = events.map(|line| line.replace("\"case\":1,", "") + "\n").collect();
     let judged = judge(bare.as_bytes(), None, FailOn::default()).unwrap();

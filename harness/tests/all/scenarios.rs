@@ -59,7 +59,7 @@ fn play(entry: &SuiteEntry, version: Version, shown: &Arc<Mutex<ShownPlaces>>) -
     CaseReport::of(0, entry, &sim::play(play, &mut RefHost::new(config)))
 }
 
-/// The first versions; every place of their tables must occur in the suite.
+/// The earliest versions, in which every place of the protocol tables must occur in the suite.
 const WHOLE: &[Version] = &[Version::V0_1, Version::V0_2];
 /// The kinds of places that must occur in the suite in every version: each action is accepted, dispatched by clients if
 /// this is permitted, and refused.
@@ -77,8 +77,8 @@ fn the_suite_has_no_mistakes() {
     assert!(!suite.entries.is_empty());
 }
 
-/// Scenarios for hosts that make other choices than the reference host. On the reference host, these scenarios apply
-/// only with an injected fault, or do not apply at all.
+/// Scenarios for hosts that make different choices from the reference host. On the reference host, these scenarios
+/// apply only with an injected fault, or do not apply at all.
 const OTHERWISE: [&str; 2] =
     ["automations/who-offers-none-serves-none", "context/a-resumed-turn-has-one-prompt"];
 
@@ -206,8 +206,8 @@ fn the_schema_for_editors_equals_the_generated_one() {
     assert_eq!(kept, schema::text(), "(hint: `UPDATE=1 cargo test` writes it anew)");
 }
 
-/// Checks that only few scenarios are restricted to the embedded host, and no heavy requirement depends on
-/// them.
+/// Checks that only few scenarios are restricted to the embedded host, and that no requirement of a high weight depends
+/// on them.
 #[test]
 fn few_scenarios_are_for_the_embedded_host_alone() {
     let suite = carried();

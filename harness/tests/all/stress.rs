@@ -110,7 +110,7 @@ fn captures_show_their_findings() {
     assert_eq!(reduced.shows, Some(true));
     let (before, after) = (found.evidence.entries.len(), reduced.entries.len());
     assert!(after < 60 && after < before, "{before} frames became {after}");
-    // The reduced capture is judged like any other capture, and the same check is proved by the same lines.
+    // The reduced capture is judged like any other capture. The same check has a finding, which the same lines prove.
     let options = OracleOptions { foreign: true, ..OracleOptions::default() };
     let mut oracle = Oracle::new(options);
     let entries = reduced.entries.iter().map(KeptEntry::entry);

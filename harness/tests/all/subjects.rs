@@ -1,4 +1,4 @@
-//! Tests of `ahp-harness reducers` with subjects that have all kinds of defects.
+//! Tests of `ahp-harness reducers` with subjects that have various defects.
 //!
 //! The subjects are the harness's reducer behind filters in a shell.
 #![cfg(all(feature = "cli", target_os = "linux"))]
@@ -71,8 +71,7 @@ fn broken_subjects_are_found_and_the_case_is_named() {
     broken("REDUCE | sed -u '9s/.*/\\xff/'", &["(garbage)", "expected an answer, found"]);
     broken("REDUCE | sed -u '9s/\"id\":9/\"id\":99/'", &["(out of order)", "to question 99"]);
     broken("REDUCE | sed -u '9p'", &["(answered twice)", "question 9 was answered twice"]);
-    // The subjects are started about sixty times with two processes each, which takes much less time than a
-    // timeout would.
+    // The subjects are started about sixty times, with two processes each. This takes much less time than one timeout.
     assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
 }
 
@@ -184,7 +183,8 @@ fn the_example_subjects_pass() {
         }
     }
     if Command::new("node").arg("--version").output().is_ok() {
-        // If a reducer has a third parameter, such as a log, it must not get the index as that argument.
+        // A reducer may have a third parameter, such as a log. The index that `Array.reduce` passes must not become
+        // that argument.
         let text = fs::read_to_string(examples.join("subject.mjs")).unwrap();
         let strict = "root: (...all) => { if (all.length !== 2) throw new Error(`got ${all.length}`); return agents(...all); }";
         let file = folder().join("strict.mjs");

@@ -206,7 +206,8 @@ const SHOWING: [&str; 11] = [
     "cli/",
 ];
 
-/// The files that format output for people and also pass strings to the scenarios, which need the strings unescaped.
+/// The files that format output for people and that also pass strings to scenarios. Scenarios need these strings
+/// unescaped.
 const HANDING_ON: [&str; 3] = ["cli/case_place.rs", "cli/run.rs", "cli/stress.rs"];
 
 #[test]
@@ -272,7 +273,7 @@ fn files_have_at_most_the_allowed_lines() {
     report(&mistakes);
 }
 
-/// Type names of one word: terms of the specification, of JSON or of the field.
+/// Permitted type names of one word: terms of the specification, of JSON, or standard terms of the field.
 const ONE_WORD_TYPES: [&str; 16] = [
     "Dice",
     "Fault",

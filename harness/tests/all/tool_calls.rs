@@ -173,7 +173,7 @@ fn step(state: &mut Value, version: Version, deed: &BriefAction) -> Result<(), T
         }
     }
     prop_assert!(touched <= 1, "one action moved {} calls", touched);
-    // An accepted action that changes no call must match a row that keeps the status.
+    // An accepted action that changes no call must match a transition that keeps the status.
     if touched == 0 {
         let id_of = |(id, _): &&(String, ToolCallStatus)| id == deed.call;
         let newest = old.iter().rfind(id_of).map(|(_, status)| *status);

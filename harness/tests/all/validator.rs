@@ -263,7 +263,8 @@ proptest! {
     }
 }
 
-/// Checks the specification's examples of tool calls, each with an invalid variant.
+/// Checks that the specification's examples of tool calls are valid, and that an invalid variant of each example is
+/// not.
 #[test]
 fn the_examples_about_tool_calls_are_valid_and_their_twins_are_not() {
     let table = Protocol::acp();

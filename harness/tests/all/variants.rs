@@ -137,7 +137,8 @@ fn play_text(path: &str, text: &str, version: Version, variants: &str) {
     nobody_is_accused(&result);
 }
 
-/// A session of another user that is in no earlier list would have to be announced.
+/// Checks that the variants about other users' sessions follow the rules: a session that was not in an earlier list
+/// would have to be announced.
 #[test]
 fn sessions_of_other_users_do_not_appear_after_an_empty_list() {
     let text = r#"
@@ -157,7 +158,7 @@ steps:
     }
 }
 
-/// A session that is announced and removed is the same for every subscriber.
+/// Checks that all subscribers are notified of the same sessions that other users create and remove.
 #[test]
 fn brief_sessions_of_other_users_are_the_same_for_every_subscriber() {
     let text = r#"
@@ -178,7 +179,8 @@ steps:
     play_text("lists/a-later-subscriber.yaml", text, Version::V0_3, variants);
 }
 
-/// All subscribers receive the same actions, so a message is split in the same places for each.
+/// Checks that a message is split at the same places for every subscriber, because all subscribers receive the same
+/// actions.
 #[test]
 fn texts_in_small_pieces_are_the_same_for_every_subscriber() {
     let text = r#"
@@ -197,7 +199,8 @@ steps:
     play_text("deliveries/divided-and-merged.yaml", text, Version::V1_0, "text-in-small-pieces");
 }
 
-/// Messages may overtake a late response, but the response may not overtake messages that were sent before it.
+/// Checks that messages may overtake a late response, but that the response does not overtake messages that were sent
+/// before it.
 #[test]
 fn a_late_response_overtakes_no_earlier_message() {
     let text = r#"
@@ -240,7 +243,7 @@ fn each_variant_of_an_agent_keeps_every_rule() {
 fn several_variants_of_an_agent_keep_every_rule_together() {
     let suite = carried();
     let all: Vec<&AgentVariantRow> = AGENT_VARIANTS.iter().collect();
-    // Groups of neighbouring rows, which concern the same topic, and groups of distant rows.
+    // Combines groups of neighbouring rows, which concern the same topic, and groups of distant rows.
     let neighbours = all.chunks(6).map(<[_]>::to_vec);
     let groups = all.len().div_ceil(8);
     let strangers =

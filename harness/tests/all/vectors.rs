@@ -1,5 +1,5 @@
 //! Tests of the built-in vectors: the vectors have no mistakes, the harness's reducer passes all vectors, and each
-//! vector that passes with a reducer that does nothing has a twin that fails with it.
+//! vector that a reducer without effect passes has a counterpart that such a reducer fails.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -81,8 +81,8 @@ fn legal_rewrites_have_no_finding() {
     expect_no_accusation(captures(), &wanted, COUNT);
 }
 
-/// Returns captures whose clients are judged: first those of the corpus that break no rule of clients, then those of
-/// the suite. Also returns the number of captures of the corpus.
+/// Returns captures whose clients are judged: first the captures of the corpus in which clients break no rule, then the
+/// captures of the suite. Also returns the number of captures of the corpus.
 fn captures_of_clients() -> (usize, Vec<MutableCapture>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures/clients");
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -106,8 +106,8 @@ fn captures_of_clients() -> (usize, Vec<MutableCapture>) {
     (own, all)
 }
 
-/// The minimum percentage of killed mutants of each class of clients. For example, a number that is too high can be
-/// detected only if an action follows.
+/// The minimum percentage of killed mutants of each class of clients. It is below 100 %, because, for example, a number
+/// that is too high can be detected only if an action follows.
 const LEAST_OF_CLIENTS: usize = 80;
 
 #[test]
@@ -127,8 +127,8 @@ fn the_score_of_each_class_of_client_mutants_does_not_fall() {
     assert!(untried.len() * 5 < results.len(), "not tried: {untried:?}");
 }
 
-/// Judges the clients instead of the host: those of the suite, and those of the captures that break no rule of
-/// clients.
+/// Judges the clients instead of the host: the clients of the suite, and the clients in the captures that break no rule
+/// of clients.
 #[test]
 fn legal_rewrites_of_what_clients_send_have_no_finding() {
     let (own, mut all) = captures_of_clients();

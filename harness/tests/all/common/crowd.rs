@@ -101,7 +101,7 @@ impl TestCrowd {
         }
     }
 
-    /// Returns the findings of the oracle, and its reports at the end.
+    /// Returns the findings of the oracle, and the reports of its checks at the end.
     pub fn finish(self) -> (Vec<Finding>, Vec<CheckReport>) {
         (self.findings, self.oracle.finish())
     }

@@ -1,7 +1,7 @@
-//! Code that several modules share. For property tests, this is several clients and a reference host in virtual
-//! time.
+//! Code that several modules share. For property tests, this code simulates several clients and a reference host in
+//! virtual time.
 //!
-//! Start at [`step`] for the steps of a play, then [`pair`] for how it is played.
+//! Start at [`step`] for the steps of a conversation, then [`pair`] for their execution.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 

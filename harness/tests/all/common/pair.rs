@@ -326,7 +326,8 @@ impl HostPair {
     /// Waits until nothing is in transit, and compares the clients' states with the host's.
     fn settle(&mut self) {
         self.advance(PATIENCE);
-        // A turn that never ends would never come to rest; with a stopped clock, the host sends nothing more.
+        // With a turn that never ends, the host would always have messages in transit. With a stopped clock, the host
+        // sends no further messages.
         self.frozen = true;
         self.advance(PATIENCE);
         assert!(self.ups.values().chain(self.downs.values()).all(TransitQueue::is_empty));

@@ -1,4 +1,4 @@
-//! The priority of tests that only compute.
+//! The thread priority of tests that only compute and have no time limits.
 
 use std::cell::Cell;
 
@@ -11,10 +11,10 @@ thread_local! {
 #[cfg(target_os = "linux")]
 const STEPS: i32 = 3;
 
-/// Lowers the priority of this thread, once, and of the threads that it starts from now on.
+/// Lowers the priority of this thread, and of the threads that it starts from now on. Further calls have no effect.
 ///
-/// Tests of the program have time limits, for example for an answer of a host, and run beside tests that keep
-/// every core busy for a minute. Those can wait.
+/// Some tests have time limits, for example for an answer of a host, and run at the same time as tests that keep every
+/// core busy for a minute. The latter have no time limits, so they get a lower priority.
 pub fn lower() {
     if LOWERED.replace(true) {
         return;

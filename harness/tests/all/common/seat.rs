@@ -25,7 +25,7 @@ pub struct ClientSeat {
     pub lag: (u64, u64),
     /// The unanswered requests.
     pub asked: BTreeMap<u64, SeatRequest>,
-    /// The channels to which the client is subscribed, from the host's point of view after all messages have arrived.
+    /// The channels to which the client is subscribed according to the host, once all messages in transit have arrived.
     pub wanted: BTreeSet<String>,
     /// The dispatches, by `clientSeq`.
     sent: BTreeMap<u64, SeatDispatch>,
@@ -48,7 +48,7 @@ struct SeatDispatch {
     settled: u32,
 }
 
-/// A channel as determined by its snapshot and all later actions.
+/// The expected states of a channel, computed from its snapshot and all later actions.
 struct ShadowChannel {
     kind: ChannelKind,
     start: Value,

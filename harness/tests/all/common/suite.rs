@@ -1,4 +1,4 @@
-//! The built-in suite, which a process of tests reads only once.
+//! The built-in suite, which the test process reads only once.
 
 use std::sync::LazyLock;
 

@@ -106,7 +106,7 @@ fn as_it_is(message: HonestMessage) -> Vec<String> {
     vec![message.value.to_string()]
 }
 
-/// Applies a change to every value below `value`, except values that address the message.
+/// Applies a change to every value below `value`, except the members that address the message (such as ids).
 fn walk(value: &mut Value, change: fn(&mut Value)) {
     const KEPT: [&str; 8] =
         ["jsonrpc", "id", "method", "protocolVersion", "channel", "resource", "type", "provider"];

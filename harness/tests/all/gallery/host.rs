@@ -23,10 +23,10 @@ pub enum GalleryBehaviour {
     Answers(String),
     /// Performs the handshake, and then answers every request with this string.
     Later(String),
-    /// Answers like an ordinary host, with this content in place of every string. After the handshake, sends the
-    /// text in errors, titles and close reasons.
+    /// Answers like an ordinary host, with this string in place of every string. After the handshake, also sends the
+    /// string in errors, titles and close reasons.
     Words(String),
-    /// Answers like an ordinary host, but after this pause each time.
+    /// Answers like an ordinary host, but pauses before each answer.
     Slow(Duration),
     /// Reads the request, and then writes the first bytes once and repeats the others without end.
     TcpFlood { head: Vec<u8>, again: Vec<u8> },
@@ -183,7 +183,7 @@ fn answer(mut socket: GallerySocket, text: &str) -> Option<()> {
     Some(())
 }
 
-/// Sends the word in every place that a report could show.
+/// Sends the string in every place that a report could show.
 fn words(mut socket: GallerySocket, word: &str) -> Option<()> {
     let mut asked = 0;
     while let Some(request) = request(&mut socket) {

@@ -1,6 +1,6 @@
 //! Hostile processes: lines for a shell that start a host, an agent or a subject of `reducers`.
 
-/// The lines, by name. `MARK` is replaced by the number of seconds that a process would sleep; a test finds the process
+/// The lines, by name. `MARK` is replaced by a number of seconds that the process sleeps. A test recognises the process
 /// by this number.
 pub const PROCESSES: &[(&str, &str)] = &[
     ("ends at once", "exit 0"),
