@@ -67,8 +67,8 @@ async fn harness() -> f64 {
     for check in &verdict.checks {
         assert!(check.findings.is_empty(), "{:?}", check.findings.first());
     }
-    // The oracle must have observed every envelope: the start (above the number of the handshake), a part, the
-    // deltas, the end.
+    // The oracle must have observed every envelope: the start of the turn (whose number must be above that of the
+    // handshake), the start of a part, the deltas, and the end.
     let grows = verdict.checks.iter().find(|check| check.check == "sequence.grows");
     let seen = grows.map_or(0, |check| check.observations);
     assert_eq!(seen, FRAMES + 3);

@@ -30,8 +30,8 @@ const ROWS: &[TrafficRow] = &[
     TrafficRow { name: "turns of 5 text envelopes", deltas: 5, ..BASE },
 ];
 const ROUNDS: usize = 5;
-/// The number of turns of a chat whose snapshot has about 2.5 MB and stays below the 200,000 values up to which a frame is
-/// checked.
+/// The number of turns of the chat in the large snapshot. The snapshot has about 2.5 MB and fewer than 200,000 values;
+/// frames with more values are not checked.
 const LARGE: u64 = 12_000;
 
 fn main() {

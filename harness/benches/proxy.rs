@@ -74,7 +74,8 @@ fn main() {
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum BenchRoute {
     Direct,
-    /// Through a proxy that records and judges the messages but writes no capture file, so that it never waits for one.
+    /// Through a proxy that records and judges the messages but writes no capture file, so that it never waits for the
+    /// file.
     Judged,
     /// Through a proxy that forwards a message only after it is in the capture.
     Captured,

@@ -1,8 +1,8 @@
 //! Measures how fast the reducer handles typical turns, with and without decoding, compared with the official crate of
 //! 1.0.0 (with the feature `official-newest`). Also measures how the cost depends on parts and history.
 //!
-//! `--flat TURNS ACTIONS` only applies this many actions to this much history and measures nothing. This option
-//! is for counting instructions with callgrind; see BENCHMARKS.md.
+//! `--flat TURNS ACTIONS` only applies this many actions to a chat with this many turns of history, and measures
+//! nothing. This option is for counting instructions with callgrind; see BENCHMARKS.md.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 

@@ -59,7 +59,8 @@ async fn harness() -> f64 {
         );
     }
     let setup = setup(&steps);
-    // This reference is dropped later, as in a real run, so that the time for freeing the scenario is not measured.
+    // This reference keeps the scenario alive, as in a real run, so that the time for freeing the scenario is not
+    // measured.
     let _loaded = std::sync::Arc::clone(&setup.scenario);
     let (listener, url) = host::listener();
     let writer = RunWriter::new(Box::new(measure::tempfile()), SecretRedactor::default());

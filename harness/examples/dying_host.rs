@@ -20,11 +20,11 @@ enum HostWeakness {
     Aborts,
     /// The process exits after this many milliseconds.
     ExitsLate(u64),
-    /// The process exits when two connections have sent the word within two seconds.
+    /// The process exits when two connections have sent the word `deadly` within two seconds.
     ExitsForTwo,
     /// The host stops reading and writing.
     Hangs,
-    /// The host keeps its connections, but does not answer any more.
+    /// The host keeps its connections, but no longer answers.
     FallsSilent,
     /// The host restarts and loses its state.
     Restarts,
@@ -34,7 +34,7 @@ enum HostWeakness {
     Expires(u64),
 }
 
-/// The names of the ways, each with the method whose message may trigger the weakness.
+/// The names of the weaknesses, as arguments, each with the method whose message may trigger the weakness.
 const WAYS: &[(&str, &str, HostWeakness)] = &[
     ("exits-at-a-handshake", "initialize", HostWeakness::Exits(1)),
     ("exits-at-a-dispatch", "dispatchAction", HostWeakness::Exits(101)),

@@ -1,5 +1,5 @@
 // Puts a TypeScript or JavaScript reducer behind the line protocol of REDUCERS.md.
-// Here the reducers are two small ones; import yours instead, one for each channel.
+// This example has two small reducers; import yours instead, one for each kind of channel.
 import { createInterface } from "node:readline";
 
 const title = (state, action) =>
@@ -8,7 +8,7 @@ const agents = (state, action) =>
   action.type === "root/agentsChanged" ? { ...state, agents: action.agents } : state;
 
 const reducers = { root: agents, session: title };
-// Where types are decoded (zod, io-ts, classes): name => value => encode(decode(value)).
+// For reducers with decoded types (zod, io-ts, classes): name => value => encode(decode(value)).
 const roundtrips = {};
 
 function answer({ op, reducer, state, actions, now, type, value }) {
@@ -18,7 +18,7 @@ function answer({ op, reducer, state, actions, now, type, value }) {
   }
   if (!reducers[reducer]) throw new Error(`no reducer ${reducer}`);
   Date.now = () => now ?? 0; // reducers up to 0.8.0 read the clock
-  // Only state and action: `reduce` would hand the index on, too, which some reducers take for something else.
+  // Passes only state and action: `reduce` also passes the index, which a reducer might take for another argument.
   return { state: actions.reduce((before, action) => reducers[reducer](before, action), state) };
 }
 

@@ -1,6 +1,6 @@
 """Puts a Python reducer behind the line protocol of REDUCERS.md.
 
-Here the reducers are two small ones; import yours instead, one for each channel.
+This example has two small reducers; import yours instead, one for each kind of channel.
 """
 import json
 import sys
@@ -15,7 +15,7 @@ def title(state, action, now):
 
 
 REDUCERS = {"root": agents, "session": title}
-TYPES = {}  # name -> function from a value to what decoding and encoding leave of it
+TYPES = {}  # name -> function that decodes a value as this type and encodes it again
 
 
 def answer(question):

@@ -46,7 +46,7 @@ pub fn cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Pins the process to one core: the last of the permitted cores.
+/// Pins the process to the last core on which it may run.
 pub fn pin() {
     let Ok(allowed) = sched_getaffinity(None) else {
         return;

@@ -1,13 +1,13 @@
 // A template of a driver (CLIENT_DRIVER.md) for a client in TypeScript or JavaScript: fill in the functions with calls of
 // your client. A function that is not filled in throws, and `hello` names only the filled ones.
-// TypeScript: rename it to driver.ts and start it with `node --experimental-strip-types driver.ts`.
+// For TypeScript, rename this file to driver.ts and start it with `node --experimental-strip-types driver.ts`.
 import { createInterface } from "node:readline";
 
 const NAME = "my client";
 const VERSION = "0.0.0";
-// The commands that are filled in, such as ["connect", "close", "subscribe", "state"]. Name only what your client does
-// by its own code: what the application has to do itself stays out, and its scenarios are skipped. Add "reconnect" if
-// your client connects again by itself.
+// The commands that are filled in, such as ["connect", "close", "subscribe", "state"]. List only commands that your
+// client's own code carries out. Leave out what an application would have to do itself; the scenarios that need it are
+// skipped. Add "reconnect" if your client connects again by itself.
 const DOES = [];
 
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -38,7 +38,7 @@ const commands = {
     return missing("connect");
   },
 
-  // Ends the connection and the session with the host. The next `connect` begins anew.
+  // Closes the connection. The next `connect` begins a new session with the host.
   async close() {
     // await client.close(); return {};
     return missing("close");
@@ -61,27 +61,27 @@ const commands = {
     return missing("unsubscribe");
   },
 
-  // Dispatches an action by the path that applications use. Does not wait for the host.
+  // Dispatches an action in the same way as applications do. Does not wait for the host.
   async dispatch({ channel, action }) {
     // return { clientSeq: client.dispatch(channel, action) };
     return missing("dispatch");
   },
 
-  // Returns the client's own state of a channel: `of` is "confirmed" or "shown" (with pending actions on top). Without
-  // an optimistic state both are the same, and there is no `pending`.
+  // Returns the client's own state of a channel: `of` is "confirmed" or "shown" (with pending actions on top). If the
+  // client has no optimistic state, both are the same, and `pending` is left out.
   async state({ channel, of }) {
     // const mirror = client.channel(channel);
     // return { state: of === "shown" ? mirror.shown : mirror.confirmed, pending: mirror.pending.length };
     return missing("state");
   },
 
-  // Answers when the client has handled everything that it has received so far.
+  // Answers as soon as the client has handled all messages that it has received so far.
   async sync() {
     // await client.ping(); return {};
     return missing("sync");
   },
 
-  // Offers a tool in a session. Running it takes `takesMs`, and its result repeats the input.
+  // Offers a tool in a session. The tool runs for `takesMs` milliseconds, and returns its input.
   async tool({ channel, name, inputSchema, takesMs }) {
     // client.offerTool(channel, { name, inputSchema }, async (call) => {
     //   calls.push({ toolCallId: call.toolCallId, name, input: call.input });
@@ -93,12 +93,12 @@ const commands = {
     return missing("tool");
   },
 
-  // Returns every start of a tool. The tool itself adds to the list.
+  // Returns the list of all calls of tools. Each tool adds an entry when it starts.
   async calls() {
     return { calls };
   },
 
-  // Serves the files of an object of paths and texts below the URI `root`, and nothing else.
+  // Serves `files`, an object of texts by path, below the URI `root`, and no other files.
   async serve({ root, files, writable }) {
     // client.serveFolder(root, files, { writable }); return {};
     return missing("serve");
@@ -125,7 +125,7 @@ const errorOf = (error) => ({
   data: error?.data,
 });
 
-// Commands begin in the order of their lines and run beside each other: a response may come late.
+// Commands begin in the order of their lines and run concurrently, so responses may come in another order.
 async function run(line) {
   let id = null;
   try {

@@ -6,9 +6,9 @@ import sys
 
 NAME = "my client"
 VERSION = "0.0.0"
-# The commands that are filled in, such as ["connect", "close", "subscribe", "state"]. Name only what your client does by
-# its own code: what the application has to do itself stays out, and its scenarios are skipped. Add "reconnect" if your
-# client connects again by itself.
+# The commands that are filled in, such as ["connect", "close", "subscribe", "state"]. List only commands that your
+# client's own code carries out. Leave out what an application would have to do itself; the scenarios that need it are
+# skipped. Add "reconnect" if your client connects again by itself.
 DOES = []
 CALLS = []
 
@@ -31,7 +31,7 @@ def missing(what):
 
 
 def tell(event, **members):
-    """Tells an event, which the harness keeps in the transcript. Call this from your client's own listeners:
+    """Reports an event, which the harness keeps in the transcript. Call this from your client's own listeners:
     tell("action", channel=.., serverSeq=.., type=..), tell("connection", state="connected", version=..),
     tell("notification", method=..), tell("tool", toolCallId=.., name=.., input=..)."""
     say({"event": event, **members})
@@ -49,7 +49,7 @@ async def connect(command):
 
 
 async def close(_):
-    """Ends the connection and the session with the host. The next `connect` begins anew."""
+    """Closes the connection. The next `connect` begins a new session with the host."""
     missing("close")  # await client.close(); return {}
 
 
@@ -84,12 +84,12 @@ async def state(command):
 
 
 async def sync(_):
-    """Answers when the client has handled everything that it has received so far."""
+    """Answers as soon as the client has handled all messages that it has received so far."""
     missing("sync")  # await client.ping(); return {}
 
 
 async def tool(command):
-    """Offers a tool that takes its time and repeats its input. Members: channel, name, inputSchema?, takesMs?"""
+    """Offers a tool that runs for `takesMs` and returns its input. Members: channel, name, inputSchema?, takesMs?"""
     # `run` adds {"toolCallId": .., "name": .., "input": ..} to CALLS before it does anything else.
     # client.offer_tool(command["channel"], command["name"], command.get("inputSchema"), run); return {}
     missing("tool")

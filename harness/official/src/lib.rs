@@ -1,8 +1,8 @@
 //! The official Rust crates of all versions as subjects of `ahp-harness reducers`.
 //!
-//! These crates are in a separate package, because their thousands of decoders need no optimisation, and the build
-//! settings of the harness are for code that runs often. Crates that cannot be linked beside another crate have
-//! packages in the folders here, which share the wrapper.
+//! These crates are in a separate package, because their thousands of decoders need no optimisation, unlike the code of
+//! the harness. A crate that cannot be linked together with another crate has its own package in a subfolder; these
+//! packages share the wrapper.
 //!
 //! Knows: the crate of each version. Never knows: the harness, its reducers and values.
 //!

@@ -2,8 +2,8 @@
 //! its types encode the answer.
 //!
 //! The crates of all versions use the same names for different types, so a macro generates the code for every
-//! version. A further macro has the additions of a newer version. The packages in the neighbouring folders also compile
-//! this file, each with a crate that cannot be linked together with the others.
+//! version. A second macro contains the additions of newer versions. The packages in the neighbouring folders also
+//! compile this file, each with a crate that cannot be linked together with the others.
 //!
 //! Knows: the names in the crates `ahp`, and the line protocol. Never knows: the linked versions, the harness's
 //! reducers and values.
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// A question to a crate. The values are kept as text, so the crate decodes exactly the text of the line.
+/// A question to a crate. The values are kept as JSON text, so that the crate decodes exactly the text of the line.
 #[derive(Deserialize)]
 pub struct Question<'a> {
     #[serde(default)]
@@ -98,7 +98,7 @@ where
     Ok(json!({"state": encode(&state)?, "outcomes": outcomes}))
 }
 
-/// Finds a type by its name, decodes the value with the type and encodes it again.
+/// Finds a type by its name, decodes a value as this type and encodes it again.
 macro_rules! types {
     ($ahp:ident $question:ident; $($module:ident: $($name:ident)*;)*) => {
         match $question.name.as_str() {

@@ -1,15 +1,16 @@
 //! A driver of `ahp-harness client` around the official Rust client (`CLIENT_DRIVER.md`).
 //!
-//! The client is `MultiHostClient`, which its documentation also names for a single host: it shakes hands,
-//! reconnects, and lists sessions. States are those of `MultiHostStateMirror`, which gets every snapshot that the
-//! client returns and every event of its stream, as the documentation of `apply_event` shows. The driver adds
-//! nothing: no filter by `serverSeq`, no optimistic state, no subscriptions after a reconnect.
+//! The client is `MultiHostClient`, whose documentation also recommends it for a single host. It performs the
+//! handshake, reconnects, and lists sessions. The states are those of `MultiHostStateMirror`, to which the driver
+//! passes every snapshot that the client returns and every event of the client's stream, as the documentation of
+//! `apply_event` shows. The driver adds no behaviour of its own: no filter by `serverSeq`, no optimistic state, no
+//! subscriptions after a reconnect.
 //!
-//! Two things of the client decide what a state can be. It keeps the snapshots of `initialize` and `reconnect` to
-//! itself, so only `subscribe` gives a state. Of the root's state it shows three members; the mirror has the whole
-//! state once the root was subscribed to by command.
+//! Two properties of the client limit the states that the driver can return. The client does not return the snapshots
+//! of `initialize` and `reconnect`, so only `subscribe` results in a state. The client shows only three members of the
+//! root state; the mirror has the whole root state after a `subscribe` command for the root channel.
 //!
-//! The features choose the version of the crates. Start at [`OfficialClientDriver::command`].
+//! Cargo features select the version of the crates. Start at [`OfficialClientDriver::command`].
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, Write as _};
@@ -79,17 +80,17 @@ const DOES: &[&str] = &[
     #[cfg(not(any(feature = "v0-5", feature = "v0-4")))]
     "sync",
     "lists",
-    // The client of several hosts connects again by its policy.
+    // `MultiHostClient` reconnects by itself, according to its policy.
     "reconnect",
 ];
-/// How often the other tasks get their turn after a `ping`. Each passes on up to 128 events in a turn.
+/// How often `sync` yields to the client's tasks after a `ping`. Each time, a task passes on up to 128 events.
 #[cfg(not(any(feature = "v0-5", feature = "v0-4")))]
 const TURNS: u32 = 100;
-/// The URI of the catalogue of automations, which the mirror keeps by host.
+/// The URI of the catalogue of automations. The mirror stores one catalogue per host.
 #[cfg(any(feature = "v1-0", feature = "v0-9"))]
 const AUTOMATIONS: &str = "ahp-automations://";
 
-/// The outcome of a call of the client, for the command with this id.
+/// The outcome of a call to the client, for the command with this id.
 struct FinishedCommand {
     id: u64,
     outcome: Result<Value, Value>,
@@ -103,10 +104,10 @@ struct OfficialClientDriver {
     mirror: MultiHostStateMirror,
     /// Whether the mirror has a snapshot of the root.
     root_subscribed: bool,
-    /// The events of channels whose snapshot is on its way. The client sends snapshots and events on different ways, so the
-    /// events wait, in order.
+    /// The events of channels whose snapshot has not arrived, in order. The client delivers snapshots and events
+    /// separately, so the events have to wait for the snapshot.
     waiting: HashMap<String, Vec<HostSubscriptionEvent>>,
-    /// The `connect` that is not answered yet.
+    /// The id of the `connect` command that is not answered yet.
     connecting: Option<u64>,
     done: mpsc::UnboundedSender<FinishedCommand>,
     lines: std::sync::mpsc::Sender<String>,
@@ -130,7 +131,7 @@ fn host_error(error: &HostError) -> Value {
 
 impl OfficialClientDriver {
     fn say(&self, line: &Value) {
-        // The harness has gone if this fails, and the input ends as well.
+        // If this fails, the harness has exited, and the input ends as well.
         let _ = self.lines.send(line.to_string());
     }
 
@@ -160,7 +161,7 @@ impl OfficialClientDriver {
                 self.forget();
                 self.spawn(id, async move { client.remove_host(&host).await.map(|()| json!({})) });
             }
-            // The client has no optimistic state: what it shows is what the host has confirmed.
+            // The client has no optimistic state, so it always shows the confirmed state.
             "state" => {
                 let state = self.state(&channel).await.map(|state| json!({"state": state}));
                 let none = || json!({"message": "the client has no state of this channel"});
@@ -178,7 +179,8 @@ impl OfficialClientDriver {
                     handle.request::<Value, Value>(&method, params).await
                 });
             }
-            // The response to a `ping` comes behind all that the host sent before. Then the client's own tasks pass it on.
+            // The response to a `ping` arrives after all earlier messages of the host. Then the client's own tasks pass
+            // these messages on.
             #[cfg(not(any(feature = "v0-5", feature = "v0-4")))]
             "sync" => self.spawn(id, async move {
                 let handle = client.client(&host).await.ok_or(HostError::UnknownHost(host))?;
@@ -209,8 +211,8 @@ impl OfficialClientDriver {
         }
     }
 
-    /// Carries out a call of the client beside the others. The runtime has one thread, so calls begin in the order of
-    /// their commands.
+    /// Performs a call to the client concurrently with other calls. The runtime has one thread, so calls begin in the
+    /// order of their commands.
     fn spawn(
         &self,
         id: u64,
@@ -257,7 +259,7 @@ impl OfficialClientDriver {
         }
     }
 
-    /// Forgets the states of a host that was removed.
+    /// Removes the states of a host that was removed, and answers an open `connect` with an error.
     fn forget(&mut self) {
         self.mirror.reset_host(&self.host);
         self.root_subscribed = false;
@@ -332,7 +334,7 @@ impl OfficialClientDriver {
                     self.answer(id, Ok(json!({"version": version})));
                 }
             }
-            // The client tries again without an end. What the host refused is told all the same.
+            // The client retries without end. Nevertheless, an error of the host is reported to the harness.
             HostState::Reconnecting { .. } => {
                 self.say(&json!({"event": "connection", "state": "reconnecting"}));
                 if let Some(error @ ClientError::Rpc(_)) = last_error.as_deref()
@@ -372,7 +374,7 @@ fn told(method: &str) -> Value {
     json!({"event": "notification", "method": method})
 }
 
-/// Returns what the client shows of the root without a subscription by command.
+/// Returns the members of the root state that the client shows without a `subscribe` command.
 fn root_of(handle: &HostHandle) -> Value {
     json!({
         "agents": handle.agents,
@@ -407,7 +409,7 @@ async fn main() {
         lines,
     };
     loop {
-        // In this order: what the client has received comes before the next command.
+        // The order matters: received messages are handled before the next command.
         tokio::select! {
             biased;
             Some(event) = events.recv() => driver.event(event),
