@@ -21,7 +21,7 @@ use super::finding::FuzzFinding;
 use super::gauge::AnswerTally;
 use super::hold::StepExpectation;
 
-/// A flaky finding is examined again until the number of its replays reaches this limit. Each examination replays
+/// A flaky finding is examined again until the number of its replays exceeds this limit. Each examination replays
 /// another conversation with the finding two or three times.
 const DOUBTFUL: u32 = 8;
 /// The number of findings with one cause that are examined on a target outside of this process.
