@@ -171,7 +171,7 @@ impl FuzzCampaign {
         self.failures().any(|bucket| bucket.finding.cause() == cause)
     }
 
-    /// Returns whether enough findings with the same cause were reproduced, so that a further one is not examined.
+    /// Returns whether enough findings with the same cause were reproduced, so that a further finding is not examined.
     /// Without this limit, a host that wrongly accepts host-only actions from clients would need one examination for
     /// each such action. `confirmed` lists the findings that were reproduced and are not yet recorded in the campaign.
     pub fn is_familiar<'a>(

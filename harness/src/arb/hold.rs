@@ -342,7 +342,7 @@ const REST: &str = "250ms";
 
 struct ClaimFit<'a> {
     unmet: &'a BTreeSet<StepExpectation>,
-    /// The names that no step binds any more.
+    /// The names that no step binds any longer.
     gone: BTreeSet<String>,
     /// The names of objects whose history on the host may differ from their history on the stage.
     apart: BTreeSet<String>,

@@ -301,7 +301,7 @@ struct DrawnConversations {
 }
 
 impl<F: SoughtFault> PlantedTable<F> {
-    /// Plays generated conversations against each of these faults without a row in `known`.
+    /// Plays generated conversations against each of these faults that has no row in `known`.
     pub fn play(
         version: Version,
         faults: &[F],

@@ -36,8 +36,8 @@ const APART: Duration = Duration::from_millis(500);
 /// The number of replays of one conversation together with copies of it.
 pub(super) const COPIES: usize = COMPANY * IN_A_ROW;
 
-/// The wait limit of the conversations that are played together with a failed one. Their steps after a wait that the
-/// host does not answer come too late to affect the failed conversation.
+/// The time limit of a wait in the conversations that are played together with a failed conversation. Their steps after
+/// a wait that the host does not answer come too late to affect the failed conversation.
 const OTHERS_LIMIT: Duration = Duration::from_secs(3);
 
 /// A conversation that showed findings.
@@ -49,7 +49,7 @@ pub(super) struct FailedConversation {
     pub(super) seed: u64,
     /// The findings.
     pub(super) findings: Vec<FuzzFinding>,
-    /// Whether the wait limits were shorter than those of `run`.
+    /// Whether the time limit of a wait was shorter than the limit of `run`.
     pub(super) hurried: bool,
     /// The conversations that were played at the same time.
     pub(super) beside: Vec<ScenarioDraft>,
@@ -188,7 +188,7 @@ pub(super) enum ConfirmationResult {
     },
     /// The text permits the behaviour: the reference host shows it under this legal variant.
     Permitted(&'static str),
-    /// The finding never occurs with the wait limits of `run`, because the host was only slow.
+    /// The finding never occurs with the time limit of a wait in `run`, because the host was only slow.
     TooEarly,
 }
 

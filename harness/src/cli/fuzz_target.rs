@@ -140,8 +140,8 @@ impl FuzzTarget {
         gauge: &AnswerGauge,
     ) -> Option<ScenarioVerdict> {
         // The identifiers in a conversation are made from the name of its execution, so each execution has a new name.
-        // If a replay created a session that an earlier play has disposed, other clients would see a removed session
-        // change, and the host might still know the old one.
+        // If a replay created a session that an earlier play has disposed, other clients would see changes of a session
+        // that was removed, and the host might still know the old session.
         let number = self.plays.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}#{number}", entry.scenario.id);
         let recorder = Box::new(gauge.clone());

@@ -351,7 +351,7 @@ impl<'a> FuzzHunt<'a> {
         });
     }
 
-    /// Returns the wait limit, if it is shorter than that of `run`.
+    /// Returns the time limit of a wait, if it is shorter than the limit of `run`; otherwise `None`.
     fn limit(&self) -> Option<Duration> {
         let limit = (self.slowest * PATIENCE).max(LEAST);
         let hurries = self.target.is_foreign && self.slowest > Duration::ZERO;

@@ -316,7 +316,7 @@ impl FuzzHunt<'_> {
                 self.permitted.insert(finding.key.clone(), variant);
             }
             ConfirmationResult::TooEarly => {
-                // The wait limit grows, and a later conversation may show the finding again.
+                // The time limit of a wait grows, and a later conversation may show the finding again.
                 self.slowest = (self.slowest * 2).min(self.timeout);
             }
         }

@@ -44,8 +44,9 @@ use super::strangers;
 const STARTING: Duration = Duration::from_secs(30);
 /// The time that a process group has to end before it is killed.
 const ENDING: Duration = Duration::from_secs(3);
-/// A host counts as hung if it does not answer a handshake within `ANSWERING` wait limits, in `TRIES` attempts.
-/// A host that the harness cannot restart has `RETURNING` wait limits to return.
+/// Multiples of the time limit of a wait. A host counts as hung if it does not answer a handshake within `ANSWERING`
+/// times this limit, in `TRIES` attempts. A host that the harness cannot restart has `RETURNING` times this limit to
+/// return.
 const ANSWERING: u32 = 2;
 const TRIES: u32 = 2;
 const RETURNING: u32 = 8;
@@ -58,8 +59,8 @@ const SETTING: Duration = Duration::from_secs(10);
 /// The pause between two connection attempts.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The wait limit for hosts, and the wait limit for agents. An agent may have to be started first, by the
-/// harness or by the host.
+/// The default time limits of a wait: for hosts, and for agents. An agent may have to be started first, by the harness
+/// or by the host.
 const HOST_LIMIT: Duration = Duration::from_secs(2);
 const AGENT_LIMIT: Duration = Duration::from_secs(10);
 /// The time budget of a run against an agent: slightly less than the ten minutes that many CI jobs have.
@@ -79,7 +80,7 @@ impl PlayTarget {
         }
     }
 
-    /// Returns the wait limit: the requested limit, or else the limit in the profile, or else the default.
+    /// Returns the time limit of a wait: the requested limit, or else the limit in the profile, or else the default.
     pub(super) fn limit(
         &self,
         asked: Option<Duration>,

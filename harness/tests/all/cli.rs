@@ -244,7 +244,7 @@ fn explains_and_lists() {
     check(&["list", "capabilities"], 0, &["terminals"]);
     // The author of a scenario needs the members of an action.
     check(&["explain", "chat/turnCancelled"], 0, &["duration                     integer\n"]);
-    // Words, findings, causes and profiles of a report.
+    // Explain the outcomes, findings, causes and profiles of a report.
     check(&["explain", "out-of-reach"], 0, &["out-of-reach in reports: outcome"]);
     check(&["explain", "FAIL"], 0, &["a MUST is broken"]);
     let finding = "dispatch.chat.toolCallConfirmed.twice~0123abcd";

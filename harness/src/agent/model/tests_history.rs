@@ -34,7 +34,7 @@ fn the_log_has_the_messages_of_the_user() {
     let blocks: Value =
         blocks.iter().map(|text| json!({"type": "text", "text": (*text)})).collect();
     check(json!([(user(blocks))]), json!(["First.", "Second."]), 2);
-    // A prompt that an agent appended to one without an answer.
+    // A prompt that an agent appended to an earlier prompt without an answer.
     check(
         json!([(user(json!("ahp-script: 1\nhold x\n\nahp-script: 1\nsay b")))]),
         json!(["ahp-script: 1\nhold x", "ahp-script: 1\nsay b"]),

@@ -79,7 +79,7 @@ pub const MAX_WAIT: Duration = Duration::from_secs(600);
 /// The steps that an agent is to play.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AgentScript {
-    /// The steps, in order. After the last one the turn is complete.
+    /// The steps, in order. After the last step, the turn is complete.
     pub steps: Vec<ScriptStep>,
 }
 

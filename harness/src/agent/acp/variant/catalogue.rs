@@ -23,7 +23,7 @@ pub struct AgentVariantRow {
     pub permitted: &'static str,
     /// The section or type of the specification that permits the behaviour.
     pub source: &'static str,
-    /// Whether the agent has less behaviour than without the variant, so that some scenarios cannot test anything.
+    /// Whether the variant removes behaviour of the reference agent, so that some scenarios cannot test anything.
     pub offers_less: bool,
     /// Whether the variant is next to the client: between the client and all variants without this flag.
     pub(super) outermost: bool,
