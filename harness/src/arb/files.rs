@@ -8,7 +8,7 @@ use crate::wire::json::{Value, json};
 
 use super::draw::ConversationDraw;
 
-/// The files that conversations write, read and watch. Some files are outside of [`AREA`]; two files need a request for
+/// The files that conversations write, read and watch. Some files are outside of `AREA`; two files need a request for
 /// access.
 pub const FILES: &[&str] = &[
     "file:///harness/one.txt",
