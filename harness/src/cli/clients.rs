@@ -214,7 +214,11 @@ impl ClientPort {
 
     /// Returns how the client reaches the port.
     pub(super) fn setup(&self, client: &ClientOutside) -> TestedClientSetup {
-        TestedClientSetup { url: self.url.clone(), driven: client.is_driven() }
+        TestedClientSetup {
+            url: self.url.clone(),
+            driven: client.is_driven(),
+            comes_by_itself: client.comes_by_itself(),
+        }
     }
 
     /// Plays a scenario to its end, or until `stop` changes.

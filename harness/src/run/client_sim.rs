@@ -81,7 +81,7 @@ fn open(trial: &mut ClientTrial, client: &mut dyn SansIoClient, now: Duration, c
 
 /// Returns the setup of a tested client in memory.
 pub fn in_memory() -> TestedClientSetup {
-    TestedClientSetup { url: NOWHERE.to_owned(), driven: true }
+    TestedClientSetup { url: NOWHERE.to_owned(), driven: true, comes_by_itself: false }
 }
 
 /// Returns the setup of a scenario about a client in memory.

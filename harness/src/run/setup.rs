@@ -66,6 +66,8 @@ pub struct TestedClientSetup {
     pub url: String,
     /// Whether a driver controls the client. Without a driver, the client is only started with the URL.
     pub driven: bool,
+    /// Whether the client connects without being started, so that there is no process to write commands to.
+    pub comes_by_itself: bool,
 }
 
 /// The URI forms that a user can set for a host. `None` is the default form.
