@@ -403,7 +403,9 @@ impl ScenarioCase {
         let id = answers.and_then(Message::id).map(Value::to_string);
         let rule = id.and_then(|id| self.tested.as_mut()?.changed.remove(&id));
         let Some((rule, message)) = rule.zip(message) else {
-            return self.send_to_tested(conn, Arc::clone(seen));
+            self.send_to_tested(conn, Arc::clone(seen));
+            // A step may wait for the response to the handshake.
+            return self.advance(now);
         };
         match &rule.change {
             ResponseChange::Silence => {}

@@ -62,6 +62,7 @@ faults! {
     FirstPageOnly = "first-page-only", "Only the first page of the list is requested.";
     CursorTrimmed = "cursor-trimmed", "Cursors are sent without their punctuation.";
     UnofferedTaken = "unoffered-taken", "A version that was not offered is accepted.";
+    RefusalUnreported = "refusal-unreported", "A refused handshake does not end the attempt to connect.";
     RetriesSameOffer = "retries-same-offer", "After a refused handshake the same versions are offered again, without end.";
     HostRequestsIgnored = "host-requests-ignored", "Requests of the host are not answered.";
     HostRequestsTwice = "host-requests-twice", "Requests of the host are answered twice.";

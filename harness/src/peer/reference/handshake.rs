@@ -118,7 +118,7 @@ impl ReferenceClient {
         let command = self.connecting.take();
         self.close();
         self.say(&json!({"event": "connection", "state": "failed", "message": "the host refused the handshake"}));
-        if let Some(command) = command {
+        if let Some(command) = command.filter(|_| !self.has(Fault::RefusalUnreported)) {
             self.answer_error(command, error.clone());
         }
     }

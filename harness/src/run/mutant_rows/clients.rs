@@ -326,6 +326,10 @@ pub const ROWS: &[KillRow<Fault>] = &[
         trips: &["client/handshake/unoffered-version-ends-it"],
     },
     KillRow {
+        fault: Fault::RefusalUnreported,
+        trips: &["client/handshake/a-refused-handshake-is-reported"],
+    },
+    KillRow {
         fault: Fault::RetriesSameOffer,
         trips: &[
             "clients.refused-handshake",
