@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::scenario::bind::NameBindings;
+use crate::scenario::parse::ScenarioStep;
 use crate::scenario::pattern::{PatternMismatch, ValuePattern};
 use crate::scenario::source::SourceSpan;
-use crate::scenario::verbs::StepVerb;
+use crate::scenario::verbs::{HOST, StepVerb};
 
 use super::case::{ScenarioCase, TaskWait, WaitProgress};
 use super::task::{DispatchGoal, OpeningGoal, PeerId, RequestGoal, StepTask, TaskAct};
@@ -214,9 +215,24 @@ impl ScenarioCase {
     pub(super) fn limit(&self, step: Option<usize>) -> Duration {
         let step = step.and_then(|step| self.setup.scenario.steps.get(step));
         let own = step.and_then(|step| step.duration("within")).or(self.setup.scenario.within);
-        let connects = step
-            .is_some_and(|step| step.verb == StepVerb::Drive && step.text("do") == Some("connect"));
-        longest(own.or(connects.then_some(STARTING)), self.setup.limit)
+        let is_slow = step.is_some_and(|step| self.starts_driver(step) || self.is_of_harness(step));
+        longest(own.or(is_slow.then_some(STARTING)), self.setup.limit)
+    }
+
+    /// Returns whether the driver's process may still be starting: the step is `connect`, or the first command.
+    fn starts_driver(&self, step: &ScenarioStep) -> bool {
+        let mut steps = self.setup.scenario.steps.iter();
+        let first = steps.find(|it| it.verb == StepVerb::Drive);
+        let is_first = first.is_some_and(|first| first.span == step.span);
+        step.verb == StepVerb::Drive && (is_first || step.text("do") == Some("connect"))
+    }
+
+    /// Returns whether a step of a scenario about a client is only about the harness's own clients. A busy machine may
+    /// delay them, which says nothing about the tested client.
+    fn is_of_harness(&self, step: &ScenarioStep) -> bool {
+        let Some(tested) = &self.setup.scenario.tested else { return false };
+        let names = || ["by", "at"].into_iter().flat_map(|member| step.clients(member));
+        names().next().is_some() && names().all(|name| name != tested && name != HOST)
     }
 
     /// Ends all watches and counts each of them as held.

@@ -79,6 +79,8 @@ faults! {
     OpenRequestsHang = "open-requests-hang", "Requests that were open when the connection ended never end.";
     ToolTwice = "tool-twice", "Every call of the client's own tools runs twice.";
     ToolStartedAgain = "tool-started-again", "A running call starts its tool again after any action, subscription or reconnect, and is completed once.";
+    RunsOnOwnApproval = "runs-on-own-approval", "A tool starts when the client itself has approved the call, before the host accepts the approval.";
+    FailsOnCancel = "fails-on-cancel", "A call whose turn is cancelled is completed as failed at once.";
     ToolStartedLate = "tool-started-late", "A `chat/toolCallReady` after the completion starts the tool again.";
     ResumesWithNewId = "resumes-with-new-id", "A `reconnect` has another client id than `initialize`.";
     ToolOfOthers = "tool-of-others", "The client runs the calls of other clients' tools.";
@@ -93,7 +95,7 @@ faults! {
     LateActionCloses = "late-action-closes", "An action of a channel without a subscription ends the connection.";
     LateActionApplied = "late-action-applied", "An action of an unsubscribed channel is applied after the next snapshot.";
     UnknownErrorSucceeds = "unknown-error-succeeds", "An error with an unknown code counts as a success.";
-    NoSnapshotAgain = "no-snapshot-again", "A subscription without a snapshot is requested again.";
+    NoSnapshotAgain = "no-snapshot-again", "A subscription without a snapshot is requested three times again.";
     TurnsLoadedTwice = "turns-loaded-twice", "Older turns are loaded twice.";
     InputPredicted = "input-predicted", "Text that is typed into a terminal is shown before the host sends it.";
     OperationPredicted = "operation-predicted", "An operation on a changeset shows as running before the host says so.";
@@ -134,6 +136,12 @@ faults! {
     DefinitionStripped = "definition-stripped", "Automations are edited without unknown `_meta` and without the `config` of triggers.";
     RunIdRenewed = "run-id-renewed", "A run that is requested again has a new request id.";
     CompletionsUnasked = "completions-unasked", "A trigger character causes no request for completions.";
+    OffsetInCharacters = "offset-in-characters", "The offset of a request for completions counts characters.";
+    OperationsIgnored = "operations-ignored", "Automations are run although their operations do not permit it.";
+    AutomationsAssumed = "automations-assumed", "Runs are requested from a host that has declared no automations.";
+    StoppedServerAsked = "stopped-server-asked", "An MCP server that has lost its channel gets requests on it.";
+    RefusedForEver = "refused-for-ever", "A request that needs a token is repeated without end.";
+    OthersDropped = "others-dropped", "A missing channel makes the client drop its other subscriptions.";
     CompletionsAtOnce = "completions-at-once", "Each character of a burst causes a request for completions.";
     SilenceUnnoticed = "silence-unnoticed", "A host that does not answer `ping` stays connected.";
     ServerChannelKept = "server-channel-kept", "Requests to an MCP server go to its first channel.";

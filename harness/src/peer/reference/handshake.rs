@@ -68,6 +68,7 @@ impl ReferenceClient {
         if let Ok(version) = version.parse() {
             self.edge = self.edge.of(version);
         }
+        self.has_automations = result["automations"].is_object();
         self.typing.greeted(result);
         self.logs.greeted(result);
         let again = self.resumes || !self.wanted.is_empty();
@@ -129,6 +130,9 @@ impl ReferenceClient {
             missing.filter_map(|it| it.as_str().map(str::to_owned)).collect();
         if !self.has(Fault::MissingKept) {
             self.wanted.retain(|channel| !missing.contains(channel));
+        }
+        if self.has(Fault::OthersDropped) && !missing.is_empty() {
+            self.wanted.clear();
         }
         if let Some(snapshots) = result["snapshots"].as_array() {
             let given = |uri: &String| snapshots.iter().any(|it| it["resource"] == uri.as_str());

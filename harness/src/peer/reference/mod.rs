@@ -191,6 +191,8 @@ pub struct ReferenceClient {
     folder: ClientFolder,
     typing: TypedInputs,
     logs: HostLogs,
+    /// Whether the host has declared automations.
+    has_automations: bool,
     runs: Vec<RequestedRun>,
     /// The first channel of each MCP server, for the fault `server-channel-kept`.
     servers: LiteMap<String, String>,
@@ -234,6 +236,7 @@ impl ReferenceClient {
             folder: ClientFolder::default(),
             typing: TypedInputs::default(),
             logs: HostLogs::default(),
+            has_automations: false,
             runs: Vec::new(),
             servers: LiteMap::new(),
             pulse: HostPulse::default(),
@@ -439,7 +442,9 @@ impl ReferenceClient {
                 let has_snapshot = result.get("snapshot").is_some();
                 self.answer(command, json!({"snapshot": has_snapshot}));
                 if !has_snapshot && self.has(fault::Fault::NoSnapshotAgain) {
-                    self.request(RequestReason::Restored, "subscribe", asked.params.clone());
+                    for _ in 0..3 {
+                        self.request(RequestReason::Restored, "subscribe", asked.params.clone());
+                    }
                 }
             }
             (RequestReason::Command(command) | RequestReason::Subscribe(command), Err(error)) => {

@@ -24,10 +24,27 @@ pub(super) struct RequestedRun {
 impl ReferenceClient {
     /// Requests a run for a command of the driver.
     pub(super) fn run_automation(&mut self, command: u64, automation: &str) {
+        if !self.permits_run(automation) {
+            return self.fail(command, "the host does not permit a run of this automation");
+        }
         let request_id = format!("{}-run-{command}", self.client_id);
         let run = RequestedRun { command, automation: automation.to_owned(), request_id };
         self.runs.push(run.clone());
         self.request_run(&run);
+    }
+
+    /// Returns whether the host has declared automations, and the automation permits a run. A client that has no state
+    /// of the automation lets the host decide.
+    fn permits_run(&self, automation: &str) -> bool {
+        if !self.has_automations && !self.has(Fault::AutomationsAssumed) {
+            return false;
+        }
+        let state = self.states.channel(AUTOMATIONS).map(|mirror| mirror.confirmed());
+        let mut entries = state.and_then(|state| state["entries"].as_array()).into_iter().flatten();
+        let known = entries.find(|entry| entry["resource"] == automation);
+        let operations = known.and_then(|entry| entry["operations"].as_array());
+        self.has(Fault::OperationsIgnored)
+            || operations.is_none_or(|all| all.iter().any(|operation| operation == "run"))
     }
 
     fn request_run(&mut self, run: &RequestedRun) {

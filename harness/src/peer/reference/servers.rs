@@ -19,6 +19,7 @@ impl ReferenceClient {
         let channel = match (first, now) {
             (Some(first), _) if self.has(Fault::ServerChannelKept) => first,
             (_, Some(now)) => now,
+            (Some(first), None) if self.has(Fault::StoppedServerAsked) => first,
             (_, None) => return self.fail(id, "the session has no channel to this server"),
         };
         self.servers.entry(server).or_insert_with(|| channel.clone());

@@ -128,7 +128,8 @@ impl ReferenceClient {
             return false;
         };
         let needed = error["code"].as_i64() == Some(ErrorName::AuthRequired.code());
-        if !needed || self.has(Fault::TokensNotRetried) || !self.tokens.repeated.insert(*command) {
+        let is_first = self.tokens.repeated.insert(*command) || self.has(Fault::RefusedForEver);
+        if !needed || self.has(Fault::TokensNotRetried) || !is_first {
             return false;
         }
         let resources = error["data"]["resources"].as_array().cloned().unwrap_or_default();

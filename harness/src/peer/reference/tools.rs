@@ -119,8 +119,12 @@ impl ReferenceClient {
         if self.tools.tools.is_empty() {
             return;
         }
-        for (call, state) in found_calls(&self.states, !self.has(Fault::ToolOnlyInChat)) {
+        let shown = self.has(Fault::RunsOnOwnApproval);
+        for (call, state) in found_calls(&self.states, !self.has(Fault::ToolOnlyInChat), shown) {
             self.consider(now, call, &state);
+        }
+        if self.has(Fault::FailsOnCancel) {
+            self.fail_cancelled();
         }
         let due: Vec<RunningCall> =
             self.tools.running.iter().filter(|call| call.due <= now).cloned().collect();
@@ -196,6 +200,25 @@ impl ReferenceClient {
         }
     }
 
+    /// Injects the fault of a client that completes each running call as failed once its turn is cancelled.
+    fn fail_cancelled(&mut self) {
+        let alive: Vec<FoundCall> =
+            found_calls(&self.states, true, false).into_iter().map(|(call, _)| call).collect();
+        let (kept, ended): (Vec<_>, Vec<_>) =
+            self.tools.running.drain(..).partition(|running| alive.contains(&running.call));
+        self.tools.running = kept;
+        for RunningCall { call, .. } in ended {
+            let result = json!({"success": false, "pastTenseMessage": "Failed", "content": []});
+            let action = json!({
+                "type": "chat/toolCallComplete",
+                "turnId": call.turn,
+                "toolCallId": call.id,
+                "result": result,
+            });
+            self.dispatch(&call.chat, action);
+        }
+    }
+
     fn deny(&mut self, call: &FoundCall) {
         let action = json!({
             "type": "chat/toolCallConfirmed",
@@ -210,7 +233,7 @@ impl ReferenceClient {
     /// Completes a call, unless the call is no longer running.
     fn complete(&mut self, running: &RunningCall) {
         let call = &running.call;
-        let runs = found_calls(&self.states, true)
+        let runs = found_calls(&self.states, true, false)
             .into_iter()
             .any(|(found, state)| found == *call && state["status"] != "cancelled");
         if !runs && !self.has(Fault::CompletesAfterCancel) {
@@ -268,11 +291,14 @@ fn fits(schema: &Value, input: &Value) -> bool {
 
 /// Returns the tool calls of active turns. With `in_sessions`, the result also contains the calls in the `inputNeeded`
 /// of sessions, which may belong to chats that the client is not subscribed to.
-fn found_calls(states: &ReceivedStates, in_sessions: bool) -> Vec<(FoundCall, Value)> {
+fn found_calls(states: &ReceivedStates, in_sessions: bool, shown: bool) -> Vec<(FoundCall, Value)> {
     let mut found: Vec<(FoundCall, Value)> = Vec::new();
     for channel in states.subscriptions() {
         let Some(mirror) = states.channel(channel) else { continue };
-        let state = mirror.confirmed();
+        let state = match shown {
+            true => mirror.optimistic(),
+            false => mirror.confirmed().clone(),
+        };
         let turn = &state["activeTurn"];
         let parts = turn["responseParts"].as_array().into_iter().flatten();
         for call in parts.map(|part| &part["toolCall"]).filter(|call| call.is_object()) {

@@ -78,7 +78,10 @@ impl ReferenceClient {
             "channel": chat,
             "kind": "userMessage",
             "text": text.as_str(),
-            "offset": text.encode_utf16().count(),
+            "offset": match self.has(Fault::OffsetInCharacters) {
+                true => text.chars().count(),
+                false => text.encode_utf16().count(),
+            },
         });
         self.request(RequestReason::Own, "completions", params);
     }

@@ -205,4 +205,30 @@ pub const ROWS: &[KillRow<Fault>] = &[
         trips: &["client/lists/a-known-session-is-added"],
     },
     KillRow { fault: Fault::LifetimeKept, trips: &["client/auth/a-lifetime-shrinks"] },
+    KillRow {
+        fault: Fault::RunsOnOwnApproval,
+        trips: &["client/tools/an-approval-counts-once-the-host-accepts-it"],
+    },
+    KillRow {
+        fault: Fault::FailsOnCancel,
+        trips: &["client/tools/a-cancelled-call-stays-cancelled"],
+    },
+    KillRow {
+        fault: Fault::OffsetInCharacters,
+        trips: &["client/completions/the-offset-counts-utf-16-units"],
+    },
+    KillRow {
+        fault: Fault::OperationsIgnored,
+        trips: &["client/automations/operations-are-obeyed"],
+    },
+    KillRow {
+        fault: Fault::AutomationsAssumed,
+        trips: &["client/automations/a-host-without-automations-runs-none"],
+    },
+    KillRow { fault: Fault::StoppedServerAsked, trips: &["client/mcp/the-channel-is-read-again"] },
+    KillRow { fault: Fault::RefusedForEver, trips: &["client/auth/a-refused-request-is-given-up"] },
+    KillRow {
+        fault: Fault::OthersDropped,
+        trips: &["client/reconnect/a-missing-channel-spoils-no-other"],
+    },
 ];

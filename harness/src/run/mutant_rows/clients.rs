@@ -235,6 +235,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
         fault: Fault::StatusBitsLost,
         trips: &[
             "client/growth/unknown-bits-of-a-chats-status-stay",
+            "client/growth/unknown-bits-of-a-status-survive-a-turn",
             "client/growth/unknown-bits-of-a-status-stay",
         ],
     },
