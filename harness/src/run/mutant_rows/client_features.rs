@@ -229,6 +229,6 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow { fault: Fault::RefusedForEver, trips: &["client/auth/a-refused-request-is-given-up"] },
     KillRow {
         fault: Fault::OthersDropped,
-        trips: &["client/reconnect/a-missing-channel-spoils-no-other"],
+        trips: &["client/reconnect/a-missing-channel-takes-no-other-along"],
     },
 ];
