@@ -57,7 +57,7 @@ impl ClientGround {
         (findings(&draft.steps, &verdict), verdict.observations)
     }
 
-    /// Returns the findings of a draft.
+    /// Plays a generated scenario, and returns what its checks and claims found.
     pub fn found(&self, draft: &ScenarioDraft) -> Vec<FuzzFinding> {
         self.played(draft).0
     }

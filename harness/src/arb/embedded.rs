@@ -150,7 +150,7 @@ impl EmbeddedGround {
         sim::play(ScenarioPlay::new(setup, false, recorder), host)
     }
 
-    /// Returns the findings of a draft.
+    /// Plays a generated scenario, and returns what its checks and claims found.
     pub fn found(&self, draft: &ScenarioDraft) -> Vec<FuzzFinding> {
         let Ok(scenario) = draft.scenario() else { return Vec::new() };
         self.findings(draft, &self.play(scenario))

@@ -68,7 +68,7 @@ impl VersionEdge {
         rest.map_or_else(|| uri.to_owned(), |rest| format!("{SESSION}{rest}"))
     }
 
-    /// Returns a value with the channel URIs of its members as the newest version spells them.
+    /// Returns the value with all its channel URIs in the spelling of the newest version.
     pub fn lift_uris(&self, mut value: Value) -> Value {
         self.spell(&mut value, false);
         value

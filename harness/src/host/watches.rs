@@ -25,7 +25,7 @@ use super::resources::uri_of;
 use crate::files::tree::{FileChange, within};
 use crate::wire::channel::ChannelKind;
 
-/// The prefix of the URIs of watches that contain the root and the patterns of the watch.
+/// The prefix of those watch URIs that contain the root and the patterns of their watch.
 const NAMED: &str = "ahp-resource-watch:/of/";
 /// The maximum number of watches.
 const MAX_WATCHES: usize = 1_000;

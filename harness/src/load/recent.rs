@@ -140,7 +140,7 @@ impl RecentFrames {
         while self.bytes > MAX_RECENT {
             let Some(old) = self.recent.pop_front() else { break };
             self.bytes -= old.len() + OVERHEAD;
-            // The first frames of a closed connection are dropped together with its last recent frame.
+            // When the last recent frame of a closed connection is dropped, the connection's first frames are dropped, too.
             if matches!(old.event, KeptEvent::Closed(..))
                 && let Some(head) = self.heads.remove(&old.conn)
             {

@@ -156,7 +156,8 @@ impl ScenarioCase {
     }
 
     /// Records that a step expects an action to be rejected. The rejection is evidence only if the host accepts this
-    /// action elsewhere in the run. If clients may not dispatch this action, any accepted action is sufficient.
+    /// action elsewhere in the run. If clients may not dispatch this action at all, any
+    /// other accepted action shows that the host does not reject everything.
     pub(super) fn expects_refused_action(&mut self, step: Option<usize>, name: &str) {
         let action = Protocol::newest().action(name);
         let accepted = action.is_some_and(|action| action.dispatch != DispatchRight::Host);

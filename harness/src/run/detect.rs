@@ -104,7 +104,7 @@ pub fn told(detected: &mut [DetectedFeature], abilities: &[&str]) {
     }
 }
 
-/// Returns a capability that only the run's options determine. `members` are the capability's values; `None`
+/// Returns the row for a capability that the user grants by an option of the run. `members` are the capability's values; `None`
 /// means that the option was not given.
 pub fn given(name: &str, members: Option<&[&str]>) -> DetectedFeature {
     let row = capability::named(name).map(|row| row.shown);

@@ -28,7 +28,7 @@ pub(super) struct ToolKind {
 
 /// The parameters of a tool.
 pub(super) struct ToolShape {
-    /// The members for the parts of the input, each with its possible names.
+    /// The names of the tool's input members, one list of possible names for each part of the input.
     pub(super) parts: &'static [&'static [&'static str]],
     /// A member that selects one of several functions of the tool, with the values that select the function of
     /// this class.
@@ -248,7 +248,8 @@ pub(super) fn classes(offered: &[OfferedTool]) -> Vec<&'static str> {
     fit.chain(plans).collect()
 }
 
-/// Returns the member of a tool that takes a plan, and the schema of an entry; `None` for other tools.
+/// Returns the input member that holds the plan, and the schema of an entry of the plan; `None` if the tool has no such
+/// member.
 pub(super) fn entries(tool: &OfferedTool) -> Option<(&str, &Value)> {
     let members = tool.schema["properties"].as_object()?;
     members.iter().find_map(|(name, schema)| {
