@@ -12,6 +12,8 @@
 
 use std::time::Duration;
 
+use litemap::LiteMap;
+
 use crate::wire::json::{Value, json};
 
 use super::connection::{ErrorResponse, HostCall, HostConnection};
@@ -51,6 +53,23 @@ pub(super) fn is_elsewhere(source: &Value) -> bool {
     source["uri"].as_str().is_some_and(|uri| uri.starts_with(SCHEME))
 }
 
+/// The requests of the host to clients and to the model of its agent.
+#[derive(Debug, Default)]
+pub(super) struct OpenQuestions {
+    /// The open requests to clients, by request id.
+    open: LiteMap<u64, OpenQuestionToClient>,
+    /// The number of requests so far.
+    asked: u64,
+}
+
+impl OpenQuestions {
+    /// Returns the id of the next request. Ids begin with 1.
+    pub(super) fn next_id(&mut self) -> u64 {
+        self.asked += 1;
+        self.asked
+    }
+}
+
 impl RefHost {
     /// Requests the contents of a plugin from the client that published it.
     pub(super) fn ask_for_plugin(&mut self, session: &str, client: &str, source: &Value) {
@@ -58,18 +77,19 @@ impl RefHost {
         let publisher = |it: &HostConnection| it.client.as_deref() == Some(client);
         let conns = self.connections.iter().filter(|(_, it)| publisher(it) || !right);
         let asked = conns.min_by_key(|(_, it)| publisher(it)).map(|(conn, _)| *conn);
-        let Some(conn) = asked.filter(|_| self.questions.len() < MAX_QUESTIONS) else {
+        let Some(conn) = asked.filter(|_| self.questions.open.len() < MAX_QUESTIONS) else {
             return;
         };
-        self.asked_so_far += 1;
-        let id = self.asked_so_far;
+        let id = self.questions.next_id();
         let uri = format!("{}/plugin.json", source["uri"].as_str().unwrap_or(""));
         let cause = QuestionCause::Plugin {
             session: session.to_owned(),
             client: client.to_owned(),
             source: source.clone(),
         };
-        self.questions.insert(id, OpenQuestionToClient { conn, cause, until: self.now + PATIENCE });
+        self.questions
+            .open
+            .insert(id, OpenQuestionToClient { conn, cause, until: self.now + PATIENCE });
         let params = json!({"channel": ROOT, "uri": uri});
         let message = Message::request(id, "resourceRead", params);
         self.send(conn, message.value().clone());
@@ -83,7 +103,7 @@ impl RefHost {
             _ if method.starts_with("resource") => call.text("uri"),
             _ => return None,
         };
-        if !uri.starts_with(SCHEME) || self.questions.len() >= MAX_QUESTIONS {
+        if !uri.starts_with(SCHEME) || self.questions.open.len() >= MAX_QUESTIONS {
             return None;
         }
         let mut states = self.sessions.keys().map(|session| self.state(session));
@@ -101,8 +121,7 @@ impl RefHost {
 
     /// Forwards a client's request to the client that serves the file.
     pub(super) fn pass_on(&mut self, server: ConnId, call: &HostCall, asked: &Message) {
-        self.asked_so_far += 1;
-        let id = self.asked_so_far;
+        let id = self.questions.next_id();
         let method = asked.method().unwrap_or_default().to_owned();
         let mut params = call.params.clone();
         if !self.keeps("resource.forwarded.request") {
@@ -112,7 +131,7 @@ impl RefHost {
         let asker = asked.id().cloned().unwrap_or_default();
         let cause = QuestionCause::Request { conn: call.conn, id: asker };
         let until = self.now + PATIENCE;
-        self.questions.insert(id, OpenQuestionToClient { conn: server, cause, until });
+        self.questions.open.insert(id, OpenQuestionToClient { conn: server, cause, until });
         self.send(server, message.value().clone());
     }
 
@@ -142,8 +161,8 @@ impl RefHost {
     /// Handles a client's response. Ignores a response that no open request of this connection expects.
     pub(super) fn hear_answer(&mut self, conn: ConnId, message: &Message) {
         let id = message.id().and_then(Value::as_u64).unwrap_or(0);
-        let own = self.questions.get(&id).is_some_and(|question| question.conn == conn);
-        let Some(question) = own.then(|| self.questions.remove(&id)).flatten() else {
+        let own = self.questions.open.get(&id).is_some_and(|question| question.conn == conn);
+        let Some(question) = own.then(|| self.questions.open.remove(&id)).flatten() else {
             return;
         };
         self.question_closed(question, Some(message));
@@ -177,15 +196,15 @@ impl RefHost {
 
     /// Returns the earliest timeout of an open request; `None` if there is no open request.
     pub(super) fn next_question(&self) -> Option<Duration> {
-        self.questions.values().map(|question| question.until).min()
+        self.questions.open.values().map(|question| question.until).min()
     }
 
     /// Closes the requests that have timed out.
     pub(super) fn expire_questions(&mut self) {
-        let due = self.questions.iter().filter(|(_, question)| question.until <= self.now);
+        let due = self.questions.open.iter().filter(|(_, question)| question.until <= self.now);
         let due: Vec<u64> = due.map(|(id, _)| *id).collect();
         for id in due {
-            if let Some(question) = self.questions.remove(&id) {
+            if let Some(question) = self.questions.open.remove(&id) {
                 self.question_closed(question, None);
             }
         }

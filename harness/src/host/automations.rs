@@ -18,6 +18,8 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use litemap::LiteMap;
+
 use crate::wire::channel::ChannelKind;
 use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
@@ -42,7 +44,7 @@ const MAX_DEFINITION: usize = 64 << 10;
 
 /// The next scheduled run of an automation.
 #[derive(Clone, Debug)]
-pub(super) struct AutomationDue {
+struct AutomationDue {
     /// The time, in milliseconds since 1970.
     at: u64,
     /// The id of the trigger that starts the run.
@@ -132,6 +134,20 @@ fn patched(definition: &Value, changes: &Value) -> Value {
     definition
 }
 
+/// The times at which automations run by their schedules.
+#[derive(Debug, Default)]
+pub(super) struct AutomationSchedules {
+    /// The next scheduled run of each automation.
+    due: LiteMap<String, AutomationDue>,
+}
+
+impl AutomationSchedules {
+    /// Removes the schedule of an automation.
+    pub(super) fn forget(&mut self, automation: &str) {
+        self.due.remove(automation);
+    }
+}
+
 impl RefHost {
     /// Returns the catalogue entry of an automation; `None` if the catalogue has no such entry.
     pub(super) fn automation(&self, uri: &str) -> Option<&Value> {
@@ -214,29 +230,29 @@ impl RefHost {
         match next {
             Some((at, trigger)) => {
                 members.insert("nextRunAt", json!(timestamp::iso(at)));
-                self.schedules.insert(uri, AutomationDue { at, trigger });
+                self.schedules.due.insert(uri, AutomationDue { at, trigger });
             }
             None => {
                 members.remove("nextRunAt");
-                self.schedules.remove(&uri);
+                self.schedules.due.remove(&uri);
             }
         }
     }
 
     /// Returns the time of the next scheduled run; `None` if nothing is scheduled.
     pub(super) fn next_scheduled(&self) -> Option<Duration> {
-        let next = self.schedules.values().map(|due| due.at).min()?;
+        let next = self.schedules.due.values().map(|due| due.at).min()?;
         Some(Duration::from_millis(next.saturating_sub(self.epoch_ms)))
     }
 
     /// Starts the scheduled runs that are due. Skips a run if the automation has too many runs.
     pub(super) fn run_scheduled(&mut self) {
         let now = self.wall_ms();
-        let due = self.schedules.iter().filter(|(_, due)| due.at <= now);
+        let due = self.schedules.due.iter().filter(|(_, due)| due.at <= now);
         let due: Vec<(String, AutomationDue)> =
             due.map(|(uri, due)| (uri.clone(), due.clone())).collect();
         for (uri, due) in due {
-            self.schedules.remove(&uri);
+            self.schedules.due.remove(&uri);
             let origin = json!({
                 "kind": "trigger", "triggerId": due.trigger,
                 "scheduledFor": timestamp::iso(due.at),
@@ -277,12 +293,12 @@ impl RefHost {
         }
         let key = (automation, request.to_owned());
         if let Some(run) =
-            self.requested.get(&key).filter(|_| self.keeps("automation.run.idempotent"))
+            self.automation_runs.requested(&key).filter(|_| self.keeps("automation.run.idempotent"))
         {
             return Ok(json!({"resource": run}));
         }
         let run = self.begin_run(&key.0, json!({"kind": "manual"}))?;
-        self.requested.insert(key, run.clone());
+        self.automation_runs.remember(key, run.clone());
         Ok(json!({"resource": run}))
     }
 

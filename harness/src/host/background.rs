@@ -17,7 +17,7 @@ const MAX_RUNNING: usize = 100;
 
 /// A command that runs in the background.
 #[derive(Debug)]
-pub(super) struct BackgroundCommand {
+struct BackgroundCommand {
     /// The time at which the command ends.
     due: Duration,
     /// The chat that lists the command.
@@ -27,13 +27,20 @@ pub(super) struct BackgroundCommand {
     terminal: String,
 }
 
+/// The background commands of agents.
+#[derive(Debug, Default)]
+pub(super) struct BackgroundCommands {
+    running: Vec<BackgroundCommand>,
+}
+
 impl RefHost {
     /// Starts a background command in a chat; the command runs for the duration `lasts`.
     pub(super) fn leave_running(&mut self, chat: &str, command: &str, lasts: Duration) {
         let Some(session) = self.chats.get(chat).map(|chat| chat.session.clone()) else {
             return;
         };
-        if !self.protocol.has(ProtocolFeature::BackgroundWork) || self.running.len() >= MAX_RUNNING
+        if !self.protocol.has(ProtocolFeature::BackgroundWork)
+            || self.background.running.len() >= MAX_RUNNING
         {
             return;
         }
@@ -51,12 +58,12 @@ impl RefHost {
         });
         self.publish(chat, json!({"type": "chat/backgroundWorkSet", "work": work}));
         let (due, chat) = (self.now + lasts, chat.to_owned());
-        self.running.push(BackgroundCommand { due, chat, id, terminal });
+        self.background.running.push(BackgroundCommand { due, chat, id, terminal });
     }
 
     /// Returns the time at which the next command ends; `None` if none runs.
     pub(super) fn next_ended(&self) -> Option<Duration> {
-        self.running.iter().map(|it| it.due).min()
+        self.background.running.iter().map(|it| it.due).min()
     }
 
     /// Ends every command that is due.
@@ -71,8 +78,9 @@ impl RefHost {
     }
 
     fn end_those(&mut self, ended: impl Fn(&BackgroundCommand) -> bool) {
-        let (over, rest) = std::mem::take(&mut self.running).into_iter().partition(ended);
-        self.running = rest;
+        let (over, rest) =
+            std::mem::take(&mut self.background.running).into_iter().partition(ended);
+        self.background.running = rest;
         let over: Vec<BackgroundCommand> = over;
         for BackgroundCommand { chat, id, terminal, .. } in over {
             self.exit(&terminal, Some(0));

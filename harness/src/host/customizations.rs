@@ -20,6 +20,8 @@
 
 use std::collections::HashSet;
 
+use litemap::LiteMap;
+
 use crate::wire::json::{Map, Value, json};
 
 use super::engine::RefHost;
@@ -149,12 +151,26 @@ impl ClientPlugin {
     }
 }
 
+/// The plugins that clients have published.
+#[derive(Debug, Default)]
+pub(super) struct PublishedPlugins {
+    /// The plugins of each session.
+    published: LiteMap<String, Vec<ClientPlugin>>,
+}
+
+impl PublishedPlugins {
+    /// Removes the plugins of a session.
+    pub(super) fn forget(&mut self, session: &str) {
+        self.published.remove(session);
+    }
+}
+
 impl RefHost {
     /// Updates a session's list of customizations, so that it contains the plugins of the active clients. Source:
     /// `session.customizations.client-plugin-propagated`, `disconnect.customizations-removed`.
     pub(super) fn follow_plugins(&mut self, session: &str) {
         let wanted = published(self.state(session));
-        let mut known = self.brought.remove(session).unwrap_or_default();
+        let mut known = self.plugins.published.remove(session).unwrap_or_default();
         if self.keeps("disconnect.customizations-removed") {
             let stays = |it: &ClientPlugin| wanted.iter().any(|(client, new)| it.is(client, new));
             let gone: Vec<ClientPlugin> = known.extract_if(.., |it| !stays(it)).collect();
@@ -183,7 +199,7 @@ impl RefHost {
             self.list_plugin(session, entry);
         }
         if !known.is_empty() {
-            self.brought.insert(session.to_owned(), known);
+            self.plugins.published.insert(session.to_owned(), known);
         }
         for (client, source) in elsewhere {
             self.ask_for_plugin(session, &client, &source);
@@ -210,7 +226,7 @@ impl RefHost {
     /// Returns the id under which the session lists a client's plugin; `None` if the session no longer lists
     /// the plugin.
     pub(super) fn brought_as(&self, session: &str, client: &str, source: &Value) -> Option<String> {
-        let mut known = self.brought.get(session)?.iter();
+        let mut known = self.plugins.published.get(session)?.iter();
         known.find(|it| it.client == client && it.source == *source).map(|it| it.id.clone())
     }
 

@@ -39,6 +39,13 @@ pub(super) struct DispatchedAction<'a> {
     pub(super) action: Value,
 }
 
+/// The dispatches that wait until a turn has ended.
+#[derive(Debug, Default)]
+pub(super) struct DeferredDispatches {
+    /// The params of each dispatch, with its connection, oldest first.
+    waiting: Vec<(ConnId, Value)>,
+}
+
 impl RefHost {
     /// Handles a `dispatchAction`. Ignores a dispatch without a channel, an integer `clientSeq` or an action
     /// type, because no rejection can refer to such a dispatch.
@@ -63,7 +70,7 @@ impl RefHost {
             return;
         }
         if self.has_to_defer(conn, &dispatched) {
-            self.deferred.push((conn, params.clone()));
+            self.deferred.waiting.push((conn, params.clone()));
             return;
         }
         let DispatchedAction { origin, uri, action, .. } = &dispatched;
@@ -84,14 +91,14 @@ impl RefHost {
         let old = !self.protocol_of(conn).has(ProtocolFeature::FlatSession);
         let active = |chat: &String| self.state(chat)["activeTurn"].is_object();
         old && DEFERRED.contains(&name)
-            && self.deferred.len() < MAX_DEFERRED
+            && self.deferred.waiting.len() < MAX_DEFERRED
             && self.keeps("dispatch.session.modelChanged.deferred")
             && self.chats_of(&it.uri).iter().any(active)
     }
 
     /// Handles the deferred actions again. An action whose session still has an active turn stays deferred.
     pub(super) fn take_deferred(&mut self) {
-        for (conn, params) in std::mem::take(&mut self.deferred) {
+        for (conn, params) in std::mem::take(&mut self.deferred.waiting) {
             self.dispatch(conn, &params);
         }
     }

@@ -30,28 +30,29 @@ use crate::wire::json::{Value, json};
 
 use super::acp::AgentConnection;
 use super::agent::HostAgentRun;
-use super::asking::OpenQuestionToClient;
-use super::automations::{self, AUTOMATIONS};
-use super::background::BackgroundCommand;
+use super::asking::OpenQuestions;
+use super::automations::{self, AUTOMATIONS, AutomationSchedules};
+use super::background::BackgroundCommands;
 use super::chain::MessageChain;
 use super::changesets::HostChangeset;
 use super::configuration::{self, PROVIDER};
 use super::connection::{CallReply, ErrorResponse, HostCall, HostConnection};
-use super::customizations::ClientPlugin;
+use super::customizations::PublishedPlugins;
+use super::dispatch::DeferredDispatches;
 use super::door::EndpointVisitor;
-use super::errands::AutomationRun;
+use super::errands::AutomationRuns;
 use super::fault::{self, FaultMemory, HostFault};
 use super::files::host_files;
 use super::injected::{ActiveHooks, HostEvent, HostHooks, MadeValue, StateFaults};
 use super::log::HostLog;
-use super::mcp::SideChannel;
-use super::merge::HeldEnvelope;
+use super::mcp::HostServers;
+use super::merge::HeldEnvelopes;
 use super::resources::ResourceRight;
 use super::sessions::{HostChat, HostSession};
 use super::shell::ShellEvent;
 use super::terminals::HostTerminal;
 use super::view::VersionView;
-use super::watches::FolderWatch;
+use super::watches::FolderWatches;
 use super::{HostOutput, SansIoHost, ScriptedEnvelope, timestamp};
 use crate::edge::VersionEdge;
 use crate::files::tree::FileTree;
@@ -191,8 +192,6 @@ pub struct RefHost {
     pub(super) outputs: VecDeque<HostOutput>,
     /// The frames to send after the response to the current request.
     pub(super) late: Vec<(ConnId, Frame)>,
-    /// The envelopes held back for merging, at most one for each connection.
-    pub(super) merging: LiteMap<ConnId, HeldEnvelope>,
     pub(super) tokens: Vec<String>,
     /// The visitors that were admitted and have no connection yet.
     pub(super) visitors: LiteMap<ConnId, EndpointVisitor>,
@@ -204,22 +203,17 @@ pub struct RefHost {
     pub(super) terminals: LiteMap<String, HostTerminal>,
     pub(super) shells: bool,
     pub(super) files: FileTree,
-    pub(super) watches: LiteMap<String, FolderWatch>,
+    pub(super) watches: FolderWatches,
+    pub(super) background: BackgroundCommands,
+    pub(super) automation_runs: AutomationRuns,
+    pub(super) schedules: AutomationSchedules,
+    pub(super) plugins: PublishedPlugins,
+    pub(super) mcp: HostServers,
+    pub(super) questions: OpenQuestions,
+    pub(super) deferred: DeferredDispatches,
+    pub(super) held: HeldEnvelopes,
     pub(super) changesets: LiteMap<String, HostChangeset>,
     pub(super) runs: LiteMap<String, HostAgentRun>,
-    /// The background commands of agents.
-    pub(super) running: Vec<BackgroundCommand>,
-    /// The unfinished runs of automations.
-    pub(super) errands: LiteMap<String, AutomationRun>,
-    /// The next scheduled run of each automation.
-    pub(super) schedules: LiteMap<String, automations::AutomationDue>,
-    /// The requested runs, by automation and request id.
-    pub(super) requested: LiteMap<(String, String), String>,
-    /// The plugins that clients have published in each session.
-    pub(super) brought: LiteMap<String, Vec<ClientPlugin>>,
-    /// The time at which each starting MCP server is ready, by session and server id.
-    pub(super) starts: LiteMap<(String, String), Duration>,
-    pub(super) side_channels: LiteMap<String, SideChannel>,
     /// The connection to the agent subprocess; `None` for the host's own scripted agent.
     pub(super) acp: Option<AgentConnection>,
     /// Whether the host's own agent asks a model.
@@ -229,11 +223,6 @@ pub struct RefHost {
     /// The sessions that are not ready yet.
     pub(super) creating: HashSet<String>,
     pub(super) ids: u64,
-    /// The open requests of the host to clients, by request id.
-    pub(super) questions: LiteMap<u64, OpenQuestionToClient>,
-    /// The dispatches that wait until a turn has ended, each with its connection.
-    pub(super) deferred: Vec<(ConnId, Value)>,
-    pub(super) asked_so_far: u64,
     /// Whether any client has ever subscribed to telemetry.
     pub(super) telemetered: bool,
     /// Whether the host has stopped reading; only an injected fault sets it.
@@ -277,7 +266,6 @@ impl RefHost {
             log: HostLog::new(config.replay_capacity),
             outputs: VecDeque::new(),
             late: Vec::new(),
-            merging: LiteMap::new(),
             tokens: config.tokens,
             visitors: LiteMap::new(),
             connections: LiteMap::new(),
@@ -288,24 +276,22 @@ impl RefHost {
             terminals: LiteMap::new(),
             shells: config.shells,
             files: host_files(),
-            watches: LiteMap::new(),
+            watches: FolderWatches::default(),
+            background: BackgroundCommands::default(),
+            automation_runs: AutomationRuns::default(),
+            schedules: AutomationSchedules::default(),
+            plugins: PublishedPlugins::default(),
+            mcp: HostServers::default(),
+            questions: OpenQuestions::default(),
+            deferred: DeferredDispatches::default(),
+            held: HeldEnvelopes::default(),
             changesets: LiteMap::new(),
             runs: LiteMap::new(),
-            running: Vec::new(),
-            errands: LiteMap::new(),
-            schedules: LiteMap::new(),
-            requested: LiteMap::new(),
-            brought: LiteMap::new(),
-            starts: LiteMap::new(),
-            side_channels: LiteMap::new(),
             acp: config.acp.map(AgentConnection::new),
             asks_model: config.asks_model
                 || config.faults.iter().any(|fault| fault.is_behind_model()),
             active: LiteMap::new(),
             creating: HashSet::new(),
-            questions: LiteMap::new(),
-            deferred: Vec::new(),
-            asked_so_far: 0,
             telemetered: false,
             stalled: false,
             ids: 0,
@@ -515,7 +501,7 @@ impl SansIoHost for RefHost {
     fn handle_close(&mut self, now: Duration, conn: ConnId) {
         self.pass(now);
         self.chain.closed(conn);
-        self.merging.remove(&conn);
+        self.held.forget(conn);
         if let Some(connection) = self.connections.remove(&conn) {
             self.idle_watches();
             self.left(connection.client.as_deref());
@@ -594,7 +580,7 @@ impl SansIoHost for RefHost {
         self.connections.clear();
         self.visitors.clear();
         self.idle_watches();
-        self.merging.clear();
+        self.held.clear();
         self.outputs.clear();
         self.late.clear();
         self.runs.clear();

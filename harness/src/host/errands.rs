@@ -10,6 +10,8 @@
 
 use std::time::Duration;
 
+use litemap::LiteMap;
+
 use crate::wire::json::{Value, json};
 
 use super::automations::RUN_HISTORY;
@@ -28,7 +30,7 @@ const MAX_REQUESTED: usize = 10_000;
 
 /// An unfinished run of an automation.
 #[derive(Clone, Debug)]
-pub(super) struct AutomationRun {
+struct AutomationRun {
     /// The automation's entry at the time of the request.
     automation: Value,
     /// The time at which the run starts; `None` after the start.
@@ -48,6 +50,27 @@ pub(super) fn not_over(facts: &RuleFacts) -> Result<(), String> {
     require(!is_over(facts.state), "the run is over")
 }
 
+/// The runs of automations.
+#[derive(Debug, Default)]
+pub(super) struct AutomationRuns {
+    /// The unfinished runs, by URI.
+    open: LiteMap<String, AutomationRun>,
+    /// The requested runs, by automation and request id.
+    requested: LiteMap<(String, String), String>,
+}
+
+impl AutomationRuns {
+    /// Returns the run of an earlier request with this automation and request id.
+    pub(super) fn requested(&self, request: &(String, String)) -> Option<&String> {
+        self.requested.get(request)
+    }
+
+    /// Stores the run of a request.
+    pub(super) fn remember(&mut self, request: (String, String), run: String) {
+        self.requested.insert(request, run);
+    }
+}
+
 impl RefHost {
     /// Creates a pending run of an automation with an origin. Source: `automation.run.persist-first`.
     pub(super) fn begin_run(
@@ -55,7 +78,9 @@ impl RefHost {
         automation: &str,
         origin: Value,
     ) -> Result<String, ErrorResponse> {
-        if self.errands.len() >= MAX_ERRANDS || self.requested.len() >= MAX_REQUESTED {
+        if self.automation_runs.open.len() >= MAX_ERRANDS
+            || self.automation_runs.requested.len() >= MAX_REQUESTED
+        {
             return Err(ErrorResponse::invalid_request("too many runs"));
         }
         let run = format!("ahp-automation-run:/{}", self.fresh_id("run"));
@@ -70,24 +95,24 @@ impl RefHost {
             session: String::new(),
             turn: None,
         };
-        self.errands.insert(run.clone(), errand);
+        self.automation_runs.open.insert(run.clone(), errand);
         self.list_run(&run);
         Ok(run)
     }
 
     /// Returns the time at which the next pending run starts; `None` if no run is pending.
     pub(super) fn next_errand(&self) -> Option<Duration> {
-        self.errands.values().filter_map(|errand| errand.due).min()
+        self.automation_runs.open.values().filter_map(|errand| errand.due).min()
     }
 
     /// Starts the pending runs that are due.
     pub(super) fn begin_errands(&mut self) {
         let due = |errand: &AutomationRun| errand.due.is_some_and(|at| at <= self.now);
-        let due = self.errands.iter().filter(|(_, errand)| due(errand));
+        let due = self.automation_runs.open.iter().filter(|(_, errand)| due(errand));
         let due: Vec<String> = due.map(|(run, _)| run.clone()).collect();
         for run in due {
             let session = format!("ahp-session:/{}", self.fresh_id("errand"));
-            let Some(errand) = self.errands.get_mut(&run) else {
+            let Some(errand) = self.automation_runs.open.get_mut(&run) else {
                 continue;
             };
             errand.due = None;
@@ -124,7 +149,7 @@ impl RefHost {
 
     /// Handles a session that became ready: if a run created the session, the agent receives the run's message.
     pub(super) fn errand_ready(&mut self, session: &str) {
-        let mut errands = self.errands.iter();
+        let mut errands = self.automation_runs.open.iter();
         let made = errands.find(|(_, it)| it.session == session && it.turn.is_none());
         let Some((run, errand)) = made else {
             return;
@@ -133,7 +158,7 @@ impl RefHost {
         let chat = self.state(session)["defaultChat"].as_str().unwrap_or("").to_owned();
         self.begin_turn(&chat, message, None);
         let turn = self.state(&chat)["activeTurn"]["id"].as_str().unwrap_or("").to_owned();
-        if let Some(errand) = self.errands.get_mut(&run) {
+        if let Some(errand) = self.automation_runs.open.get_mut(&run) {
             errand.turn = Some((chat, turn));
         }
     }
@@ -150,7 +175,7 @@ impl RefHost {
         let waits = |errand: &AutomationRun| {
             errand.turn.as_ref().is_some_and(|(own, turn)| own == chat && turn != active)
         };
-        let over = self.errands.iter().find(|(_, errand)| waits(errand));
+        let over = self.automation_runs.open.iter().find(|(_, errand)| waits(errand));
         if let Some(run) = over.map(|(run, _)| run.clone()) {
             self.end_run(&run, status);
         }
@@ -158,7 +183,7 @@ impl RefHost {
 
     /// Ends a run with a status.
     fn end_run(&mut self, run: &str, status: &str) {
-        if self.errands.remove(run).is_none() {
+        if self.automation_runs.open.remove(run).is_none() {
             return;
         }
         let mut lifecycle = self.lifecycle(run, status);
@@ -190,7 +215,7 @@ impl RefHost {
 
     /// Cancels a run and its turn. Source: `automation.run.cancel`.
     pub(super) fn cancel_run(&mut self, run: &str) {
-        let turn = self.errands.get(run).and_then(|errand| errand.turn.clone());
+        let turn = self.automation_runs.open.get(run).and_then(|errand| errand.turn.clone());
         if let Some((chat, turn)) = turn {
             let duration = self.turn_duration(&chat);
             let action =
@@ -207,11 +232,11 @@ impl RefHost {
         let runs = self.channels.keys().filter(|uri| own(uri)).cloned();
         for run in runs.collect::<Vec<String>>() {
             self.cancel_run(&run);
-            self.errands.remove(&run);
+            self.automation_runs.open.remove(&run);
             self.drop_channel(&run);
         }
-        self.requested.retain(|(of, _), _| of != automation);
-        self.schedules.remove(automation);
+        self.automation_runs.requested.retain(|(of, _), _| of != automation);
+        self.schedules.forget(automation);
     }
 
     /// Removes a disposed session from all runs; cancels the runs that are unfinished.

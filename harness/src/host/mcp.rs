@@ -15,6 +15,8 @@
 
 use std::time::Duration;
 
+use litemap::LiteMap;
+
 use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
@@ -68,11 +70,20 @@ pub(super) fn channel_of(message: &Message) -> Option<&str> {
     top.or(inner).and_then(Value::as_str)
 }
 
+/// The MCP servers that start or run in sessions.
+#[derive(Debug, Default)]
+pub(super) struct HostServers {
+    /// The time at which each starting server is ready, by session and server id.
+    starts: LiteMap<(String, String), Duration>,
+    /// The open side channels, by URI.
+    side_channels: LiteMap<String, SideChannel>,
+}
+
 impl RefHost {
     /// Returns whether a client can subscribe to a URI.
     pub(super) fn exists(&self, uri: &str) -> bool {
         self.channels.contains_key(uri)
-            || self.side_channels.contains_key(uri)
+            || self.mcp.side_channels.contains_key(uri)
             || self.is_telemetry(uri)
     }
 
@@ -95,20 +106,20 @@ impl RefHost {
 
     /// Schedules the time at which a server becomes ready. The state of the server is already `starting`.
     pub(super) fn start_server(&mut self, session: &str, server: &str) {
-        self.starts.insert((session.to_owned(), server.to_owned()), self.now + START);
+        self.mcp.starts.insert((session.to_owned(), server.to_owned()), self.now + START);
     }
 
     /// Returns the time at which the next server is ready; `None` if no server is starting.
     pub(super) fn next_server(&self) -> Option<Duration> {
-        self.starts.values().min().copied()
+        self.mcp.starts.values().min().copied()
     }
 
     /// Makes the servers ready whose start time has come. Source: `session.customizations.mcp.start`.
     pub(super) fn ready_servers(&mut self) {
-        let due = self.starts.iter().filter(|(_, at)| **at <= self.now);
+        let due = self.mcp.starts.iter().filter(|(_, at)| **at <= self.now);
         let due: Vec<(String, String)> = due.map(|(key, _)| key.clone()).collect();
         for key in due {
-            self.starts.remove(&key);
+            self.mcp.starts.remove(&key);
             let (session, server) = key;
             if self.server_state(&session, &server) != Some("starting") {
                 continue;
@@ -122,7 +133,7 @@ impl RefHost {
                 action["channel"] = json!(uri);
                 let mcp = McpServer::default();
                 let side = SideChannel { session: session.clone(), server, mcp };
-                self.side_channels.insert(uri, side);
+                self.mcp.side_channels.insert(uri, side);
             }
             self.publish(&session, action);
         }
@@ -178,25 +189,25 @@ impl RefHost {
             let server = self.server(session, &side.server);
             server.is_some_and(|it| it["channel"] == uri && it["state"]["kind"] == "ready")
         };
-        let own = self.side_channels.iter().filter(|(_, side)| side.session == session);
+        let own = self.mcp.side_channels.iter().filter(|(_, side)| side.session == session);
         let gone = own.filter(|(uri, side)| !named(uri, side)).map(|(uri, _)| uri.clone());
         for uri in gone.collect::<Vec<String>>() {
-            self.side_channels.remove(&uri);
+            self.mcp.side_channels.remove(&uri);
             self.drop_channel(&uri);
         }
     }
 
     /// Removes the plugins, starting servers and side channels of a disposed session.
     pub(super) fn forget_customizations(&mut self, session: &str) {
-        self.brought.remove(session);
-        self.starts.retain(|(of, _), _| of != session);
+        self.plugins.forget(session);
+        self.mcp.starts.retain(|(of, _), _| of != session);
         self.close_side_channels(session);
     }
 
     /// Serves a request of a client to a server on a side channel. Source: mcp-channel.md; `mcp.*`.
     pub(super) fn relay(&mut self, call: &HostCall, channel: &str, method: &str) -> CallReply {
         self.admits(call, false)?;
-        let side = self.side_channels.get(channel);
+        let side = self.mcp.side_channels.get(channel);
         let side =
             side.ok_or_else(|| ErrorResponse::named(ErrorName::NotFound, "no such side channel"))?;
         let server = self.server(&side.session, &side.server).unwrap_or(&Value::Null);
@@ -214,6 +225,7 @@ impl RefHost {
             return Err(ErrorResponse::invalid_params(message));
         }
         let mut reply = self
+            .mcp
             .side_channels
             .get_mut(channel)
             .map_or(McpReply::Never, |side| side.mcp.respond(method, call.params));

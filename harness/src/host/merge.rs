@@ -10,6 +10,8 @@
 
 use std::time::Duration;
 
+use litemap::LiteMap;
+
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
@@ -28,7 +30,7 @@ const MAX_LATENCY: Duration = Duration::from_secs(10);
 
 /// A delayed envelope to which later text may be appended.
 #[derive(Debug)]
-pub(super) struct HeldEnvelope {
+struct HeldEnvelope {
     params: Value,
     /// The end of the latency that the client allows.
     due: Duration,
@@ -39,6 +41,25 @@ pub(super) struct HeldEnvelope {
 pub(super) fn latency(params: &Value) -> Option<Duration> {
     let millis = params.pointer("/delivery/maxLatencyMs")?.as_u64().filter(|millis| *millis > 0)?;
     Some(Duration::from_millis(millis).min(MAX_LATENCY))
+}
+
+/// The delayed envelopes.
+#[derive(Debug, Default)]
+pub(super) struct HeldEnvelopes {
+    /// At most one envelope for each connection.
+    by_connection: LiteMap<ConnId, HeldEnvelope>,
+}
+
+impl HeldEnvelopes {
+    /// Drops the envelope of a connection that has ended.
+    pub(super) fn forget(&mut self, conn: ConnId) {
+        self.by_connection.remove(&conn);
+    }
+
+    /// Drops all envelopes.
+    pub(super) fn clear(&mut self) {
+        self.by_connection.clear();
+    }
 }
 
 impl RefHost {
@@ -58,7 +79,7 @@ impl RefHost {
             return false;
         }
         let whole = self.keeps("subscribe.delivery.same-reduced-state");
-        if let Some(held) = self.merging.get_mut(&conn) {
+        if let Some(held) = self.held.by_connection.get_mut(&conn) {
             let action = |params: &Value, name: &str| params["action"][name].clone();
             let equal = |name: &&str| action(&held.params, name) == action(params, name);
             if held.params["channel"] == params["channel"]
@@ -75,26 +96,26 @@ impl RefHost {
         }
         self.send_held(conn);
         let held = HeldEnvelope { params: params.clone(), due: self.now + latency };
-        self.merging.insert(conn, held);
+        self.held.by_connection.insert(conn, held);
         true
     }
 
     /// Sends the delayed envelope of a connection.
     pub(super) fn send_held(&mut self, conn: ConnId) {
-        if let Some(held) = self.merging.remove(&conn) {
+        if let Some(held) = self.held.by_connection.remove(&conn) {
             self.send_frame(conn, Frame::Text(self.envelope_text(&held.params)));
         }
     }
 
     /// Returns the time at which the next delayed envelope is due; `None` if there is none.
     pub(super) fn next_held(&self) -> Option<Duration> {
-        self.merging.values().map(|held| held.due).min()
+        self.held.by_connection.values().map(|held| held.due).min()
     }
 
     /// Sends the delayed envelopes that are due.
     pub(super) fn send_due(&mut self) {
         let due = |(conn, held): (&ConnId, &HeldEnvelope)| (held.due <= self.now).then_some(*conn);
-        let conns: Vec<ConnId> = self.merging.iter().filter_map(due).collect();
+        let conns: Vec<ConnId> = self.held.by_connection.iter().filter_map(due).collect();
         conns.into_iter().for_each(|conn| self.send_held(conn));
     }
 }

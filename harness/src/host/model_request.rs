@@ -24,7 +24,7 @@ impl RefHost {
         if !self.asks_model {
             return;
         }
-        self.asked_so_far += 1;
+        let serial = self.questions.next_id();
         let body = self.made(&MadeValue::ModelRequest(uri), self.model_request(uri, message, text));
         let body = body.to_text();
         let Some(flavor) = ModelFlavor::named("plain") else { return };
@@ -35,7 +35,6 @@ impl RefHost {
             token: None,
             body: body.as_bytes(),
         };
-        let serial = self.asked_so_far;
         let setting = ModelSetting { flavor: &flavor, base: "http://model", epoch: 0, serial };
         let mut record = answer(&request, &setting).record;
         // The answer is removed from the record: the stand-in has also played the script of the message, with tool

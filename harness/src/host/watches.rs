@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use data_encoding::HEXLOWER;
 
+use litemap::LiteMap;
+
 use crate::wire::json::{Value, json};
 
 use super::connection::{CallReply, ErrorResponse, HostCall};
@@ -36,7 +38,7 @@ const MAX_PATTERN: usize = 256;
 
 /// A watch on a file or folder.
 #[derive(Debug)]
-pub(super) struct FolderWatch {
+struct FolderWatch {
     root: String,
     recursive: bool,
     excludes: Vec<String>,
@@ -132,6 +134,12 @@ fn patterns(given: &Value) -> Result<Option<Vec<String>>, ErrorResponse> {
     Ok(Some(texts))
 }
 
+/// The watches of folders.
+#[derive(Debug, Default)]
+pub(super) struct FolderWatches {
+    by_uri: LiteMap<String, FolderWatch>,
+}
+
 impl RefHost {
     /// Serves `createResourceWatch`. Source: resource-watch-channel.md; `watch.*`.
     pub(super) fn create_resource_watch(&mut self, call: &HostCall) -> CallReply {
@@ -146,7 +154,7 @@ impl RefHost {
     pub(super) fn create_named_watch(&mut self, call: &HostCall) -> CallReply {
         let (watch, state) = self.watch_of(call)?;
         let uri = format!("{NAMED}{}", HEXLOWER.encode(state.to_text().as_bytes()));
-        if !self.watches.contains_key(&uri) {
+        if !self.watches.by_uri.contains_key(&uri) {
             self.add_watch(uri.clone(), watch, state);
         }
         Ok(json!({"channel": uri}))
@@ -155,7 +163,7 @@ impl RefHost {
     /// Starts a released watch again if its URI contains its root and patterns.
     pub(super) fn renew_watch(&mut self, call: &HostCall) {
         let uri = call.channel();
-        let code = uri.strip_prefix(NAMED).filter(|_| !self.watches.contains_key(uri));
+        let code = uri.strip_prefix(NAMED).filter(|_| !self.watches.by_uri.contains_key(uri));
         let code = code.and_then(|code| HEXLOWER.decode(code.as_bytes()).ok());
         let state: Option<Value> = code.and_then(|text| serde_json::from_slice(&text).ok());
         if let Some(mut params) = state {
@@ -169,14 +177,14 @@ impl RefHost {
 
     fn add_watch(&mut self, uri: String, watch: FolderWatch, state: Value) {
         self.add_channel(&uri, ChannelKind::ResourceWatch, state);
-        self.watches.insert(uri, watch);
+        self.watches.by_uri.insert(uri, watch);
     }
 
     /// Returns the watch that a request describes, and the state of its channel.
     fn watch_of(&self, call: &HostCall) -> Result<(FolderWatch, Value), ErrorResponse> {
         let root = self.path(call, "uri")?;
         self.files.get(&root)?;
-        if self.watches.len() >= MAX_WATCHES {
+        if self.watches.by_uri.len() >= MAX_WATCHES {
             return Err(ErrorResponse::invalid_request("too many watches"));
         }
         let recursive = call.params["recursive"] == true;
@@ -203,7 +211,7 @@ impl RefHost {
         }
         let scoped = self.keeps("watch.events");
         let mut told = Vec::new();
-        for (uri, watch) in &self.watches {
+        for (uri, watch) in &self.watches.by_uri {
             let items = changes.iter().filter(|(path, _)| !scoped || watch.wants(path));
             let items = items.map(|(path, kind)| json!({"uri": uri_of(path), "type": kind}));
             told.push((uri.clone(), items.collect::<Vec<Value>>()));
@@ -224,8 +232,8 @@ impl RefHost {
 
     /// Releases a watch if its last subscriber has left.
     pub(super) fn leave_watch(&mut self, uri: &str) {
-        if self.watches.contains_key(uri) && !self.is_heard(uri) {
-            self.watches.remove(uri);
+        if self.watches.by_uri.contains_key(uri) && !self.is_heard(uri) {
+            self.watches.by_uri.remove(uri);
             self.drop_channel(uri);
         }
     }
@@ -235,9 +243,9 @@ impl RefHost {
         let unheard = |(uri, watch): (&String, &FolderWatch)| {
             (watch.idle_at.is_none() && !self.is_heard(uri)).then(|| uri.clone())
         };
-        let unheard: Vec<String> = self.watches.iter().filter_map(unheard).collect();
+        let unheard: Vec<String> = self.watches.by_uri.iter().filter_map(unheard).collect();
         for uri in unheard {
-            if let Some(watch) = self.watches.get_mut(&uri) {
+            if let Some(watch) = self.watches.by_uri.get_mut(&uri) {
                 watch.idle_at = Some(self.now);
             }
         }
@@ -246,7 +254,12 @@ impl RefHost {
     /// Returns the time at which the next watch without subscribers may be released; `None` if all watches have
     /// subscribers.
     pub(super) fn next_release(&self) -> Option<Duration> {
-        self.watches.values().filter_map(|watch| watch.idle_at).min().map(|at| at + self.grace)
+        self.watches
+            .by_uri
+            .values()
+            .filter_map(|watch| watch.idle_at)
+            .min()
+            .map(|at| at + self.grace)
     }
 
     /// Releases the watches that had no subscriber for the grace period.
@@ -254,9 +267,9 @@ impl RefHost {
         let due = |(uri, watch): (&String, &FolderWatch)| {
             watch.idle_at.is_some_and(|at| at + self.grace <= self.now).then(|| uri.clone())
         };
-        let due: Vec<String> = self.watches.iter().filter_map(due).collect();
+        let due: Vec<String> = self.watches.by_uri.iter().filter_map(due).collect();
         for uri in due {
-            if let Some(watch) = self.watches.get_mut(&uri) {
+            if let Some(watch) = self.watches.by_uri.get_mut(&uri) {
                 watch.idle_at = None;
             }
             self.leave_watch(&uri);
