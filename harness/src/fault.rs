@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-/// The number of 64-bit words of a set, which has one bit per fault.
+/// The number of 64-bit words in a [`FaultSet`], which has one bit per fault.
 const WORDS: usize = 7;
 
 /// A kind of injected fault, such as the faults of the reference host.
@@ -19,7 +19,7 @@ pub trait FaultKind: Copy + Debug + Hash + Ord + Send + Sync + 'static {
     /// Every fault of this kind, in order.
     const ALL: &'static [FaultDescription<Self>];
 
-    /// Returns the index of the fault in [`FaultKind::ALL`].
+    /// Returns the index of this fault in [`FaultKind::ALL`].
     fn place(self) -> usize;
 
     /// Returns the fault with this name.
@@ -38,7 +38,7 @@ pub trait FaultKind: Copy + Debug + Hash + Ord + Send + Sync + 'static {
 pub struct FaultDescription<F> {
     /// The fault.
     pub fault: F,
-    /// The name on the command line.
+    /// The name by which a user selects the fault on the command line.
     pub name: &'static str,
     /// The wrong behaviour, in one sentence.
     pub doc: &'static str,
@@ -58,7 +58,7 @@ impl<F> Default for FaultSet<F> {
 }
 
 impl<F: FaultKind> FaultSet<F> {
-    /// Makes a set from a list.
+    /// Makes a set with the faults of a list.
     pub fn of(faults: &[F]) -> FaultSet<F> {
         let mut set = FaultSet::default();
         faults.iter().for_each(|fault| set.insert(*fault));
@@ -71,7 +71,7 @@ impl<F: FaultKind> FaultSet<F> {
         self.bits[at / 64] |= 1 << (at % 64);
     }
 
-    /// Returns whether the set contains a fault.
+    /// Returns whether the set contains the fault.
     pub fn has(&self, fault: F) -> bool {
         let at = fault.place();
         self.bits[at / 64] & (1 << (at % 64)) != 0

@@ -2,7 +2,7 @@
 //!
 //! The rows are in `protocol/requirements/ahp.toml` and `acp-1.toml`, one table per requirement, sorted by identifier,
 //! with the differences in older versions. The build script compiles a ledger per version into the binary. Every
-//! verdict of the harness refers to a row: a scenario or a check names the identifier, and the row gives the weight of
+//! verdict of the harness refers to a row: a scenario or a check names the identifier, and the row states the weight of
 //! a breach. If the text of a rule has no keyword such as MUST, but its weight is greater than that of a note, its row
 //! has an argument for the weight.
 //!
@@ -17,7 +17,7 @@ use strsim::levenshtein as edits;
 use crate::verdict::Weight;
 use crate::wire::version::Version;
 
-/// All requirements of a version, sorted by identifier.
+/// All requirements of one protocol version, sorted by identifier.
 #[derive(Debug)]
 pub struct RequirementLedger {
     /// The version.
@@ -46,12 +46,12 @@ pub struct Requirement {
     pub statement: &'static str,
     /// The argument why a rule without a keyword has the same weight as a MUST; `None` for rows that are not essential.
     pub argument: Option<&'static str>,
-    /// For a rule about reducers: the actions whose vectors test it; `*` means any action.
+    /// For a rule about reducers: the actions whose test vectors test the rule; `*` means any action.
     pub reducers: &'static [&'static str],
     /// The reason why the requirement cannot be tested; `None` if the requirement is testable.
     pub excluded: Option<&'static str>,
-    /// For a rule about clients: how a breach can be observed; `None` if it cannot be observed, or if the rule is about
-    /// another party.
+    /// For a rule about clients: how a breach can be observed; `None` if a breach cannot be observed, or if the rule is
+    /// about another party.
     pub observation: Option<ClientObservation>,
     /// For a rule about optional behaviour: the behaviour, as a verb phrase such as "asks a client for
     /// something". The rule does not apply to a host that never shows this behaviour.
@@ -98,7 +98,8 @@ const OF_CLIENTS: &str = "The rule binds clients, and the harness judges the hos
 /// The kind of step failure that breaks the rule of the step.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum BreachKind {
-    /// The rule is broken only by wrong content: it describes a message, but does not require that the message is sent.
+    /// The rule is broken only by a message with wrong content: the rule describes the message, but does not require
+    /// that the message is sent.
     Content,
     /// The rule is broken by wrong content, or by the opposite outcome, such as an error instead of a result, or an
     /// acceptance instead of a rejection.
@@ -109,10 +110,10 @@ pub enum BreachKind {
 }
 
 impl Requirement {
-    /// Returns the reason why the requirement does not count when a host or an agent is judged; `None` if it
-    /// counts.
+    /// Returns the reason why the requirement does not count when a host or an agent is judged; `None` if the
+    /// requirement counts.
     pub fn excluded_for_hosts(&self) -> Option<&'static str> {
-        // Rules with an observation are tested only when a client is judged.
+        // A rule with an `observation` is about clients, and is tested only when a client is judged.
         self.excluded.or_else(|| self.observation.map(|_| OF_CLIENTS))
     }
 
@@ -161,7 +162,7 @@ impl fmt::Display for BoundParty {
 
 const LEDGERS: &[RequirementLedger] = include!(concat!(env!("OUT_DIR"), "/ledgers.rs"));
 
-/// The divisor for the number of letters that may differ in a suggestion: at most one letter in three.
+/// The divisor that determines how similar a suggested identifier must be: at most one letter in three may differ.
 const ONE_IN: usize = 3;
 /// The maximum length of an identifier for which suggestions are searched, in bytes.
 const MAX_ID: usize = 200;
@@ -205,8 +206,8 @@ impl RequirementLedger {
         LEDGERS.iter().find(|ledger| ledger.find(id).is_some())
     }
 
-    /// Returns the row of an identifier in the newest version that contains it. Reports about one version must not use
-    /// this row, but the row of that version.
+    /// Returns the row of an identifier in the newest version that contains it. A report about one version must use the
+    /// row of that version instead.
     pub fn look_up(id: &str) -> Option<&'static Requirement> {
         RequirementLedger::newest_with(id)?.find(id)
     }
@@ -222,7 +223,8 @@ impl RequirementLedger {
         self.rows.iter()
     }
 
-    /// Returns the most similar identifier, by edit distance; `None` if none is similar enough.
+    /// Returns the identifier in the ledger with the smallest edit distance from `id`; `None` if no identifier is
+    /// similar enough.
     pub fn closest(&self, id: &str) -> Option<&'static str> {
         if id.len() > MAX_ID {
             return None;

@@ -1,4 +1,5 @@
-//! Runs the command line: takes the arguments and returns an exit code.
+//! The program `ahp-harness`. The module `cli` of the library reads the arguments, runs the command and determines the
+//! exit code.
 
 use std::process::ExitCode;
 
