@@ -18,20 +18,19 @@ use super::tree::{
 pub struct WriteRequest {
     /// The bytes to write.
     pub data: Vec<u8>,
-    /// The mode of the write, which determines the meaning of the position.
+    /// The mode of the write, which determines what `position` means.
     pub mode: WriteMode,
     /// The position in the file, in bytes.
     pub position: usize,
-    /// The condition of the write.
+    /// The content that the file must have for the write to succeed.
     pub expected: ExpectedContent,
 }
 
 impl WriteRequest {
     /// Reads the params of a request.
     ///
-    /// # Errors
-    /// Returns `InvalidParams` if the data is not base64 although the encoding says so, or if the position is not a
-    /// whole number.
+    /// # Errors Returns `InvalidParams` if the encoding is `base64` but the data is not valid base64, or if the
+    /// position is not a whole number.
     pub fn read(params: &Value) -> Result<WriteRequest, FileError> {
         let text = |name: &str| params[name].as_str().unwrap_or_default();
         let bad = |message| FileError::new(ErrorName::InvalidParams, message);
@@ -95,7 +94,7 @@ pub fn list_result(files: &FileTree, path: &str) -> Result<Value, FileError> {
     Ok(json!({"entries": entries}))
 }
 
-/// Returns the result of `resourceResolve` for a node at a path with this URI.
+/// Returns the result of `resourceResolve` for the node at `path`, whose URI is `uri`.
 pub fn resolve_result(uri: &str, path: &str, node: &FileNode) -> Value {
     let mut result = json!({"uri": uri, "type": node.kind()});
     if let FileNode::Large(size) = node {

@@ -1,7 +1,7 @@
 //! A tree of files and folders in memory, with the changes that `resource*` requests make.
 //!
-//! Each change returns the changed paths, for watches. A tree can also contain links, a pipe without a writer, and a
-//! file that is too large to be read at once.
+//! Each change returns the changed paths, so that the caller can notify the watches of these paths. A tree can also
+//! contain links, a pipe without a writer, and a file that is too large to be read at once.
 //!
 //! Knows: paths, bytes. Never knows: URIs, requests, permissions.
 //!
@@ -14,11 +14,11 @@ use std::ops::Bound;
 
 /// The maximum number of links that the resolution of a path follows.
 const MAX_LINKS: usize = 8;
-/// The maximum number of files and folders.
+/// The maximum number of files and folders in a tree.
 const MAX_NODES: usize = 10_000;
 /// The maximum size of a file in bytes.
 const MAX_FILE: usize = 1 << 20;
-/// The maximum number of bytes in all files.
+/// The maximum number of bytes in all files of a tree together.
 const MAX_BYTES: usize = 32 << 20;
 /// The maximum length of a path in bytes.
 const MAX_PATH: usize = 1_024;
@@ -91,7 +91,7 @@ pub struct FileTree {
     written: u64,
 }
 
-/// Why a request for a file fails: the name of the protocol's error, and a message.
+/// The reason why a request for a file fails: the name of the protocol's error, and a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FileError {
     /// The name of the error.
@@ -166,9 +166,10 @@ impl FileTree {
                 Err(FileError::new(ErrorName::InvalidRequest, "the path is a folder"))
             }
             FileNode::Link(_) => Err(missing()),
-            FileNode::Pipe => {
-                Err(FileError::new(ErrorName::InvalidRequest, "the path is no file with an end"))
-            }
+            FileNode::Pipe => Err(FileError::new(
+                ErrorName::InvalidRequest,
+                "the path is a pipe, whose content has no end",
+            )),
             FileNode::Large(_) => {
                 Err(FileError::new(ErrorName::InvalidRequest, "the file is too large to be read"))
             }
@@ -266,7 +267,7 @@ impl FileTree {
         Some(path)
     }
 
-    /// Deletes a saved file.
+    /// Deletes a file that [`FileTree::save`] has written.
     pub fn discard(&mut self, path: &str) {
         if let Some(FileNode::File(file)) = self.nodes.remove(path) {
             self.bytes -= file.bytes.len();
@@ -329,7 +330,7 @@ impl FileTree {
         if within(to, from) || within(from, to) {
             return Err(FileError::new(
                 ErrorName::InvalidRequest,
-                "one of the two holds the other",
+                "one of the two paths is inside the other",
             ));
         }
         let mut changes = Vec::new();
