@@ -32,7 +32,11 @@ pub(super) const PROMPT: VerbRow = VerbRow {
     fields: &[
         BY,
         field("session", MemberForm::Template, "the session's id, by default `${session}`"),
-        field("text", MemberForm::Template, "the text before the script"),
+        field(
+            "text",
+            MemberForm::Template,
+            "the text of the prompt, to which the script is appended",
+        ),
         field(
             "script",
             MemberForm::Text,

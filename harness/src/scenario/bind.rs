@@ -16,8 +16,8 @@ use super::node::{NodeContent, SourceNode};
 use super::own_form::chat_uri;
 use super::source::SourceSpan;
 
-/// A value with placeholders, and the place of each part in the scenario file. Each task clones the template of its
-/// step, so a clone has to be cheap.
+/// A value with placeholders, and the place of each part of the value in the scenario file. Each task clones the
+/// template of its step, so a clone has to be cheap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueTemplate {
     /// The place of the whole value.
@@ -35,14 +35,14 @@ enum TemplateShape {
     Map(Vec<(String, ValueTemplate)>),
 }
 
-/// The name to which a session opened by a step is bound, unless the step gives another name.
+/// The name to which a session opened by a step is bound, unless the step states another name.
 pub const SESSION: &str = "session";
 /// The name to which the first chat of an opened session is bound.
 pub const CHAT: &str = "chat";
-/// The name of the folder in which scenarios create their own files and folders.
+/// The name that is bound to the folder in which scenarios create their own files and folders.
 pub const FOLDER: &str = "workspace.folder";
-/// The prefix of every file or folder that a scenario creates in [`FOLDER`]. The harness deletes files and
-/// folders with this prefix at the end.
+/// The prefix of every file or folder that a scenario creates in [`FOLDER`]. At the end of a scenario, the harness
+/// deletes the files and folders of the scenario that have this prefix.
 pub const OWN_PATH: &str = "ahp-harness-";
 /// The maximum length of a string made by `${long N}`, in characters.
 const MAX_LONG: usize = 4 << 20;
@@ -160,7 +160,7 @@ impl ValueTemplate {
         ValueTemplate { span, shape: Arc::new(shape), fixed: fixed.map(Arc::new) }
     }
 
-    /// Returns whether the template is a single `${name}`, so that its value may be of any type.
+    /// Returns whether the template is a single `${name}`. The value of such a template may be of any type.
     pub fn is_of_unknown_type(&self) -> bool {
         matches!(&*self.shape, TemplateShape::Text(parts) if matches!(&parts[..], [TextPiece::Use(_)]))
     }

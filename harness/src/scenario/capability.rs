@@ -20,7 +20,7 @@ use crate::wire::template::uses;
 pub struct HostCapability {
     /// The name of the capability in scenarios.
     pub name: &'static str,
-    /// How the harness detects the capability.
+    /// The evidence by which the harness detects the capability.
     pub shown: CapabilitySource,
 }
 
@@ -32,8 +32,8 @@ pub enum CapabilitySource {
     /// A path into the `capabilities` of the agent with which sessions are created, as the root state lists them.
     /// The agent has the capability if the value is an object or `true`.
     Agent(&'static [&'static str]),
-    /// A name in the list [`EXTRAS`] in `_meta` of the result of `initialize`. Only a host whose own agent
-    /// plays scripts has this list.
+    /// A name in the list [`EXTRAS`], which is in the `_meta` of the result of `initialize`. Only a host whose own
+    /// agent plays scripts has this list.
     Extra(&'static str),
     /// An undeclared capability that consists of methods. If the host lacks the capability, it answers the
     /// first of these methods with -32601, as the specification demands for a method that is not implemented.
@@ -53,7 +53,7 @@ pub enum CapabilitySource {
     /// A capability that an option of the run provides. A scenario can use the listed members; the string names the
     /// option.
     Given(&'static [&'static str], &'static str),
-    /// The token for the resource of the protected agent, as an option of the run.
+    /// The capability of a run with an option that contains a token for the resource of the protected agent.
     Token,
 }
 
@@ -62,7 +62,8 @@ pub const TOKEN: &str = "token";
 
 /// The capability of a host that forwards requests of one client for files to another client that serves these files.
 const CLIENT_FILES: &str = "clientFiles";
-/// The URI at which a client of a scenario serves its files. By default, the host reaches the files at this URI.
+/// The URI at which a client of a scenario serves its files. A host reaches the files at this URI, unless an option of
+/// the run sets another URI.
 pub const CLIENT_FOLDER: &str = "virtual://{client}";
 
 /// The capability of a host that can start the MCP server of the harness.
@@ -156,7 +157,8 @@ impl HostCapability {
     }
 }
 
-/// The identifier in the URIs of channels and files that do not exist.
+/// The identifier in the URIs of channels and files that do not exist. A request about such a URI shows whether the
+/// host implements the method, and changes nothing.
 const NOBODYS: &str = "ahp-harness-probe";
 
 /// The abilities that the profile of an agent may declare.
@@ -456,7 +458,7 @@ pub const CAPABILITIES: &[HostCapability] = &[
     HostCapability { name: "script.act", shown: CapabilitySource::Extra("act") },
 ];
 
-/// Returns the declaration of the host about schedules; `None` if the host declares none.
+/// Returns what the host declares about schedules in the result of `initialize`; `None` if it declares nothing.
 fn schedules(result: &Value) -> Option<&Value> {
     Some(&result["automations"]["schedules"]).filter(|it| it.is_object())
 }
@@ -482,7 +484,8 @@ pub fn declares(agent: &Value, path: &[&str]) -> bool {
     path.is_empty() || *declared == true || declared.is_object()
 }
 
-/// Returns the first agent without protected resources that declares `has` and does not declare `lacks`.
+/// Returns the first agent that has no protected resources, declares the capability `has` and does not declare the
+/// capability `lacks`.
 fn lacking(result: &Value, has: &[&str], lacks: &[&str]) -> Option<Value> {
     let open = |agent: &&Value| protected(agent).is_empty();
     let fits = |agent: &&Value| declares(agent, has) && !declares(agent, lacks);
@@ -490,8 +493,8 @@ fn lacking(result: &Value, has: &[&str], lacks: &[&str]) -> Option<Value> {
     Some(json!({"provider": (&agent["provider"])}))
 }
 
-/// Returns whether a resource requires a token. An absent flag counts as `true`. Source:
-/// ProtectedResourceMetadata.required.
+/// Returns whether a resource requires a token. If the member `required` is absent, the resource requires a token.
+/// Source: ProtectedResourceMetadata.required.
 fn is_required(resource: &Value) -> bool {
     resource["required"] != false
 }

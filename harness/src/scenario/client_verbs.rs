@@ -1,5 +1,5 @@
-//! Defines the verbs of scenarios about clients: commands to the tested client, and the behaviour of the host towards
-//! it.
+//! Defines the verbs of scenarios that test a client: commands to the tested client, and changes of the host's
+//! behaviour towards this client.
 //!
 //! Knows: the forms of members, the commands of drivers. Never knows: the effect of steps.
 //!

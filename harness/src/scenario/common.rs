@@ -63,7 +63,7 @@ pub(super) const ERROR: FormField =
 pub(super) const CLOSED: FormField = wanted(
     "closed",
     MemberForm::Flag,
-    "that the host closes the connection instead of answering; if the step also has `error`, either outcome is accepted",
+    "expects that the host closes the connection instead of answering; if the step also has `error`, either outcome is accepted",
 );
 pub(super) const TOKENS: FormField = field(
     "tokens",

@@ -1,8 +1,9 @@
-//! Checks the messages that a scenario writes out against the tables of the protocol.
+//! Compares the messages that a scenario contains with the tables of the protocol, in order to find messages that are
+//! malformed by mistake.
 //!
 //! If an author writes a malformed message by mistake, a conformant host refuses it. The harness would mistake this
-//! refusal for the refusal that the step expects. A step that is malformed on purpose therefore names the place of the
-//! deviation with `deviates`. Every other deviation from the tables is a mistake of the author.
+//! refusal for the refusal that the step expects. If a step is malformed on purpose, its member `deviates` names the
+//! place at which the message deviates from the tables. Every other deviation is a mistake of the author.
 //!
 //! Knows: steps, the tables. Never knows: how a host handles a message.
 //!
@@ -24,7 +25,7 @@ use super::verbs::{HOST, StepVerb};
 
 /// The steps that wait for a message from the host.
 const WAITS: &[StepVerb] = &[StepVerb::Expect, StepVerb::Next, StepVerb::Never, StepVerb::Await];
-/// The members with which a step says that the host should refuse the message of the step.
+/// The members of a step that say that the host should refuse the message of the step.
 const REFUSALS: &[&str] = &["reject", "refused", "ignored", "error", "closed"];
 
 /// A dummy URI for the channel of an action. The channel is checked separately.
@@ -90,7 +91,7 @@ fn tables(protocol: &Protocol) -> impl Iterator<Item = &Protocol> {
     [protocol, Protocol::newest()].into_iter()
 }
 
-/// A part of a message that does not conform to the tables.
+/// A part of a message that does not conform to the tables of the protocol.
 struct SchemaDeviation {
     span: SourceSpan,
     path: String,
@@ -260,8 +261,8 @@ fn published(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     }]
 }
 
-/// Checks the name that a step waits for. If the sender never sends a message of this name, the step could never
-/// succeed.
+/// Checks the method or the action type that a step waits for. If no sender ever sends such a message, the step could
+/// never succeed.
 fn awaited(
     protocol: &Protocol,
     step: &ScenarioStep,
@@ -309,8 +310,8 @@ fn kind_of(channel: &ValueTemplate) -> Option<ChannelKind> {
     ChannelKind::of_uri(value.as_str()?)
 }
 
-/// Returns the hard errors of a message, after its translation to the names of a version. Errors about values that come
-/// from placeholders are left out.
+/// Translates a message to the names of a version, and returns the errors that the tables of that version find in the
+/// message. Warnings, and errors about values that come from placeholders, are left out.
 fn known(protocol: &Protocol, message: Message, unknown: &[String]) -> Vec<ShapeError> {
     let edge = VersionEdge::new(protocol.version(), "");
     let renames = !edge.is_plain();
@@ -335,7 +336,7 @@ fn known(protocol: &Protocol, message: Message, unknown: &[String]) -> Vec<Shape
     errors.into_iter().filter(|error| !error.soft && !about_a_hole(error)).collect()
 }
 
-/// Returns the template with a dummy value for each placeholder, and the paths of the placeholders whose type is
+/// Returns the value of the template with a dummy for each placeholder, and the paths of the placeholders whose type is
 /// unknown.
 fn literal(template: &ValueTemplate) -> (Value, Vec<String>) {
     let mut unknown = Vec::new();

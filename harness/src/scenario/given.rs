@@ -3,7 +3,7 @@
 //! Several scenarios can thus share a fragment in which a few values or steps differ. If a placeholder is an item of a
 //! list and its value is also a list, the items of the value replace the placeholder.
 //!
-//! Knows: trees. Never knows: verbs, the purpose of a value.
+//! Knows: trees of YAML nodes. Never knows: verbs, the purpose of a value.
 //!
 //! Start at [`fill`].
 
@@ -13,8 +13,8 @@ use super::source::{ScenarioError, ScenarioErrorKind, list};
 /// The prefix of a placeholder in a fragment.
 const GIVEN: &str = "$given ";
 
-/// Replaces the placeholders of the fragment by the values of `with`. It is a mistake if a placeholder has no value, or
-/// if a value has no placeholder.
+/// Replaces the placeholders of the fragment by the values that the `include` step has in `with`. A placeholder without
+/// a value is a mistake, and so is a value without a placeholder.
 pub(super) fn fill(
     fragment: SourceNode,
     with: &[MappingEntry],

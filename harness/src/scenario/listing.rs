@@ -17,8 +17,8 @@ pub struct ListingForm {
     pub entry: &'static [&'static str],
 }
 
-/// Reads a file and calls `take` for every entry. Returns the whole tree, because the caller may need the other
-/// members.
+/// Parses the text of a file and calls `take` for every entry of its list. Returns the tree of the whole file, because
+/// the caller may need the other members.
 ///
 /// # Errors
 /// Returns all mistakes in the file, one per line with the place. The mistakes include the errors that `take`
@@ -64,7 +64,10 @@ fn members(entry: &SourceNode, known: &[&str]) -> Result<(), String> {
     match keys.find(foreign) {
         Some(key) => {
             let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-            Err(format!("an entry has no `{key}` (hint: it may have {})", known.join(", ")))
+            Err(format!(
+                "an entry has no `{key}` (hint: the members of an entry are {})",
+                known.join(", ")
+            ))
         }
         None => Ok(()),
     }
@@ -89,5 +92,5 @@ pub fn needed<'a>(entry: &'a SourceNode, key: &str, why: &str) -> Result<&'a str
 /// # Errors
 /// Returns an error if the entry has no reason.
 pub fn reason(entry: &SourceNode) -> Result<&str, String> {
-    needed(entry, "reason", "otherwise nobody will know why it was tolerated")
+    needed(entry, "reason", "otherwise nobody will know why the failure is tolerated")
 }

@@ -1,4 +1,4 @@
-//! Loads scenario files and the fragments that they include, and reports all mistakes in them.
+//! Loads scenario files and the fragments that they include, and reports all mistakes in these files.
 
 use super::node::{self, SourceNode};
 use super::own::{self, OwnRequirement};
@@ -84,12 +84,12 @@ impl FileSource for NoFiles {
     }
 }
 
-/// Reports a scenario whose identifier is not the end of its path, because a reader should find the file by the
-/// identifier in a report.
+/// Reports a scenario whose file path does not end with the scenario's identifier. A reader of a report should find the
+/// file by the identifier.
 fn misplaced(scenario: &ParsedScenario, path: &str, errors: &mut Vec<ScenarioError>) {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
     let ends = stem == scenario.id || stem.ends_with(&format!("/{}", scenario.id));
-    // A path that is relative to the folder of the area does not contain the area.
+    // If the path is only a file name, it does not contain the area, which is the first part of the identifier.
     let ends = ends || !stem.contains('/') && scenario.id.ends_with(&format!("/{stem}"));
     if !ends && !scenario.id.is_empty() {
         let path = stem.to_owned();
@@ -204,8 +204,9 @@ impl IncludeSource for FileLoader<'_> {
     }
 }
 
-/// Returns a step with a mapping of members: a bare value becomes the value of the verb's main member, and an empty
-/// value becomes an empty mapping. Returns `None` if the verb is unknown or has no short form.
+/// Returns a step in its long form, in which the verb has a mapping of members: a bare value becomes the value of the
+/// verb's main member, and an empty value becomes an empty mapping. Returns `None` if the verb is unknown or has no
+/// short form.
 fn long_form(mut step: Value) -> Option<Value> {
     let (verb, members) = step.as_object_mut()?.iter_mut().next()?;
     if members.is_null() {
@@ -412,6 +413,9 @@ mod tests {
         let found =
             mistakes("scenario: a/c\ntitle: t\nsteps: [{closed: {at: A, proves: no.such}}]");
         assert!(found.iter().any(|line| line.contains("no requirement is called")), "{found:?}");
-        assert!(found.iter().any(|line| line.contains("its file gives `x/a/b`")), "{found:?}");
+        assert!(
+            found.iter().any(|line| line.contains("without the extension is `x/a/b`")),
+            "{found:?}"
+        );
     }
 }

@@ -21,7 +21,8 @@ pub enum NameOccurrence<'a> {
     Used(&'a str),
     /// A binding to a value that the step generates, such as a fresh identifier.
     Made(&'a str),
-    /// A placeholder for a fresh identifier in a pattern, which is a mistake.
+    /// A placeholder for a fresh identifier inside a pattern. This is a mistake, because a pattern cannot create an
+    /// identifier.
     MadeInPattern(&'a str),
     /// A binding to a value that the host sends.
     Found(&'a str),
@@ -86,7 +87,8 @@ pub fn occurrences(step: &ScenarioStep, visit: &mut dyn FnMut(SourceSpan, NameOc
         visit(step.span, NameOccurrence::Found(step.text("chat").unwrap_or(CHAT)));
     }
     if let Some(name) = step.text("as") {
-        // The identifier of a dispatch or a prompt is known before any answer arrives.
+        // The identifier of a dispatch or a prompt is known as soon as the client sends it, so the name is bound before
+        // any answer arrives.
         let own =
             matches!(step.verb, StepVerb::Dispatch | StepVerb::Prompt) || step.flag("unawaited");
         visit(

@@ -143,7 +143,7 @@ pub fn read(source: &SourceFile, file: u32) -> (Option<SourceNode>, Vec<Scenario
     if !whole {
         return (None, reader.errors);
     }
-    // YAML reads an empty document as null, and the caller reports null as a mistake.
+    // The parser reads an empty document as null, and the caller reports null as a mistake.
     let nothing =
         SourceNode { span: character(source, file, 0), content: NodeContent::Scalar(Value::Null) };
     (Some(reader.root.unwrap_or(nothing)), reader.errors)
@@ -291,7 +291,8 @@ impl NodeReader {
     }
 }
 
-/// Parses a number in JSON syntax. `None` for other notations (hexadecimal, `1_000`, `.5`), which are read as strings.
+/// Parses a number in JSON syntax. Returns `None` for other notations (hexadecimal, `1_000`, `.5`), which are read as
+/// strings.
 fn number(text: &str) -> Option<Value> {
     let first = text.bytes().next()?;
     if !(first == b'-' || first.is_ascii_digit()) {

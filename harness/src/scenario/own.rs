@@ -20,7 +20,7 @@ use super::verbs::{FormField, MemberForm};
 
 /// The name of the requirements file.
 pub const FILE: &str = "requirements.yaml";
-/// The member that contains the list. Its presence also distinguishes a requirements file from a scenario.
+/// The member that contains the list. A file with this member is a requirements file and not a scenario.
 pub const LIST: &str = "requirements";
 
 /// A requirement that the author defines.

@@ -3,8 +3,8 @@
 //! A client chooses the URIs of the chats that it creates. The specification shows `ahp-chat:/<id>` and does not fix
 //! the authority and the path. A host may use another form for its own chats, for example a form that contains the
 //! session, and accept no other form. If such a host refuses a request because of the URI's form, the refusal says
-//! nothing about the requirement under test. Scenarios therefore give new chats URIs in the form that the host used for
-//! its first chat.
+//! nothing about the requirement under test. In a scenario, the URI of a new chat therefore has the form that the host
+//! used for its first chat.
 //!
 //! Knows: the forms of chat URIs that contain a session URI. Never knows: the source of the URIs.
 //!
@@ -37,7 +37,7 @@ enum SessionSpelling {
     Path,
 }
 
-/// Every spelling, in order of decreasing length.
+/// Every spelling. The longer spellings come first.
 const SPELLINGS: [SessionSpelling; 4] = [
     SessionSpelling::Base64(true),
     SessionSpelling::Base64(false),
@@ -84,8 +84,8 @@ fn parts<'a>(rest: &'a str, owner: &str) -> Option<Vec<FormPart<'a>>> {
         return with_id(rest).map(Vec::from);
     };
     let (before, after) = (&rest[..start], &rest[end..]);
-    // An identifier that follows the session is preferred. Otherwise, an identifier before the session is used, which
-    // also distinguishes the chats of one session.
+    // An identifier after the session's URI is preferred. Without one, an identifier before the session's URI is used,
+    // because it also distinguishes the chats of one session.
     let whole = match (with_id(after), with_id(before)) {
         (Some(id), _) => {
             [&[FormPart::Fixed(before), FormPart::Session(spelling)][..], &id].concat()

@@ -1,4 +1,5 @@
-//! Checks a tree against the tables of the language. Returns a scenario and all mistakes.
+//! Checks the tree of a scenario file against the tables of the scenario language, and returns the scenario with all
+//! mistakes in the file.
 
 use std::time::Duration;
 
@@ -402,7 +403,7 @@ impl ScenarioParser<'_> {
             "result", "error", "closed", "accept", "reject", "ignored", "refused", "replay",
             "snapshot", "none",
         ];
-        // The combinations of outcomes that a step may describe together, because the rules permit each of them.
+        // The combinations of outcomes that one step may accept, because the specification permits each of them.
         const OPEN: [&[&str]; 4] = [
             &["result", "error"],
             &["error", "closed"],
@@ -595,8 +596,8 @@ impl ScenarioParser<'_> {
     }
 }
 
-/// Enters a fragment that a step at this place includes, and fills in the values that the step passes. The caller
-/// has to leave the fragment. Returns `None` if the fragment is unavailable.
+/// Enters a fragment that a step at this place includes, and fills in the values that the step passes. Afterwards, the
+/// caller has to call [`IncludeSource::leave`]. Returns `None` if the fragment is unavailable.
 pub(super) fn fragment(
     includes: &mut dyn IncludeSource,
     path: &str,

@@ -18,7 +18,7 @@ mod setting;
 
 use matcher::PatternMatcher;
 
-/// A pattern for a value. A clone is cheap.
+/// A pattern for a value. A clone of a pattern is cheap.
 #[derive(Clone, Debug)]
 pub struct ValuePattern {
     /// The place of the pattern in the scenario file.
@@ -87,7 +87,7 @@ enum OrderingOperator {
     AtMost,
 }
 
-/// The form of an operator's operand.
+/// The form that the operand of an operator must have.
 #[derive(Clone, Copy)]
 enum OperandKind {
     None,
@@ -200,8 +200,8 @@ pub struct PatternMismatch {
     pub expected: String,
     /// The value found at the path.
     pub found: String,
-    /// Whether the pattern expected the value of a bound name at this path, such as `${chat}`. If so, the compared
-    /// message is about another subject.
+    /// Whether the pattern expected the value of a bound name, such as `${chat}`, at this path. If so, the compared
+    /// message is about another subject, such as another chat.
     pub named: bool,
 }
 
@@ -434,8 +434,9 @@ impl ValuePattern {
         }
     }
 
-    /// Matches the value and returns the new bindings of the match, without those in `bindings`. `None` means a missing
-    /// member. With `exact`, an object may not have members that the pattern does not name.
+    /// Compares `value` with the pattern and returns the new bindings of the match, without those in `bindings`. A
+    /// `value` of `None` stands for a missing member. With `exact`, an object may not have members that the pattern
+    /// does not name.
     ///
     /// # Errors
     /// Returns the first place where the value does not match.
@@ -450,7 +451,8 @@ impl ValuePattern {
 }
 
 impl SettingPattern {
-    /// Returns the names that the property binds: the key, and the members of [`setting::values`].
+    /// Returns the names that the property binds: the name of its key, and the names of the values from
+    /// [`setting::values`].
     fn bound(&self) -> [String; 4] {
         ["key", "now", "other", "wrong"].map(|member| format!("{}.{member}", self.name))
     }

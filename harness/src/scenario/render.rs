@@ -1,4 +1,5 @@
-//! Formats a scenario for a person, with one line per step. A line begins with the acting clients.
+//! Formats a scenario for a person, with one line per step. Each line begins with the names of the clients that act in
+//! the step.
 //!
 //! ```text
 //! A,B  open

@@ -114,7 +114,7 @@ fn object(fields: &[FormField], doc: &str) -> Value {
     let known = fields.iter().filter_map(|field| Some((field.name.to_owned(), known_name(field)?)));
     let known: Map = known.collect();
     if !known.is_empty() {
-        // A step that is malformed on purpose may have other names.
+        // A step that is malformed on purpose (`deviates`) may have names that the protocol does not define.
         value["if"] = json!({"required": ["deviates"]});
         value["else"] = json!({"properties": known});
     }

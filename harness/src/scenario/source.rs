@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// A range of bytes in a source file.
+/// A range of bytes in one of the source files of a scenario.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SourceSpan {
     /// The index of the file among the sources of its scenario: 0 is the scenario itself.
@@ -175,7 +175,7 @@ pub enum ScenarioErrorKind {
     ExpectsNothing,
     /// A step with `proves` that no behaviour of the host can make fail.
     #[error(
-        "this `{verb}` waits for nothing that the host could get wrong, so it cannot prove anything\n(hint: give the expected result, or put `proves` on the step that checks it)"
+        "this `{verb}` waits for nothing that the host could do wrong, so the step cannot prove anything\n(hint: give the expected result, or put `proves` on the step that checks it)"
     )]
     CannotFail {
         /// The verb.
@@ -218,7 +218,7 @@ pub enum ScenarioErrorKind {
     },
     /// A scenario whose identifier does not match its path.
     #[error(
-        "the scenario has the id `{id}`, but its file gives `{path}`\n(hint: the last two parts of the path are the id)"
+        "the scenario has the id `{id}`, but the path of its file without the extension is `{path}`\n(hint: the last two parts of the path are the id)"
     )]
     MisplacedScenario {
         /// The identifier of the scenario.
@@ -227,7 +227,7 @@ pub enum ScenarioErrorKind {
         path: String,
     },
     /// A file that includes itself, directly or through other files.
-    #[error("`{path}` includes itself, by way of {chain}")]
+    #[error("`{path}` includes itself, through {chain}")]
     IncludeCycle {
         /// The file.
         path: String,

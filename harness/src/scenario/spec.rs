@@ -49,7 +49,8 @@ impl SpecRange {
         bounds.filter(|bounds| !bounds.is_empty()).map(|bounds| SpecRange { bounds })
     }
 
-    /// Returns the protocol of the range: the protocol of the first bound, or AHP if there are no bounds.
+    /// Returns the protocol (AHP or ACP) to which the range belongs: the protocol of the first bound, or AHP if there
+    /// are no bounds.
     pub fn standard(&self) -> ProtocolStandard {
         self.bounds.first().map_or(ProtocolStandard::Ahp, |(_, version)| version.standard)
     }

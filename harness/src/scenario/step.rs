@@ -89,12 +89,12 @@ impl ScenarioStep {
         }
     }
 
-    /// Returns whether the flag is present and true.
+    /// Returns whether the step has the flag with the value `true`.
     pub fn flag(&self, name: &str) -> bool {
         matches!(self.given(name), Some(StepValue::Flag(true)))
     }
 
-    /// Returns whether the flag is present and false.
+    /// Returns whether the step has the flag with the value `false`.
     pub fn denies(&self, name: &str) -> bool {
         matches!(self.given(name), Some(StepValue::Flag(false)))
     }

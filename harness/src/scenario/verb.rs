@@ -32,7 +32,7 @@ pub enum StepVerb {
     Expect,
     /// Requires that the next message matches.
     Next,
-    /// Requires that no message matches until the next barrier.
+    /// Requires that no message that arrives before the next barrier matches.
     Never,
     /// Waits until every message that was sent before has arrived at every client.
     Barrier,
@@ -104,13 +104,13 @@ pub enum TestedParty {
 pub struct VerbRow {
     /// The verb.
     pub verb: StepVerb,
-    /// The key of the verb in a step.
+    /// The key by which a step in a scenario file names the verb.
     pub name: &'static str,
     /// The member to which a bare value of the verb is assigned.
     pub short: Option<&'static str>,
-    /// Whether every step of the verb is an expectation that can fail.
+    /// Whether every step with this verb is an expectation that can fail.
     pub asserts: bool,
-    /// Whether every step of the verb waits for an answer, and fails if the answer is not the expected one.
+    /// Whether every step with this verb waits for an answer, and fails if the answer is not the expected one.
     pub answered: bool,
     /// The members.
     pub fields: &'static [FormField],

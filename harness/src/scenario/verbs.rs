@@ -1,4 +1,4 @@
-//! Defines the tables of the language: the members of a scenario, the verbs and the members of each verb.
+//! Defines the table of the scenario language: the verbs, and the members that a step with each verb may have.
 //!
 //! The parser, the JSON Schema for editors and `ahp-harness explain` all use these tables.
 
@@ -38,7 +38,7 @@ pub const VERBS: &[VerbRow] = &[
             wanted(
                 "refused",
                 MemberForm::Pattern,
-                "that the host refuses the WebSocket handshake; the value is the pattern of the HTTP status, or `closed` if the host sends no status",
+                "expects that the host refuses the WebSocket handshake; the value is the pattern of the HTTP status, or `closed` if the host sends no status",
             ),
             field(
                 "perhaps",
@@ -175,22 +175,22 @@ pub const VERBS: &[VerbRow] = &[
             wanted(
                 "accept",
                 MemberForm::Pattern,
-                "that the host accepts the action, and the pattern of the envelope",
+                "expects that the host accepts the action; the value is the pattern of the envelope",
             ),
             wanted(
                 "reject",
                 MemberForm::Pattern,
-                "that the host rejects the action with a `rejectionReason`, and the pattern of the envelope",
+                "expects that the host rejects the action with a `rejectionReason`; the value is the pattern of the envelope",
             ),
             wanted(
                 "ignored",
                 MemberForm::Flag,
-                "that no envelope of the action arrives before the next barrier",
+                "expects that no envelope of the action arrives before the next barrier",
             ),
             wanted(
                 "refused",
                 MemberForm::Flag,
-                "that the host does not accept the action: it is rejected, or no envelope arrives before a barrier",
+                "expects that the host does not accept the action: it is rejected, or no envelope arrives before a barrier",
             ),
             AS,
             WITHIN,
@@ -211,7 +211,11 @@ pub const VERBS: &[VerbRow] = &[
             BY,
             field("chat", MemberForm::Template, "the chat's URI, by default `${chat}`"),
             needed("id", MemberForm::Template, "the turn's id"),
-            field("text", MemberForm::Template, "the text of the message, before the script"),
+            field(
+                "text",
+                MemberForm::Template,
+                "the text of the message, to which the script is appended",
+            ),
             field(
                 "script",
                 MemberForm::Text,
@@ -227,24 +231,24 @@ pub const VERBS: &[VerbRow] = &[
             wanted(
                 "accept",
                 MemberForm::Pattern,
-                "that the host accepts the action, and the pattern of the envelope",
+                "expects that the host accepts the action; the value is the pattern of the envelope",
             ),
             wanted(
                 "reject",
                 MemberForm::Pattern,
-                "that the host rejects the action with a `rejectionReason`",
+                "expects that the host rejects the action with a `rejectionReason`",
             ),
             wanted(
                 "refused",
                 MemberForm::Flag,
-                "that the host does not accept the action: it is rejected, or no envelope arrives before a barrier",
+                "expects that the host does not accept the action: it is rejected, or no envelope arrives before a barrier",
             ),
             WITHIN,
             PROVES,
             INDEPENDENT,
             SPEC,
         ],
-        doc: "dispatches `chat/turnStarted` with a message that carries the agent's script",
+        doc: "dispatches `chat/turnStarted` with a message that contains the agent's script",
     },
     VerbRow {
         verb: StepVerb::Subscribe,
@@ -333,7 +337,7 @@ pub const VERBS: &[VerbRow] = &[
             DEVIATES,
             SPEC,
         ],
-        doc: "requires that no message, or at most `beyond` messages, from the last message that was read to the next barrier match",
+        doc: "requires that no message between the last message that was read and the next barrier matches; with `beyond`, at most that many messages may match",
     },
     VerbRow {
         verb: StepVerb::Barrier,
@@ -462,7 +466,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "none",
                 MemberForm::Flag,
-                "that no response with this id arrives before the answer to a later `ping`; if the step also has `error` or `closed`, any of these outcomes is accepted",
+                "expects that no response with this id arrives before the answer to a later `ping`; if the step also has `error` or `closed`, any of these outcomes is accepted",
             ),
             AS,
             WITHIN,
@@ -543,12 +547,12 @@ pub const VERBS: &[VerbRow] = &[
             wanted(
                 "replay",
                 MemberForm::Pattern,
-                "that the result is a replay, and the pattern of the result",
+                "expects that the result is a replay; the value is the pattern of the result",
             ),
             wanted(
                 "snapshot",
                 MemberForm::Pattern,
-                "that the result contains snapshots, and the pattern of the result",
+                "expects that the result contains snapshots; the value is the pattern of the result",
             ),
             RESULT,
             ERROR,

@@ -149,8 +149,8 @@ fn below(out: &mut String, indent: usize, value: &WrittenTree) {
     }
 }
 
-/// Appends a text. If a reader could interpret the unquoted string as another value, it is quoted as in JSON, which
-/// YAML accepts.
+/// Appends a string. If a YAML reader could interpret the unquoted string as another value, the string is quoted as in
+/// JSON, which is also valid YAML.
 fn scalar(out: &mut String, text: &str) {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
     let bare = text.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -21,7 +21,7 @@ pub(super) struct PatternMatcher<'a> {
     path: Vec<MatchPlace<'a>>,
 }
 
-/// The bindings from before the match, and the new bindings of the match.
+/// The bindings that existed before the match, and the new bindings of the match.
 struct MatchBindings<'a> {
     known: &'a NameBindings,
     fresh: NameBindings,

@@ -1,6 +1,7 @@
-//! Selects a property of a configuration that a scenario can change, from the schema in a state.
+//! Selects a property of a configuration that a scenario can change. The schema in the state of a channel lists the
+//! properties.
 //!
-//! Each host chooses its own properties. A scenario therefore describes a kind of property and takes the first property
+//! Each host chooses its own properties. A scenario therefore describes a kind of property and uses the first property
 //! that matches. The schema also determines the values that a scenario uses: a permitted value other than the current
 //! value, and a value that is not permitted.
 //!
