@@ -31,7 +31,7 @@ pub struct ClientEngine {
     channels: LiteMap<String, Option<ChannelMirror>>,
     mirrors: bool,
     edge: VersionEdge,
-    /// The open requests that the caller created without the engine. The key is the id as a string.
+    /// The open requests that the caller created without this engine. The key is the id of the request as a string.
     foreign: LiteMap<String, PendingRequest>,
     standard: ProtocolStandard,
     /// Whether a connection of the client has ended and no handshake has succeeded since then.
@@ -46,7 +46,8 @@ const MAX_FOREIGN: usize = 1_000;
 struct PendingRequest {
     method: String,
     channel: String,
-    /// Whether the client has unsubscribed from the channel since the request.
+    /// Whether the client has unsubscribed from the channel since it sent the request. If so, the response does not
+    /// subscribe the client again.
     left: bool,
 }
 
@@ -75,7 +76,7 @@ impl ClientEngine {
         ClientEngine { standard, ..self }
     }
 
-    /// Sets the version that is used until the handshake negotiates one.
+    /// Sets the version of messages before the handshake has negotiated a version.
     pub fn speaking(self, edge: VersionEdge) -> ClientEngine {
         ClientEngine { edge, ..self }
     }
@@ -97,7 +98,7 @@ impl ClientEngine {
         }
     }
 
-    /// Returns the translation for the version on the wire.
+    /// Returns the translation between the newest version and the version of the messages on the connection.
     pub fn edge(&self) -> &VersionEdge {
         &self.edge
     }
@@ -155,7 +156,7 @@ impl ClientEngine {
         {
             params.entry("channel").or_insert_with(|| json!(ROOT));
         }
-        // A client that offers a single version sends the request in that version.
+        // If the client offers only one version, it already sends `initialize` in that version.
         if method == "initialize"
             && let Some([only]) = params["protocolVersions"].as_array().map(Vec::as_slice)
             && let Some(version) = only.as_str().and_then(|text| text.parse().ok())
@@ -226,8 +227,8 @@ impl ClientEngine {
         }
     }
 
-    /// Handles a message of the host. Returns the message translated to the newest version; `None` if that is the
-    /// negotiated version.
+    /// Handles a message of the host. Returns the message translated to the newest version; `None` if the newest
+    /// version was negotiated, so that no translation is needed.
     pub fn handle(&mut self, message: &Message) -> Option<Message> {
         let answers = matches!(message.kind(), MessageKind::Success | MessageKind::Failure);
         let id = message.id().and_then(Value::as_u64).filter(|_| answers);
@@ -263,7 +264,7 @@ impl ClientEngine {
 
     fn answered(&mut self, asked: &PendingRequest, result: &Value, raw: &Value) {
         match asked.method.as_str() {
-            // The handshake is complete if the answer contains a version, whichever version that is.
+            // The handshake of ACP is complete if the answer contains any version.
             "initialize" if self.standard == ProtocolStandard::Acp => {
                 self.version = result["protocolVersion"].as_u64().map(|_| Version::ACP_1);
             }
@@ -292,7 +293,7 @@ impl ClientEngine {
             "reconnect" => {
                 self.was_lost = false;
                 if let Some(snapshots) = result["snapshots"].as_array() {
-                    // A channel without a snapshot no longer exists.
+                    // A channel without a snapshot in the result no longer exists on the host.
                     let given = |uri: &str| snapshots.iter().any(|s| resource(s) == Some(uri));
                     self.channels.retain(|uri, _| given(uri));
                 }
@@ -338,13 +339,13 @@ impl ClientEngine {
     }
 }
 
-/// Returns an id as a string; `1.0` becomes `1`.
+/// Returns the id of a request as a string; the number `1.0` becomes `1`.
 fn id_text(id: &Value) -> String {
     let whole = id.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT);
     whole.map_or_else(|| id.to_string(), |float| format!("{float:.0}"))
 }
 
-/// The limit up to which floats represent all integers exactly.
+/// The limit up to which floating-point numbers represent all integers exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Returns the channel of a snapshot.

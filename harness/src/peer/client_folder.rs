@@ -42,7 +42,7 @@ impl ClientFolder {
             let path = format!("/{}", path.trim_matches('/'));
             if let (Some(text), Some((folder, _))) = (text.as_str(), path.rsplit_once('/')) {
                 let write = WriteRequest::read(&json!({"data": text}));
-                // If a path is needed both as a file and as a folder, the first use counts.
+                // If `files` contains a file and also a path below this file, the entry that comes first is kept.
                 let _ = tree.make_folder(folder);
                 let _ = write.and_then(|write| write.write(&mut tree, &path, NOW));
             }
@@ -71,7 +71,7 @@ impl ClientFolder {
         let uri = &self.uri;
         let path = |name: &str| {
             let path = params[name].as_str().and_then(|given| path_of(uri, given));
-            path.ok_or_else(|| denied("this client shares nothing outside of its folder"))
+            path.ok_or_else(|| denied("this client shares no files outside of its folder"))
         };
         let files = self.files.as_mut().ok_or(unknown)?;
         if CHANGES.contains(&method) && !self.is_writable {
@@ -112,8 +112,9 @@ fn denied(message: &'static str) -> FileError {
     FileError { name: ErrorName::PermissionDenied, message }
 }
 
-/// Returns the path of a URI below the folder; empty for the folder itself, `None` if the URI is outside of the folder.
-/// Upper and lower case are not distinguished in the scheme and the authority (RFC 3986, section 6.2.2.1).
+/// Returns the path, relative to the folder, of the file that a URI names; empty for the folder itself, `None` if the
+/// URI is outside of the folder. Upper and lower case are not distinguished in the scheme and the authority (RFC 3986,
+/// section 6.2.2.1).
 fn path_of(folder: &str, uri: &str) -> Option<String> {
     let path_at = folder.find("://").map_or(0, |at| at + 3);
     let path_at = folder[path_at..].find('/').map_or(folder.len(), |at| path_at + at);

@@ -12,10 +12,10 @@ use crate::wire::json::{Value, json};
 /// The reason why an errand outside of the session's folder is refused.
 pub const OUTSIDE: &str = "it is outside of the session's folder";
 
-/// The description of the end of an agent process that had to be killed.
+/// The words that describe the end of an agent's process if the harness had to kill the process.
 pub const KILLED: &str = "killed";
 
-/// An effect that the caller performs.
+/// An effect, such as reading a file, that the caller performs for the client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientErrand {
     /// The caller reads a file. The result is `{token, text}`, `{token, missing}` or `{token, failed}`.

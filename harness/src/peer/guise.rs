@@ -19,7 +19,7 @@ pub enum ClientCredentials {
 }
 
 impl ClientCredentials {
-    /// The words for credentials in scenarios.
+    /// The words with which scenarios name the kinds of credentials.
     pub const WORDS: &[&str] = &["own", "other", "wrong", "none"];
 
     /// All kinds of credentials, with their words.

@@ -8,7 +8,7 @@ use crate::model::{self, ActionOutcome};
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
 
-/// A channel as a client sees it.
+/// The state of a channel as a client sees it.
 #[derive(Clone, Debug)]
 pub struct ChannelMirror {
     version: Version,
@@ -28,7 +28,7 @@ impl ChannelMirror {
         ChannelMirror { version, kind, confirmed: state, seq: from_seq, pending: VecDeque::new() }
     }
 
-    /// Takes over the pending actions of the older mirror that this mirror replaces.
+    /// Returns this mirror with the pending actions of `before`, the older mirror that this mirror replaces.
     pub(super) fn after(self, before: Option<ChannelMirror>) -> ChannelMirror {
         let pending = before.map(|before| before.pending).unwrap_or_default();
         ChannelMirror { pending, ..self }
@@ -43,7 +43,7 @@ impl ChannelMirror {
 
     /// Handles an envelope. If the envelope answers an action of the client, that action is no longer pending,
     /// regardless of its position in the queue. An envelope with a rejection has no other effect. An envelope whose
-    /// number is not above the snapshot's number is ignored.
+    /// `serverSeq` is not above that of the snapshot is ignored.
     ///
     /// Source: guide/actions.md, write-ahead reconciliation.
     pub fn envelope(&mut self, client_id: &str, envelope: &Value) {
@@ -65,8 +65,8 @@ impl ChannelMirror {
         }
     }
 
-    /// Drops the pending actions at the end of a connection. The result of the later reconnect shows the outcome of
-    /// these actions. Source: guide/actions.md, reconnection.
+    /// Drops the pending actions at the end of a connection. The result of the next `reconnect` shows whether the host
+    /// accepted these actions. Source: guide/actions.md, reconnection.
     pub fn forget_pending(&mut self) {
         self.pending.clear();
     }
@@ -81,7 +81,7 @@ impl ChannelMirror {
         &self.confirmed
     }
 
-    /// Returns the number of the last envelope in the confirmed state.
+    /// Returns the `serverSeq` of the last envelope in the confirmed state.
     pub fn seq(&self) -> u64 {
         self.seq
     }

@@ -45,7 +45,8 @@ impl NullClientBehaviour {
         NullClientBehaviour::GreetsAndRefuses,
     ];
 
-    /// Returns whether the client sends messages to the host, so that rules about single messages can hold.
+    /// Returns whether the client sends messages to the host. Rules about single messages can hold only for a client
+    /// that sends messages.
     pub fn sends(self) -> bool {
         self.greets() || self == NullClientBehaviour::Echoes
     }

@@ -41,7 +41,7 @@ impl SentRequest {
 pub struct ReceivedStates {
     client_id: String,
     version: Option<Version>,
-    /// The open requests, by the text of their id.
+    /// The requests without an answer, by the text of their id.
     open: LiteMap<String, SentRequest>,
     /// The channels that the client is subscribed to; `None` for a channel without a state.
     channels: LiteMap<String, Option<ChannelMirror>>,
@@ -175,7 +175,7 @@ impl ReceivedStates {
     }
 
     /// Handles the result of `reconnect`. The result decides about the actions that were pending when the connection
-    /// ended: it contains the actions that the host has accepted, and all others are lost.
+    /// ended: the result contains those that the host has accepted, and the others are lost.
     ///
     /// Source: guide/reconciliation.md, reconnection.
     fn reconnected(&mut self, result: &Value) {

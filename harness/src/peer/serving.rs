@@ -66,7 +66,7 @@ impl AgentOffers {
         AgentOffers::ALL.iter().find(|(_, known)| *known == word).map(|(offers, _)| *offers)
     }
 
-    /// Returns the word for the offer in scenarios.
+    /// Returns the word with which scenarios name the offer.
     pub fn word(self) -> &'static str {
         AgentOffers::ALL
             .iter()
@@ -106,7 +106,7 @@ pub enum ServingDeed {
     Errand(ClientErrand),
 }
 
-/// The purpose of an errand.
+/// The kind of agent request for which an errand is performed.
 #[derive(Clone, Debug)]
 enum ErrandPurpose {
     Read { line: u64, limit: Option<u64> },
@@ -132,9 +132,10 @@ pub struct AgentServing {
     serial: u64,
     open: LiteMap<u64, (Value, ErrandPurpose)>,
     terminals: LiteMap<String, ServedTerminal>,
-    /// The number of bytes sent to the agent so far.
+    /// The number of bytes of files and output that the agent has received so far.
     served: usize,
-    /// The last refused path outside of the folder; `None` after the method `elsewhere` has returned it.
+    /// The path outside of the folder that was refused last; `None` after the method `elsewhere` has returned this
+    /// path.
     elsewhere: Option<String>,
 }
 
@@ -206,7 +207,8 @@ impl AgentServing {
         }]
     }
 
-    /// Adds bytes to the total that was sent to the agent. Returns an error if the total exceeds the limit.
+    /// Adds a number of bytes to the total that the agent has received. Returns an error if the total exceeds the
+    /// limit.
     fn gives(&mut self, bytes: usize) -> Result<(), (i64, &'static str)> {
         self.served = self.served.saturating_add(bytes);
         match self.served {
@@ -215,7 +217,7 @@ impl AgentServing {
         }
     }
 
-    /// Removes and returns the last refused path outside of the folder; `None` if there is none.
+    /// Returns the path outside of the folder that was refused last, and forgets this path; `None` if there is none.
     pub fn elsewhere(&mut self) -> Option<String> {
         self.elsewhere.take()
     }
@@ -324,7 +326,8 @@ impl AgentServing {
         let mut deeds = vec![answer(id, json!({}))];
         if release {
             self.terminals.remove(&name);
-            // The requests that wait for the exit are answered now, because the exit event will not reach them.
+            // The requests that wait for the exit of the terminal are answered now, because no exit event of a released
+            // terminal arrives.
             let gone = json!({"exitCode": null, "signal": "SIGKILL"});
             deeds.extend(waiting.iter().map(|id| answer(id, gone.clone())));
         } else {

@@ -9,12 +9,12 @@ use litemap::LiteMap;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 
-/// The maximum number of sessions whose strings are kept.
+/// The maximum number of sessions whose joined messages are kept.
 const MAX_SESSIONS: usize = 100;
 /// The maximum size of each string, in bytes. A chunk that would exceed this size is dropped.
 const MAX_TEXT: usize = 64 << 10;
 
-/// The strings of the sessions on one connection.
+/// The joined messages of each session on one connection.
 #[derive(Debug, Default)]
 pub struct ConversationTexts {
     sessions: LiteMap<String, SessionTexts>,
@@ -27,7 +27,8 @@ struct SessionTexts {
 }
 
 impl ConversationTexts {
-    /// Handles a message of the agent, and keeps the text of a message chunk.
+    /// Handles a message of the agent. If it contains a chunk of a session's message, the text of the chunk is
+    /// appended.
     pub fn take(&mut self, message: &Message) {
         if message.method() != Some("session/update") {
             return;

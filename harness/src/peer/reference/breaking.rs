@@ -12,10 +12,10 @@ use crate::wire::message::{Message, MessageKind};
 use super::fault::Fault;
 use super::{ReferenceClient, RequestReason};
 
-/// The kinds of questions that the client knows.
+/// The kinds of questions that the client knows. A faulty client fails on any other kind.
 const QUESTIONS: &[&str] =
     &["text", "number", "integer", "boolean", "single-select", "multi-select"];
-/// The statuses of a tool call that the client knows.
+/// The statuses of a tool call that the client knows. A faulty client fails on any other status.
 const STATUSES: &[&str] = &[
     "streaming",
     "pending-confirmation",
@@ -25,7 +25,8 @@ const STATUSES: &[&str] = &[
     "completed",
     "cancelled",
 ];
-/// The maximum number of origins that are followed, after which a cycle is assumed.
+/// The maximum number of origins that are followed from chat to chat. If there are more, the origins are assumed to
+/// form a cycle.
 const MAX_DEPTH: usize = 100;
 
 impl ReferenceClient {
@@ -112,7 +113,7 @@ impl ReferenceClient {
         })
     }
 
-    /// Injects the faults of a client that acts on the content of an action although it should not.
+    /// Injects the faults of a client that acts on the content of an action although a client should not do so.
     pub(super) fn go_astray(&mut self, envelope: &Value) {
         let action = &envelope["action"];
         let text = |value: &Value| value.as_str().map(str::to_owned);

@@ -21,11 +21,11 @@ const MAX_PAGES: u32 = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct SessionCatalogue {
     sessions: LiteMap<String, Value>,
-    /// The sessions of the pages of the last request, before any notification.
+    /// The sessions from the pages of the last `listSessions`, without the changes by notifications.
     paged: LiteMap<String, Value>,
     /// The summaries that an injected fault lists twice.
     doubles: Vec<Value>,
-    /// Whether the list was requested.
+    /// Whether the client has requested the list.
     listed: bool,
     pages: u32,
     /// The cursor of the page that was requested last; empty for the first page.
@@ -33,7 +33,7 @@ pub(super) struct SessionCatalogue {
 }
 
 impl SessionCatalogue {
-    /// Returns whether the list was requested and lacks a session.
+    /// Returns whether the client has requested the list and the list does not contain this session.
     pub(super) fn lacks(&self, uri: &str) -> bool {
         self.listed && !self.sessions.contains_key(uri)
     }

@@ -36,7 +36,7 @@ pub const DRIVER_COMMANDS: &[&str] = &[
     "records",
 ];
 
-/// The command for the state of a channel.
+/// The command with which the driver is asked for the client's state of a channel.
 pub const STATE_COMMAND: &str = "state";
 
 /// The word with which a driver declares that its client reconnects by itself after the connection was lost.

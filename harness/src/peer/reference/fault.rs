@@ -162,19 +162,19 @@ pub(super) struct FrameFaults {
     subscribing: Vec<(Value, String)>,
     /// The actions that arrived before the snapshot of their channel.
     early: Vec<Value>,
-    /// The highest `serverSeq` of the actions, without snapshots.
+    /// The highest `serverSeq` of the received actions; snapshots do not count.
     seen_in_actions: u64,
     /// The channels that the handshake subscribes to, in their order.
     initial: Vec<Value>,
     handshake: Value,
-    /// The channels that the client has unsubscribed, each with the actions that arrived afterwards.
+    /// The channels from which the client has unsubscribed, each with the actions that arrived afterwards.
     left: Vec<(String, Vec<Value>)>,
     /// The actions of other clients that arrived while own actions were pending, each with its channel.
     on_top: Vec<(String, Value)>,
 }
 
 impl FrameFaults {
-    /// Creates the faults of a set.
+    /// Creates the state for the faults of a set.
     pub(super) fn new(faults: ClientFaults) -> FrameFaults {
         FrameFaults { faults, ..FrameFaults::default() }
     }
@@ -350,8 +350,8 @@ impl FrameFaults {
         messages
     }
 
-    /// Returns the actions that arrived after the channel was unsubscribed, with a `serverSeq` that makes the client
-    /// apply them.
+    /// Returns the actions that arrived after the client had unsubscribed from the channel. Their `serverSeq` is
+    /// changed so that the client applies them.
     fn late(&mut self, channel: &str, result: &Value) -> Vec<Message> {
         let Some(at) = self.left.iter().position(|(left, _)| left == channel) else {
             return Vec::new();
@@ -387,7 +387,8 @@ impl FrameFaults {
         }
     }
 
-    /// Returns the actions that arrived before the snapshot, with a `serverSeq` that makes the client apply them.
+    /// Returns the actions that arrived before the snapshot of their channel. Their `serverSeq` is changed so that the
+    /// client applies them.
     fn after_snapshot(&mut self, id: &Value, result: &Value) -> Vec<Message> {
         let asked = self.subscribing.iter().find(|(asked, _)| asked == id);
         let Some(channel) = asked.map(|(_, channel)| channel.clone()) else { return Vec::new() };
@@ -454,7 +455,7 @@ impl FrameFaults {
             remove(&mut envelope, "origin");
         }
         if own && self.has(Fault::EchoIgnored) && !rejected {
-            // The action is no longer pending, but it is not applied.
+            // This member makes the client drop the action from its pending actions without applying it.
             envelope["rejectionReason"] = json!("ignored");
         }
         let mut settled_too = Vec::new();
@@ -579,7 +580,7 @@ impl FrameFaults {
     }
 }
 
-/// Returns whether an object has an extension member.
+/// Returns whether an object has an extension member, whose name begins with `x-`.
 pub(super) fn is_new(value: &Value) -> bool {
     value.as_object().is_some_and(|members| members.keys().any(|name| name.starts_with("x-")))
 }

@@ -1,4 +1,4 @@
-//! The handshakes of the client: `initialize` and `reconnect`, and the changes by their results.
+//! The handshakes of the client: `initialize` and `reconnect`, and the effects of their results on the client's state.
 //!
 //! Knows: handshakes, the client's parts. Never knows: how a connection is opened.
 //!

@@ -10,7 +10,7 @@ use crate::wire::json::{Value, json};
 use super::fault::Fault;
 use super::{ReferenceClient, RequestReason};
 
-/// The variable for the minimum level in the URI template.
+/// The variable in the URI template that is replaced by the minimum level.
 const LEVEL: &str = "{level}";
 /// The names of the levels, each with its lowest OTLP severity number.
 const LEVELS: &[(&str, u64)] =
@@ -23,17 +23,17 @@ pub(super) struct HostLogs {
     template: String,
     /// The lowest severity number that the application wants.
     lowest: u64,
-    /// The texts of the records that were handed to the application.
+    /// The texts of the log records that the client has passed to its application.
     records: Vec<Value>,
 }
 
 impl HostLogs {
-    /// Stores the channel from the result of `initialize`.
+    /// Stores the channel of the host's logs from the result of `initialize`.
     pub(super) fn greeted(&mut self, result: &Value) {
         result["telemetry"]["logs"].as_str().unwrap_or_default().clone_into(&mut self.template);
     }
 
-    /// Returns the texts of the records that were handed to the application.
+    /// Returns the texts of the log records that the client has passed to its application.
     pub(super) fn records(&self) -> &[Value] {
         &self.records
     }
@@ -51,7 +51,7 @@ impl ReferenceClient {
         self.request(RequestReason::Subscribe(command), "subscribe", json!({"channel": channel}));
     }
 
-    /// Hands the records of an `otlp/exportLogs` to the application, unless their level is too low.
+    /// Passes the log records of an `otlp/exportLogs` to the client's application, except those whose level is too low.
     pub(super) fn records_arrived(&mut self, payload: &Value) {
         let items = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
         for resource in items(payload, "resourceLogs") {

@@ -52,7 +52,7 @@ use tokens::ClientTokens;
 use tools::DriverTools;
 use typing::TypedInputs;
 
-/// The id of the client, unless a command has another.
+/// The id of the client, unless a command of the driver specifies another id.
 const CLIENT_ID: &str = "ahp-harness-reference-client";
 /// The time before the first attempt to connect again. Each further attempt waits twice as long.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -74,7 +74,7 @@ pub trait SansIoClient {
     fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame);
     /// Handles the end of a connection.
     fn handle_closed(&mut self, now: Duration, conn: ConnId);
-    /// Handles timers up to `now`.
+    /// Performs everything that is due at or before the time `now`.
     fn handle_timeout(&mut self, now: Duration);
     /// Returns the time of the next timer; `None` if no timer is set.
     fn next_timeout(&self) -> Option<Duration>;
@@ -140,13 +140,14 @@ enum ConnectionPhase {
 enum RequestReason {
     /// A handshake.
     Handshake,
-    /// A command of the driver, which gets the response.
+    /// A command of the driver, to which the client reports the response.
     Command(u64),
     /// A command of the driver to subscribe.
     Subscribe(u64),
-    /// A page of the list of sessions, for a command of the driver if there is one.
+    /// A request for a page of the list of sessions. The number is the id of the driver's command that waits for the
+    /// list, if a command waits.
     Listing(Option<u64>),
-    /// A subscription that is requested again after a new handshake.
+    /// A subscription of an earlier connection that the client requests again after a new handshake.
     Restored,
     /// The delivery of a token.
     Token,
@@ -199,7 +200,7 @@ pub struct ReferenceClient {
     pulse: HostPulse,
     /// Whether an injected fault has broken the client, so that it does nothing any more.
     broken: bool,
-    /// The command that waits for the handshake.
+    /// The id of the driver's command that waits for the end of the handshake.
     connecting: Option<u64>,
     /// Whether the next handshake is a `reconnect`.
     resumes: bool,
@@ -270,7 +271,7 @@ impl ReferenceClient {
         self.answer_error(command, json!({"message": message}));
     }
 
-    // Connections.
+    // Methods that open and close connections.
 
     fn connect(&mut self) {
         let conn = ConnId(self.next_conn);
@@ -359,7 +360,7 @@ impl ReferenceClient {
         }
     }
 
-    // Messages to the host.
+    // Methods that send messages to the host.
 
     /// Sends a message in the version of the connection.
     fn send(&mut self, message: Message) {
@@ -395,7 +396,7 @@ impl ReferenceClient {
         seq
     }
 
-    // Messages of the host.
+    // Methods that handle messages of the host.
 
     fn take(&mut self, now: Duration, message: &Message) {
         self.tokens.set_time(now);

@@ -12,7 +12,7 @@ const QUIET: Duration = Duration::from_secs(10);
 /// The silence after a `ping` that ends the connection.
 const DEAD: Duration = Duration::from_secs(10);
 
-/// The times of the last frame of the host and of the last `ping`.
+/// A detector of a silent host, with the times of the last frame of the host and of the last `ping`.
 #[derive(Debug, Default)]
 pub(super) struct HostPulse {
     heard: Duration,

@@ -27,7 +27,7 @@ struct GivenToken {
 /// The tokens of a client.
 #[derive(Debug, Default)]
 pub(super) struct ClientTokens {
-    /// The tokens that may be delivered, by their resource.
+    /// The tokens that the client may deliver, by the resource that each token is for.
     given: LiteMap<String, GivenToken>,
     /// The resources whose token was delivered over this connection.
     delivered: HashSet<String>,
@@ -35,7 +35,7 @@ pub(super) struct ClientTokens {
     expired: HashSet<String>,
     /// The time of the last message or command.
     now: Duration,
-    /// Whether a connection has ended before.
+    /// Whether an earlier connection of the client has ended.
     resumed: bool,
     /// The commands whose request was already repeated after a token was delivered.
     repeated: HashSet<u64>,
@@ -68,7 +68,7 @@ impl ClientTokens {
 }
 
 impl ReferenceClient {
-    /// Delivers each token that the agents of the host require once.
+    /// Delivers the tokens that the agents of the host require. Each token is delivered only once.
     pub(super) fn deliver_tokens(&mut self) {
         let is_late = self.tokens.resumed && self.has(Fault::TokensNotRechecked);
         if self.tokens.given.is_empty() || self.phase != ConnectionPhase::Ready || is_late {

@@ -47,7 +47,7 @@ struct FoundCall {
 pub(super) struct DriverTools {
     tools: Vec<DriverTool>,
     begun: HashSet<FoundCall>,
-    /// The calls that count as started.
+    /// The tool calls whose start the client has reported to its driver.
     started: HashSet<FoundCall>,
     /// Every start of a tool, oldest first.
     starts: Vec<Value>,
@@ -114,7 +114,8 @@ impl ReferenceClient {
         }
     }
 
-    /// Starts the calls of the client's own tools that may run, and completes the calls whose time has passed.
+    /// Starts those calls of the client's own tools that are approved, and completes the running calls whose time has
+    /// passed.
     pub(super) fn work(&mut self, now: Duration) {
         if self.tools.tools.is_empty() {
             return;

@@ -22,7 +22,7 @@ pub(super) struct TypedInputs {
     /// The characters after which the host expects a request for completions.
     triggers: Vec<String>,
     texts: LiteMap<String, String>,
-    /// The chats for which completions are requested, each with the time of the request.
+    /// The chats for which the client will request completions, each with the time at which the request is due.
     due: LiteMap<String, Duration>,
 }
 
@@ -62,7 +62,7 @@ impl ReferenceClient {
         }
     }
 
-    /// Requests the completions that are due.
+    /// Sends the requests for completions whose time has come.
     pub(super) fn complete_inputs(&mut self, now: Duration) {
         let due = self.typing.due.iter().filter(|(_, at)| **at <= now);
         let due: Vec<String> = due.map(|(chat, _)| chat.clone()).collect();

@@ -18,7 +18,7 @@ use crate::wire::message::{Message, MessageKind};
 
 use super::{ClientOutput, ReferenceClient, STATE_COMMAND, SansIoClient};
 
-/// A legal variant of a client.
+/// A row of the table of legal variants of the reference client.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientVariantRow {
     /// The name on the command line.
@@ -30,7 +30,7 @@ pub struct ClientVariantRow {
     change: VariantChange,
 }
 
-/// The part of the behaviour that a variant changes.
+/// The part of the reference client's behaviour that a variant changes.
 #[derive(Clone, Copy, Debug)]
 enum VariantChange {
     /// The ids of requests.
@@ -55,7 +55,8 @@ enum VariantChange {
     Refusals(fn(&mut Value)),
     /// The lines of the driver.
     Lines(fn(Value) -> Vec<Value>),
-    /// The driver reports the confirmed state as the shown state, and no number of pending actions.
+    /// The driver reports the confirmed state in place of the optimistic state, and reports no number of pending
+    /// actions.
     ConfirmedOnly,
 }
 
@@ -361,7 +362,7 @@ pub struct VariantClient {
     /// The methods of the open requests, by the id on the wire.
     open: Vec<(Value, String)>,
     opened: u32,
-    /// Whether the next connection is opened because of a command of the driver.
+    /// Whether a command of the driver makes the client open its next connection.
     is_commanded: bool,
     ready: VecDeque<ClientOutput>,
     later: VecDeque<(Duration, ClientOutput)>,
