@@ -1,6 +1,6 @@
-//! The result of a run for each agent of a host with several agents. It has the same kinds of verdicts as the whole
-//! run, and is based on the scenarios that were played with that agent and the scenarios that were played once for all
-//! agents.
+//! The result of a run for each agent of a host with several agents. The result of an agent has the same kinds of
+//! verdicts as the result of the whole run. It is based on the scenarios that were played with this agent and the
+//! scenarios that were played once for all agents.
 //!
 //! Knows: the cases of a run. Never knows: checks.
 //!
@@ -83,7 +83,7 @@ impl AgentResult {
         self.outcomes.get(requirement).copied()
     }
 
-    /// Returns whether a scenario that depends on the agent tests the requirement.
+    /// Returns whether the requirement is tested by a scenario whose result depends on the agent.
     pub(super) fn is_tested_on(&self, requirement: &str) -> bool {
         self.own.contains(requirement)
     }
@@ -121,7 +121,8 @@ impl<'a> RunView<'a> {
         let summary = run.agents.get(provider).map(|agent| &agent.summary);
         let mut checks = summary.map(|summary| summary.checks.clone()).unwrap_or_default();
         for (id, total) in &mut checks {
-            // A check that the baseline lists is known in the whole run, and therefore also for this agent.
+            // If the baseline lists the findings of a check, the status of the check is `known` in the whole run, and
+            // therefore also for this agent.
             let known = run.summary.checks.get(id).and_then(|whole| whole.worst);
             if known == Some(Status::Known) && total.worst.is_some() {
                 total.worst = known;
@@ -138,8 +139,8 @@ impl<'a> RunView<'a> {
         }
     }
 
-    /// Returns whether the host accepted `twin` anywhere in the run (see `ClaimReport::twin`). Cases that were played
-    /// with another agent than `of` are left out.
+    /// Returns whether the host accepted the action or request `twin` anywhere in the run (see `ClaimReport::twin`).
+    /// Cases that were played with another agent than the case `of` do not count.
     pub(super) fn accepted(&self, twin: &str, of: &CaseReport) -> bool {
         let comparable = |case: &&&CaseReport| {
             of.provider.is_none() || case.provider.is_none() || case.provider == of.provider

@@ -63,7 +63,7 @@ const AREAS: &[(&str, &str)] = &[
 /// The prefixes of the identifiers of scenarios and requirements about clients. The area follows the prefix.
 const OF_CLIENTS: &[&str] = &["client/", "client."];
 
-/// The profiles that do not correspond to an area.
+/// The profiles that no area determines.
 pub(super) const PROFILES: [&str; 2] = ["core", "agent"];
 
 /// Returns the profiles that an area determines.

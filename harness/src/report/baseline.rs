@@ -41,7 +41,7 @@ const FORM: ListingForm = ListingForm {
 /// The reason that the harness writes into a new entry, for a person to replace.
 const WHY: &str = "TODO: give the reason";
 
-/// The known failures of a target.
+/// The known failures of one target, such as a host.
 #[derive(Clone, Debug, Default)]
 pub struct FailureBaseline {
     scenarios: LiteMap<String, KnownFailure>,
@@ -99,8 +99,8 @@ impl FailureBaseline {
         }
     }
 
-    /// Applies the baseline to a scenario: known failures, and known findings of the scenario's checks, get the
-    /// status `known`.
+    /// Applies the baseline to the report of a scenario: listed failures, and listed findings of the always-on checks,
+    /// get the status `known`.
     pub fn settle(&mut self, case: &mut CaseReport, fail_on: FailOn) {
         let judged = !matches!(case.status, Status::Skip | Status::Error);
         if judged {
@@ -162,11 +162,13 @@ impl FailureBaseline {
         }
     }
 
-    /// Returns a message for each entry whose scenario was played and no longer fails.
+    /// Returns a message for each entry of the baseline whose scenario was played but whose failure did not occur.
     pub fn stale(&self) -> Vec<String> {
         let stale = |(id, known): (&String, &KnownFailure)| {
-            let line =
-                format!("`{id}` is in the baseline ({}) and passes now: remove it", known.reason);
+            let line = format!(
+                "`{id}` is in the baseline ({}) and passes now: remove the entry",
+                known.reason
+            );
             (known.failed == Some(false)).then_some(line)
         };
         let all = self.scenarios.iter().chain(&self.checks).chain(&self.findings);

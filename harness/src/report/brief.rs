@@ -169,7 +169,7 @@ fn words(certificate: &HostCertificate) -> (String, &'static str, &'static str) 
     (format!("{words} ({} of {all} profiles)", of(ProfileVerdict::Conformant)), name, colour)
 }
 
-/// Returns the badge as JSON, for services that draw badges themselves.
+/// Returns the content of the badge as JSON, for web services that draw badges themselves.
 pub fn endpoint(certificate: &HostCertificate) -> Value {
     let (message, colour, _) = words(certificate);
     let label = &certificate.title;

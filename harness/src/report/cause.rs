@@ -1,4 +1,4 @@
-//! Groups the failures of a run by cause, the worst first.
+//! Groups the failures of a run by cause. The worst cause comes first.
 //!
 //! A *breach* is one way in which one rule is broken. The identity of a breach consists of the rule, the kind of
 //! evidence (a step or a check), and the message without names and numbers. Breaches of neighbouring rules form one
@@ -79,7 +79,7 @@ pub struct BreachPlace {
     /// The line of the step, from 1; 0 if there is no file.
     #[serde(skip_serializing_if = "is_zero")]
     pub line: usize,
-    /// The description of the expected and the actual behaviour.
+    /// The message that describes the expected and the actual behaviour.
     pub message: ForeignText,
     /// The lines of the transcript that prove the breach; the last one is decisive.
     pub transcript: Vec<u64>,
@@ -140,7 +140,7 @@ impl RuleBreach {
             .unwrap_or(RequirementSeverity::Low)
     }
 
-    /// Returns the sort key: a worse breach has a smaller key.
+    /// Returns the key by which breaches are sorted: a worse breach has a smaller key.
     fn rank(&self) -> (u8, Reverse<RequirementSeverity>, Reverse<u64>, Reverse<Weight>) {
         let status = match self.status {
             Status::Fail => 0,
@@ -334,7 +334,7 @@ impl CauseFold {
     }
 }
 
-/// The number of identifier parts that neighbouring rules have in common.
+/// The number of parts, separated by dots, that the identifiers of neighbouring rules have in common.
 const COMMON: usize = 3;
 
 /// The families of rules that are fixed in one place although their identifiers have fewer than [`COMMON`] parts in
@@ -455,7 +455,8 @@ pub fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
     for line in &case.checks {
         for finding in &line.findings {
             let last = finding.transcript.last();
-            // A failed premise breaks no rule, so it does not replace a finding about the same frame.
+            // A failed premise breaks no rule, so the premise does not replace a finding of a check about the same
+            // frame.
             let decided = found.iter_mut().find(|seen| {
                 last.is_some()
                     && seen.id.seen_by == SeenBy::Step
@@ -563,7 +564,7 @@ fn plain_message(message: &str) -> String {
     rest.map_or_else(|| message.to_owned(), |(client, what)| format!("{what} (client {client})"))
 }
 
-/// Returns the message without the parts that differ from run to run: names, values and numbers.
+/// Returns the message of a failure without the parts that differ from run to run: names, values and numbers.
 fn shape(message: &str) -> String {
     let message = message.rsplit_once(" (client ").map_or(message, |(what, _)| what);
     let mut out = String::new();

@@ -94,7 +94,7 @@ pub struct HostCertificate {
 /// Requirements that a run could not test for the same reason.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct UnreachedRules {
-    /// The reason.
+    /// The reason why the requirements could not be tested.
     pub reason: ForeignText,
     /// The MUST requirements.
     pub must: Vec<String>,
@@ -165,7 +165,7 @@ pub struct RequirementResult {
     pub outcome: RequirementOutcome,
     /// The number of times that the requirement was tested.
     pub observations: u64,
-    /// The reason for the outcome; empty if the outcome needs none.
+    /// The reason for the outcome; empty if the outcome needs no reason.
     pub reason: ForeignText,
     /// The evidence against the requirement.
     pub evidence: Vec<RequirementEvidence>,
@@ -251,7 +251,7 @@ impl RequirementOutcome {
         }
     }
 
-    /// Returns the outcome, limited to the severity of a breach of a rule of this weight.
+    /// Returns this outcome. If the outcome is worse than that of a broken rule with this weight, returns the latter.
     fn at_most(self, weight: Weight) -> RequirementOutcome {
         let rank = |outcome| RequirementOutcome::ALL.iter().position(|known| *known == outcome);
         let most = RequirementOutcome::broken(weight.broken()).unwrap_or(RequirementOutcome::Note);
@@ -326,7 +326,7 @@ impl HostCertificate {
     }
 }
 
-/// The results of one view of a run.
+/// The results of the requirements and checks in one view of a run.
 pub(super) struct ViewResults {
     pub(super) requirements: Vec<RequirementResult>,
     pub(super) checks: Vec<CheckResult>,
@@ -401,8 +401,7 @@ impl CheckResult {
     }
 }
 
-/// The profiles of which at least one scenario was played. The set does not contain profiles that the host does
-/// not offer.
+/// The profiles of which at least one scenario was played. A profile that the host does not offer is not in the set.
 pub(super) struct TriedProfiles(HashSet<String>);
 
 impl TriedProfiles {
@@ -410,7 +409,8 @@ impl TriedProfiles {
         let played = run.cases.iter().filter(|case| case.status != Status::Skip);
         let of_case = |case: &&CaseReport| area(&case.scenario, or_core(&case.profile));
         let mut profiles: HashSet<String> = played.clone().map(of_case).collect();
-        // The area of a scenario about a client is what the host does; the rule says what the client needs for it.
+        // The identifier of a scenario about a client names the behaviour of the host, so the rules of its claims
+        // determine the profiles of the client.
         if run.party == JudgedParty::Clients {
             let claims = played.flat_map(|case| &case.claims).filter(|it| it.observations > 0);
             let rules = claims.flat_map(|claim| &claim.rules);
@@ -428,7 +428,8 @@ impl TriedProfiles {
 /// The profile, party and source of an author's own requirements.
 const OWN: &str = "own";
 
-/// The reason why a requirement was not observed. If there are several reasons, the strongest one is used.
+/// The reason why a requirement was not observed. If several scenarios have different reasons, the strongest reason is
+/// used.
 struct UnmetReason {
     cause: UnmetCause,
     why: String,
@@ -498,7 +499,7 @@ impl RequirementResult {
         cases: &[&CaseReport],
         run: &RunView<'_>,
     ) -> RequirementResult {
-        // The checks of the clients' messages are no evidence about a host.
+        // The check of the messages that the harness's own clients send is no evidence about a host.
         let clients = run.party == JudgedParty::Clients;
         let ours = (rule.party == BoundParty::Client) == clients;
         let checks = all_checks().filter(|check| ours && check.requirements.contains(&rule.id));
@@ -529,8 +530,7 @@ impl RequirementResult {
         if let Some(reason) = excluded {
             (row.outcome, row.reason) = (RequirementOutcome::Excluded, reason.into());
         } else if rule.party == BoundParty::Reducer {
-            // A host does not expose its reducers, so the harness folds the host's actions with its own
-            // reducers.
+            // A run cannot test a host's reducers, because a host does not expose them.
             row.reason = "`ahp-harness reducers` tests it".into();
             row.outcome = RequirementOutcome::Skip;
         } else {
@@ -644,7 +644,7 @@ impl RequirementResult {
         (self.outcome, self.reason) = (outcome, reason.into());
     }
 
-    /// Adds the outcome with each agent to the requirements.
+    /// Adds to each requirement its outcome with each agent.
     fn put_beside(&mut self, agents: &[AgentResult]) {
         let found = agents.iter().filter(|agent| agent.verdict.is_some()).filter_map(|agent| {
             let outcome = agent.outcome_of(&self.id)?;
@@ -674,7 +674,7 @@ impl RequirementResult {
     }
 }
 
-/// Returns the findings of a check as evidence, but only for the requirements that `mine` accepts.
+/// Returns the findings of a check as evidence. Only findings about requirements that `mine` accepts are included.
 fn findings(
     check: &'static CheckRow,
     total: &CheckTotal,

@@ -12,26 +12,26 @@ use super::finished::FinishedRun;
 /// All differences between an older and a newer run.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RunChanges {
-    /// Entries that got worse, and new entries that fail.
+    /// Scenarios, checks and requirements whose result got worse, and new ones that fail.
     pub worse: Vec<RunChange>,
-    /// Entries that got better.
+    /// Scenarios, checks and requirements whose result got better.
     pub better: Vec<RunChange>,
-    /// Entries that are new in the newer run, or that only the newer run judged.
+    /// Scenarios, checks and requirements that only the newer run contains or judged.
     pub new: Vec<RunChange>,
-    /// Entries that are missing in the newer run, or that only the older run judged.
+    /// Scenarios, checks and requirements that only the older run contains or judged.
     pub gone: Vec<RunChange>,
 }
 
-/// A difference between two runs.
+/// A scenario, check or requirement whose result differs between two runs.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RunChange {
     /// `scenario`, `check` or `requirement`.
     pub kind: &'static str,
-    /// The identifier.
+    /// The identifier of the scenario, check or requirement.
     pub id: String,
-    /// The result in the older run; empty if the entry was missing.
+    /// The result in the older run; empty if the older run does not contain it.
     pub before: &'static str,
-    /// The result in the newer run; empty if the entry is missing.
+    /// The result in the newer run; empty if the newer run does not contain it.
     pub after: &'static str,
 }
 
@@ -64,7 +64,7 @@ impl RunChanges {
             match (was, *badness) {
                 (Some(was), Some(is)) if is > was => self.worse.push(change),
                 (Some(_), Some(_)) => self.better.push(change),
-                // A new entry that fails counts as worse.
+                // A scenario, check or requirement that is new and fails counts as worse.
                 (None, Some(is)) if is > HELD => self.worse.push(change),
                 (None, Some(_)) => self.new.push(change),
                 (Some(_), None) => self.gone.push(change),
@@ -79,7 +79,7 @@ impl RunChanges {
     }
 }
 
-/// The rank of a pass.
+/// The rank of the result "pass". A higher rank is a worse result.
 const HELD: u8 = 0;
 
 fn badness(status: Status) -> Option<u8> {

@@ -41,7 +41,7 @@ pub fn whole(header: &RunHeader) -> String {
     format!("{} {arguments} --profile all --seed {}", command_of(header), header.seed)
 }
 
-/// Returns the harness command that plays scenarios with this kind of target.
+/// Returns the subcommand of the harness that plays scenarios with this kind of target.
 fn command_of(header: &RunHeader) -> &'static str {
     if header.client { "ahp-harness client run" } else { "ahp-harness run" }
 }

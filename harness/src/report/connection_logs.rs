@@ -1,5 +1,5 @@
 //! Writes a conversation as logs with one file per connection, in the format of VS Code's agent host. Viewers of such
-//! logs can open these files, and `judge` gives the same result for these files as for a capture.
+//! logs can open these files, and `judge` reports the same result for these files as for a capture of the conversation.
 //!
 //! Messages between the host and its agent are not written, because they are not on the connection of any client.
 //!
@@ -24,7 +24,7 @@ const MAX_NAME: usize = 64;
 /// The number of files that stay open after the end of their connection, for later events about that
 /// connection.
 const MAX_ENDED: usize = 64;
-/// The name of the log for events without a connection.
+/// The name of the log file for events that belong to no connection.
 const HOST: &str = "host";
 
 /// A function that opens the file of this name for writing.
@@ -41,7 +41,7 @@ struct ConnectionLogsState {
     redactor: SecretRedactor,
     recording: RecordingFacts,
     order: u64,
-    /// The number of times that each connection name was opened.
+    /// The number of connections that were opened with each connection name.
     opened: HashMap<String, u64>,
     files: HashMap<String, BufWriter<Box<dyn Write + Send>>>,
     names: HashSet<String>,

@@ -21,7 +21,7 @@ use super::first::{fix_first, is_to_mend, name, noted, one_line};
 use super::rule_quotes::RuleQuotes;
 use super::summary::{OWN_FRAMES, RunSummary, row, word};
 
-/// The place of the transcript to which line numbers refer.
+/// The place of the transcript. The line numbers in the report refer to this transcript.
 #[derive(Clone, Debug)]
 pub enum TranscriptPlace {
     /// The transcript is not kept.
@@ -69,10 +69,10 @@ impl TranscriptPlace {
 /// The amount of detail.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ConsoleDetail {
-    /// Only the failures by cause, the worst first, and the number of passes.
+    /// Only the failures, grouped by cause with the worst first, and the number of scenarios that passed.
     #[default]
     Brief,
-    /// A line for each scenario, and everything that was found.
+    /// A line for each scenario, and every failure and finding in full.
     Full,
     /// One JSON object at the end. No other text is written.
     Json,
@@ -84,7 +84,7 @@ const FEW: usize = 20;
 const DIFF_LINES: usize = 12;
 /// The maximum number of causes that brief output shows with drawings. If there are more causes, they are only listed.
 const DRAWN: usize = 3;
-/// The maximum length of a reason in a scenario's line, in bytes.
+/// The maximum length of the reason in the line of a scenario, in bytes.
 const REASON: usize = 100;
 /// The maximum number of names of missing capabilities in brief output.
 const NAMES: usize = 8;
@@ -151,7 +151,7 @@ impl ConsoleReport {
         self.format
     }
 
-    /// Returns whether the output has a line for a scenario with this status.
+    /// Returns whether the report writes a line for a scenario with this status.
     pub fn tells(&self, status: Status) -> bool {
         let held = matches!(status, Status::Pass | Status::Skip | Status::Note | Status::Known);
         !(self.many && held)

@@ -1,5 +1,5 @@
-//! The conversation of a scenario, prepared for a reader: the sender and receiver of each message, the request of each
-//! answer, the dispatch of each echo, and the lines that prove a finding.
+//! The conversation of a scenario, prepared for a reader. For each message, the conversation names the sender and the
+//! receiver; for each answer, the request; for each echo, the dispatch. The lines that prove a finding are marked.
 //!
 //! Knows: lines of a transcript. Never knows: files, drawings.
 //!
@@ -66,23 +66,24 @@ pub enum LineRole {
 pub struct ProofLine {
     /// The number of the line in the file.
     pub line: u64,
-    /// The names of the members in question. Excerpts never truncate these members.
+    /// The names of the members that the finding is about. Excerpts never truncate these members.
     pub members: Vec<String>,
     /// The client that the finding concerns; `None` if the client is unknown.
     pub client: Option<String>,
 }
 
-/// The name of the lane of the host's agent.
+/// The name of the host's agent in a conversation, which has one lane (column) for each participant.
 pub const AGENT: &str = "agent";
 
 /// The number of rows before and after each line of evidence that are also chosen.
 const AROUND: usize = 5;
 /// The maximum number of chosen rows that are not evidence.
 const CHOSEN: usize = 400;
-/// The maximum numbers of rows in a picture: first of rows that are not evidence, then of rows that are evidence.
+/// The maximum number of rows in a picture that are not evidence. `PROOFS` is the maximum number of rows that are
+/// evidence.
 const BESIDE: usize = 16;
 const PROOFS: usize = 10;
-/// The maximum lengths of frames, in bytes: first of a frame that is evidence, then of any other frame.
+/// The maximum length of a frame that is evidence, in bytes. `FRAME_BYTES` is the maximum length of any other frame.
 const PROOF_BYTES: usize = 3_000;
 const FRAME_BYTES: usize = 240;
 
@@ -93,7 +94,7 @@ pub struct DrawnConversation {
     messages: Vec<Option<Value>>,
 }
 
-/// The key that connects an answer with its request or dispatch.
+/// The key by which an answer is assigned to its request or dispatch.
 #[derive(Eq, Hash, PartialEq)]
 enum AnswerKey {
     /// A request: the connection, whether the host sent the request, and the identifier as JSON.
@@ -157,7 +158,7 @@ impl DrawnConversation {
         rows
     }
 
-    /// Returns every row with its frame, shortened to this many bytes.
+    /// Returns every row. Each frame is shortened to at most this many bytes.
     pub fn all(self, bytes: usize) -> Vec<ConversationLine> {
         let DrawnConversation { mut rows, messages } = self;
         for (row, message) in rows.iter_mut().zip(&messages) {
@@ -168,8 +169,8 @@ impl DrawnConversation {
         rows
     }
 
-    /// Returns the evidence, the messages that led to it and some rows around them, shortened; and the number
-    /// of omitted rows.
+    /// Returns the rows with evidence, the messages that led to the evidence, and some rows around them, all with
+    /// shortened frames; and the number of omitted rows.
     pub fn chosen(mut self, proofs: &[ProofLine]) -> (Vec<ConversationLine>, u64) {
         let is_proof = |line: u64| proofs.iter().any(|proof| proof.line == line);
         let sent: Vec<u64> = proofs.iter().filter_map(|proof| self.led_to(proof)).collect();
@@ -254,7 +255,7 @@ pub fn about(rows: &[ConversationLine], lines: &[u64]) -> Vec<ConversationLine> 
     places.into_iter().filter_map(row).collect()
 }
 
-/// Returns the last message that led to evidence, of the same client and before the row.
+/// Returns the last row before `row` that has the same client and a message that led to evidence.
 fn said_before(rows: &[ConversationLine], row: &ConversationLine) -> Option<u64> {
     let before = rows.iter().rev().skip_while(|it| it.line >= row.line);
     let mut said = before.filter(|it| it.way == LineDirection::Out && it.role == LineRole::Sent);

@@ -2,7 +2,8 @@
 //!
 //! A requirement is *covered* if an always-on check, a scenario or a vector names it, *excluded* if its row says why it
 //! cannot be tested, and *open* in all other cases. The scenarios and the catalogue of checks name the requirements
-//! that they test; the kill matrix names the checks and scenarios that are known to detect an injected fault.
+//! that they test; the kill matrix (`mutants`) names the checks and scenarios that are known to detect an injected
+//! fault.
 //!
 //! A scenario covers requirements only on hosts against which the scenario is played, and a step only in versions to
 //! which the step applies. The set of played scenarios depends on the host; [`HostKind`] lists the kinds of hosts.
@@ -90,7 +91,7 @@ impl HostKind {
     }
 }
 
-/// The part of a suite that is played on one kind of host.
+/// The scenarios of a suite, with the information which of them are played on one kind of host.
 struct PlayedSuite<'a> {
     /// Each scenario of the suite. If the scenario is not played, the string is the reason.
     planned: Vec<(&'a SuiteEntry, Option<String>)>,
@@ -136,8 +137,8 @@ impl<'a> PlayedSuite<'a> {
             .planned
             .iter()
             .filter(|(entry, _)| entry.scenario.proves.iter().any(|proved| proved == id));
-        // The reason of a scenario that is for this version is more useful than the reason of a scenario for other
-        // versions.
+        // If one scenario is for this version and another is for other versions, the reason why the first one is
+        // skipped is more useful.
         let missing = about.clone().filter(|(_, skip)| skip.is_some());
         let missing = missing.min_by_key(|(entry, _)| !entry.scenario.spec.includes(version));
         let missing = missing.and_then(|(entry, skip)| {
@@ -147,7 +148,7 @@ impl<'a> PlayedSuite<'a> {
             Some((entry, _)) => {
                 format!("the step of `{}` is not played at {version}", entry.scenario.id)
             }
-            None => "no scenario tests it, and no check sees it".to_owned(),
+            None => "no scenario and no check tests it".to_owned(),
         })
     }
 }
@@ -204,7 +205,7 @@ impl CoveredRequirement {
     }
 }
 
-/// The number of requirements by coverage.
+/// The numbers of requirements that are covered, excluded or open.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct CoverageTally {
     /// The number of all requirements.
@@ -234,7 +235,7 @@ impl CoverageTally {
 }
 
 impl LedgerCoverage {
-    /// Determines the coverage of the ledger of a version by a suite and its vectors.
+    /// Determines which requirements of a version a suite and the vectors cover.
     pub fn of(version: Version, suite: &ScenarioSuite, vectors: &[VectorFile]) -> LedgerCoverage {
         let mut checks: HashMap<&str, Vec<&'static str>> = HashMap::new();
         let parties = [JudgedParty::Server, JudgedParty::Clients];
@@ -294,7 +295,7 @@ impl LedgerCoverage {
         LedgerCoverage { version, rows: ledger.map(cover).collect() }
     }
 
-    /// Returns the numbers for each weight and party, the heaviest weight first.
+    /// Returns the numbers of requirements for each weight and party, the heaviest weight first.
     pub fn tallies(&self) -> Vec<((Weight, BoundParty), CoverageTally)> {
         let mut tallies: LiteMap<(Weight, BoundParty), CoverageTally> = LiteMap::new();
         for row in &self.rows {

@@ -1,4 +1,4 @@
-//! Draws mistakes and failures, with the lines of the scenario to which they belong.
+//! Draws mistakes in scenario files and failures of steps, each with the lines of the scenario to which it belongs.
 
 use std::ops::Range;
 
@@ -89,7 +89,7 @@ fn on_one_line(text: &str, span: SourceSpan) -> Range<usize> {
     start..between((span.end as usize).clamp(start, line_end))
 }
 
-/// Returns the lines of a place, with the previous and the next line.
+/// Returns the byte range of the lines that contain a place, with the previous and the next line.
 fn with_neighbours(text: &str, place: &Range<usize>) -> Range<usize> {
     let line = text[..place.start].rfind('\n').unwrap_or(0);
     let start = text[..line].rfind('\n').map_or(0, |at| at + 1);

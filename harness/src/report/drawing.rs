@@ -21,13 +21,13 @@ pub enum FrameDetail {
     All,
 }
 
-/// The width of a line in columns, and the minimum width of a lane.
+/// The width of a line of the drawing, in columns. `NARROW` is the minimum width of a lane, the column of one client.
 const WIDTH: usize = 96;
 const NARROW: usize = 26;
 /// The maximum number of consecutive rows without evidence that are written; longer sequences are collapsed.
 const FEW: usize = 2;
 
-/// Draws the rows.
+/// Draws the rows of a conversation as text.
 pub fn text(rows: &[ConversationLine], detail: FrameDetail, style: DrawStyle) -> String {
     let mut lanes: Vec<&str> =
         rows.iter().map(|row| row.client.as_str()).filter(|name| !name.is_empty()).collect();

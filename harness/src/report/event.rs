@@ -1,4 +1,4 @@
-//! The events of a run as plain data, in the form in which they are written.
+//! The events of a run as plain data, in the form in which `run.jsonl` contains them.
 
 use std::collections::BTreeMap;
 
@@ -80,8 +80,8 @@ pub struct RunHeader {
     /// The URI forms that clients used.
     #[serde(default)]
     pub forms: UriForms,
-    /// Whether the run had secrets that no frame of the host may contain. The file contains marks instead of
-    /// the secrets.
+    /// Whether the run had secrets that no frame of the host may contain. The file of the run has marks in place of the
+    /// secrets.
     #[serde(default)]
     pub secrets: bool,
     /// Whether additional clients connected as observers.
@@ -90,8 +90,9 @@ pub struct RunHeader {
     /// The component that plays the agent.
     #[serde(default)]
     pub agent: AgentMode,
-    /// The arguments of the run, quoted for a shell. The arguments include every option that affects a single scenario.
-    /// They do not include the selection of scenarios or the seed. Environment variables replace secrets.
+    /// The arguments of the run, quoted for a shell. The arguments include every option that affects how a single
+    /// scenario is played, but not the seed or the options that select scenarios. Secrets are replaced by environment
+    /// variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
     /// The part of the selection that was played, such as `1/4`; `None` if the whole selection was played.
@@ -191,7 +192,7 @@ pub struct CaseReport {
     /// The tested requirements that the author defines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<OwnRequirement>,
-    /// The status.
+    /// The status of the scenario.
     pub status: Status,
     /// The reason for the status, in one line; empty for a pass.
     pub reason: ForeignText,
@@ -216,7 +217,7 @@ pub struct CaseReport {
     /// held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaky: Option<u16>,
-    /// Further remarks.
+    /// Further remarks about the scenario, for people.
     pub notes: Vec<ForeignText>,
     /// The results of the always-on checks.
     pub checks: Vec<CheckLine>,
@@ -241,7 +242,7 @@ pub struct ClaimReport {
     pub file: String,
     /// The line of the step, from 1.
     pub line: usize,
-    /// The status.
+    /// The status of the claim.
     pub status: Status,
     /// The reason why the claim was not tested or, if the status is `skip`, why the claim does not apply; empty
     /// if the claim was tested.
@@ -249,7 +250,7 @@ pub struct ClaimReport {
     pub untested: ForeignText,
     /// The number of times that the claim was tested and held.
     pub observations: u64,
-    /// The failure.
+    /// The failure of the claim; `None` if the claim did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureReport>,
     /// The action or request that the host must have accepted in the same run. If the host did not accept it, the
@@ -273,18 +274,19 @@ pub struct FailureReport {
     pub label: ForeignText,
     /// The requirement that is broken; empty for a premise, which breaks no requirement.
     pub rule: String,
-    /// The lines of the transcript.
+    /// The lines of the transcript that show the failure.
     pub transcript: Vec<u64>,
 }
 
 /// The result of one always-on check in a scenario.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct CheckLine {
-    /// The check.
+    /// The identifier of the check.
     pub check: String,
     /// The number of times that the rule was tested.
     pub observations: u64,
-    /// The number of times that each requirement was tested, for the requirements that the check counts separately.
+    /// The number of times that each requirement was tested. Only requirements that the check counts separately are
+    /// listed.
     #[serde(default, skip_serializing_if = "LiteMap::is_empty")]
     pub apart: LiteMap<String, u64>,
     /// The findings, without duplicates.

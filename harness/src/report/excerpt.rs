@@ -1,11 +1,12 @@
-//! Formats excerpts of messages on several lines. Long messages are shortened, but only after the member in question.
+//! Formats excerpts of messages on several lines. Long messages are shortened, but never before the member that a
+//! finding is about.
 //!
 //! Start at [`of`].
 
 use crate::wire::json::{Map, Value};
 
-/// The limits of each form: bytes of a string, items of a list, nesting depth. The first form that is short
-/// enough is used.
+/// The forms of an excerpt, from the longest to the shortest, each with its limits: the bytes of a string, the items of
+/// a list, the nesting depth. The first form that is short enough is used.
 const FORMS: [(usize, usize, usize); 4] = [(2_000, 100, 64), (160, 12, 64), (80, 4, 6), (40, 2, 4)];
 
 /// Formats a message in at most `most` bytes. `members` are names of members that stay complete wherever they
@@ -17,7 +18,7 @@ pub fn of(message: &Value, members: &[&str], most: usize) -> String {
         text = match most {
             // A short excerpt is written on one line.
             0..1_000 => value.to_text(),
-            // Writing to memory cannot fail.
+            // Serialization to memory cannot fail.
             _ => serde_json::to_string_pretty(&value).unwrap_or_default(),
         };
         if text.len() <= most {
@@ -26,7 +27,7 @@ pub fn of(message: &Value, members: &[&str], most: usize) -> String {
     }
     match members {
         [] => cut(&text, most),
-        // The excerpt must contain the members in question, even if it exceeds the limit.
+        // The excerpt must contain the members that the finding is about, even if the excerpt exceeds the limit.
         _ => {
             let after = |from: usize, name: &&str| {
                 let rest = text.get(from..).unwrap_or_default();
@@ -37,14 +38,14 @@ pub fn of(message: &Value, members: &[&str], most: usize) -> String {
     }
 }
 
-/// The typical length of the text about omitted bytes.
+/// The typical length of the words that state how many bytes are omitted.
 const MORE: usize = " … 1000 bytes more".len();
 
 /// Returns the beginning of a string, with the number of omitted bytes.
 pub fn cut(text: &str, most: usize) -> String {
     let shown = beginning(text, most);
     match text.len() - shown.len() {
-        // The text about omitted bytes would be longer than the omitted bytes.
+        // The words about the omitted bytes would be longer than the omitted bytes.
         more if more <= MORE => text.to_owned(),
         more => format!("{shown} … {more} bytes more"),
     }

@@ -113,7 +113,8 @@ fn case(out: &mut String, finding: &SubjectFinding) {
     let _ = writeln!(out, "```json\n{}\n```\n", question(finding));
 }
 
-/// Returns the input of a case without the numbers that differ between runs.
+/// Returns the question that the subject was asked in a case, without the id of the question, which differs between
+/// runs.
 fn question(finding: &SubjectFinding) -> String {
     let SubjectFinding { what, case, .. } = finding;
     if what.kind == DisagreementKind::Lost {
@@ -136,7 +137,8 @@ fn open_points(out: &mut String, report: &SubjectReport) {
     }
 }
 
-/// Formats the agreement for each type of action, and for each type that loses data in a round trip.
+/// Formats two tables: how often the subject and the harness agree for each type of action, and for each type that
+/// loses data in a round trip.
 fn agreement(out: &mut String, report: &SubjectReport) {
     let row = |out: &mut String, name: &str, tally: &AgreementTally| {
         let AgreementTally { agreed, open, total } = tally;

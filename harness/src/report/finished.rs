@@ -1,4 +1,4 @@
-//! A finished run, read from its file. All later reports are made from this data.
+//! A finished run, read from its file. The reports that are made after a run use only this data.
 //!
 //! Only the frames that explain a failure are kept: frames around the lines of evidence, in scenarios that did
 //! not hold. [`ResultLimit`] bounds the number of results.
@@ -49,15 +49,16 @@ pub struct AgentSummary {
 /// One scenario of the run.
 #[derive(Debug)]
 pub struct FinishedCase {
-    /// The report.
+    /// The report of the scenario.
     pub report: CaseReport,
     /// The sources; empty if the scenario held.
     pub sources: Vec<SourceText>,
-    /// The chosen frames; empty if the scenario held.
+    /// The frames around the lines of evidence; empty if the scenario held.
     pub frames: Vec<ConversationLine>,
     /// The number of transcript lines that are not in `frames`.
     pub left_out: u64,
-    /// The seed of the identifiers, if it differs from the seed in the header because several runs were merged.
+    /// The seed of the scenario's identifiers, if it differs from the seed in the header because several runs were
+    /// merged.
     pub seed: Option<u64>,
 }
 
@@ -168,7 +169,8 @@ pub fn one(
 struct RunReading {
     header: Option<RunHeader>,
     open: LiteMap<u32, OpenCase>,
-    /// The number of bytes of the lines of the open scenarios, and the number of bytes of their sources.
+    /// The number of bytes of the lines that are kept for scenarios without a result so far. `source_bytes` is the
+    /// number of bytes of the sources of these scenarios.
     held: usize,
     source_bytes: usize,
     limit: ResultLimit,
@@ -251,7 +253,7 @@ impl RunReading {
         }
         // Checks without findings are dropped, because the summary has their totals.
         report.checks.retain(|line| !line.findings.is_empty());
-        // Without this, each of thousands of results would keep memory for all checks.
+        // Otherwise, each of thousands of results would keep the memory that was allocated for all checks.
         report.checks.shrink_to_fit();
         let case = FinishedCase::of(report, open);
         let report = &case.report;
@@ -323,7 +325,8 @@ pub(super) fn size_of_json(value: &impl Serialize) -> usize {
     counter.0
 }
 
-/// Returns the lines of evidence, each with the names of the members in question.
+/// Returns the lines of evidence in the report of a scenario, each with the names of the members that its finding is
+/// about.
 pub fn proofs(report: &CaseReport) -> Vec<ProofLine> {
     let failures = report.failures().map(|failure| (&failure.message, &failure.transcript));
     let findings = report.checks.iter().flat_map(|check| &check.findings);

@@ -135,8 +135,8 @@ fn of_acp(event: ConnectionEvent) -> ConnectionEvent {
     }
 }
 
-/// Returns whether a client begins a handshake with this event. A second handshake on the same connection name may come
-/// from a restarted process.
+/// Returns whether a client begins a handshake with this event. If a second handshake has the same connection name, it
+/// may come from a restarted process.
 fn begins(event: &ConnectionEvent) -> bool {
     let ConnectionEvent::Sent(seen) = event else { return false };
     seen.message().is_some_and(|message| message.method() == Some("initialize"))

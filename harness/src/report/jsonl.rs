@@ -1,8 +1,8 @@
 //! Writes `run.jsonl` during the run: all events of the run as lines of JSON, from header to footer.
 //!
-//! Lines with the member `run` describe the run (`header`, `case`, `result`, `footer`). All other lines are
-//! events of the transcript, in the capture format with the number of their scenario. A file without a footer
-//! was cut off. Frames are kept byte for byte, except for secrets.
+//! Lines with the member `run` describe the run (`header`, `case`, `result`, `footer`). All other lines are events of
+//! the transcript, in the capture format, each with the number of its scenario. A file without a footer was cut off.
+//! Frames are kept byte for byte, except for secrets.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex, PoisonError};

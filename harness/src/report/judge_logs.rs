@@ -75,7 +75,7 @@ pub fn judge_logs_of(
     judged
 }
 
-/// The logs and the party to judge, and the assumed version.
+/// The parameters of judging logs: the party to judge, and the assumed version.
 #[derive(Clone, Copy)]
 struct LogJudging<'a> {
     /// The version of connections whose handshake is missing.
@@ -118,9 +118,9 @@ fn once(
     OrderJudgement { reports, findings, took }
 }
 
-/// Returns the findings that occur in every order (`kept`), and the findings of the first order that also occur if a
-/// single log is judged alone, because the order between logs does not affect them. The findings are in the sequence of
-/// the first order.
+/// Returns the findings that occur in every order of the messages (`kept`), together with those findings in the first
+/// order that also occur if a single log is judged alone. The order of messages in different logs does not affect the
+/// latter. The findings are sorted as in the first order.
 fn with_certain(
     logs: &ConnectionLogs,
     kept: Vec<Finding>,

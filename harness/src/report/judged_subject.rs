@@ -34,7 +34,7 @@ impl JudgedSubject {
         Oracle::of_client(options, self.client.as_deref())
     }
 
-    /// Returns an empty summary with every check of the party.
+    /// Returns an empty summary that contains every always-on check of the party.
     pub fn summary(&self, standard: ProtocolStandard, fail_on: FailOn) -> RunSummary {
         RunSummary::of_party(standard, self.party, fail_on)
     }

@@ -18,8 +18,8 @@ use super::event::{CaseReport, RunHeader};
 use super::rule_quotes::RuleQuotes;
 use super::summary::{CheckTotal, RunSummary, row, word};
 
-/// The content of the file until the run is over. If the process is killed, this content shows that the file does not
-/// contain a result.
+/// The content of the file until the run is over. If the process is killed during the run, a reader sees from this
+/// content that the run has no result.
 pub const UNFINISHED: &str = concat!(
     "<?xml version=\"1.0\" encoding=\"utf-8\"?><testsuites><testsuite name=\"scenarios\" tests=\"1\" errors=\"1\" ",
     "failures=\"0\"><testcase name=\"the run\" classname=\"scenarios\" time=\"0\"><error type=\"error\" ",

@@ -1,5 +1,6 @@
-//! Formats a kill matrix as a page. The page lists each rule, with the checks and scenarios that test it and the
-//! injected faults that they must detect. It also lists each fault, with the checks and scenarios that detect it.
+//! Formats a kill matrix (which injected faults make which checks and scenarios fail) as a page. The page lists each
+//! rule, with the checks and scenarios that test it and the injected faults that they must detect. It also lists each
+//! fault, with the checks and scenarios that detect it.
 //!
 //! Start at [`table`].
 
@@ -34,8 +35,8 @@ pub fn table<F: FaultKind>(matrix: &KillMatrix<F>, suite: &ScenarioSuite) -> Str
             RequirementStanding::Open => "untested".to_owned(),
         };
         let weight = word(row.rule.weight).to_lowercase();
-        // If a fault is played only until it is detected, the result does not show everything that the fault
-        // breaks.
+        // If the scenarios of a fault are played only until the fault is detected, the result does not show everything
+        // that the fault breaks.
         let faults = match matrix.table.depth {
             KillDepth::Whole => matrix.breakers(row.rule.id),
             KillDepth::Caught => row.faults,

@@ -37,7 +37,7 @@ struct MatrixProfile {
 pub struct MatrixRule {
     /// The identifier.
     pub id: String,
-    /// The weight, as in the certificate.
+    /// The weight of the requirement, as the certificate states it.
     pub weight: String,
     statement: ForeignText,
     outcome: String,
@@ -67,7 +67,7 @@ impl CertificateBrief {
         self.version
     }
 
-    /// Returns the day of the run.
+    /// Returns the date on which the run began.
     pub fn day(&self) -> &str {
         self.started.split('T').next().unwrap_or_default()
     }

@@ -126,7 +126,7 @@ fn same<R>(one: &MergePart<R>, other: &MergePart<R>) -> Result<(), String> {
         [&left, &right].map(|value| value.as_object().into_iter().flat_map(|map| map.keys()));
     let mut keys: Vec<&String> =
         keys.into_iter().flatten().filter(|key| !OWN.contains(&key.as_str())).collect();
-    // Differences in short members are reported first, because they often explain differences in long members.
+    // A difference in a short member is preferred, because it often explains a difference in a long member.
     keys.sort_by_key(|key| left[key.as_str()].to_string().len());
     for key in keys {
         let (left, right) = (&left[key], &right[key]);
@@ -163,15 +163,15 @@ struct MergeJoin<'a, W> {
     out: &'a mut W,
     /// The number of lines written.
     written: u64,
-    /// The offset added to the case numbers of the current file.
+    /// The number that is added to each case number of the file that is being copied.
     base: u32,
     /// The first unused case number.
     cases: u32,
     /// The index of the file that contains each scenario, by the scenario's name.
     owners: BTreeMap<String, usize>,
     summary: RunSummary,
-    /// The checks with findings. The value says whether in every file with findings of the check, the baseline lists
-    /// them.
+    /// The checks with findings. The value is true if the baseline lists the findings of the check in every file that
+    /// has any.
     excused: LiteMap<String, bool>,
     took_ms: u64,
     interrupted: bool,
@@ -301,8 +301,8 @@ impl<W: Write> MergeJoin<'_, W> {
             let moved = moved.and_then(|(_, shift)| line.checked_add_signed(*shift));
             *line = moved.filter(|_| *line < number).ok_or_else(|| {
                 format!(
-                    "it refers to line {line}, which its case does not have (hint: only the first \
-                     jsonl report of a run has the frames)"
+                    "the result refers to line {line}, but its case has no such line (hint: only the first \
+                     jsonl report of a run contains the frames)"
                 )
             })?;
         }

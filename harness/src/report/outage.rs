@@ -21,7 +21,7 @@ pub const OUTLIVES: &str = "security.no-crash-fuzz";
 /// A reproducible outage of the host in a scenario.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct HostOutage {
-    /// The kind of outage. An example is "the host ended (signal: 9 (SIGKILL))".
+    /// The description of the outage, such as "the host ended (signal: 9 (SIGKILL))".
     pub what: String,
     /// The other scenarios that must be played at the same time to reproduce the outage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

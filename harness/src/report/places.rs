@@ -250,7 +250,7 @@ impl ShownPlaces {
         rows.map(|place| (place, why(&place.name, self.version())))
     }
 
-    /// Returns the places that were seen although the table of reasons lists them as unseen.
+    /// Returns the places that were seen although the table of reasons ([`unseen`]) states that they cannot occur.
     pub fn stale(&self) -> impl Iterator<Item = &TablePlace> {
         let rows = self.rows().iter().filter(|place| place.seen > 0);
         rows.filter(|place| why(&place.name, self.version()).is_some())

@@ -3,7 +3,7 @@
 //! A profile is conformant if each applicable MUST and essential requirement of the profile was tested and
 //! held.
 //!
-//! Knows: the results of requirements and checks. Never knows: their source.
+//! Knows: the results of requirements and checks. Never knows: the scenarios and frames from which the results come.
 //!
 //! Start at [`ProfileVerdict`].
 
@@ -70,7 +70,7 @@ pub(super) fn profiles(
 ) -> Vec<ProfileResult> {
     let mut names: Vec<&str> = rows.iter().map(|row| row.profile.as_str()).collect();
     names.extend(checks.iter().map(|check| check.profile.as_str()));
-    // The other profiles follow in alphabetical order.
+    // The profiles `core` and `agent` come first; the other profiles follow in alphabetical order.
     let place =
         |name: &str| PROFILES.iter().position(|first| *first == name).unwrap_or(PROFILES.len());
     names.sort_by_key(|name| (place(name), *name));

@@ -22,7 +22,8 @@ use crate::wire::percent;
 
 /// The replacement for a secret that no frame of a host may contain.
 pub const REDACTED: &str = "«redacted»";
-/// The replacement for a short secret. The text of a short secret may also occur by accident.
+/// The replacement for a short secret. It differs from [`REDACTED`], because the text of a short secret may also occur
+/// by accident.
 pub const REDACTED_SHORT: &str = "«redacted short»";
 /// The prefix of all marks, including the numbered marks.
 pub const MARK: &str = "«redacted";
@@ -213,8 +214,8 @@ impl RedactorState {
         format!("{MARK} {number}»")
     }
 
-    /// Returns a line of JSON without the matches of the patterns, in all strings including names. `keep` gets a string
-    /// literal and the text after the literal, and returns whether the literal is kept.
+    /// Returns a line of JSON in which the matches of the patterns are replaced in all strings, including the names of
+    /// members. `keep` gets a string literal and the text after the literal, and returns whether the literal is kept.
     fn strings(&mut self, line: &str, keep: fn(&str, &str) -> bool) -> String {
         let mut out = String::with_capacity(line.len());
         let mut rest = line;

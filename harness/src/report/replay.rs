@@ -1,4 +1,4 @@
-//! Replays a transcript from its file, without a host. The replay gives the same verdicts as the original run.
+//! Replays a transcript from its file, without a host. The replay reaches the same verdicts as the original run.
 //!
 //! Every scenario of a `run.jsonl` is played again with the host's messages from the file, and must send the same
 //! messages as in the file. Other captures have no scenarios; only the always-on checks judge such captures.
@@ -170,11 +170,11 @@ struct RunReplay {
     header: Option<RunHeader>,
     cases: LiteMap<u32, ReplayedScenario>,
     limit: ResultLimit,
-    /// The number of differences.
+    /// The number of differences between the replay and the file, including those that are not listed.
     unequal: usize,
     foreign: Option<ForeignCapture>,
-    /// Whether the file begins with the first line that a recorder of the harness writes, and whether it has the last
-    /// line of a recording or run.
+    /// Whether the file begins with the first line that a recorder of the harness writes. `ended` says whether the file
+    /// has the last line of a recording or run.
     begun: bool,
     ended: bool,
 }
@@ -379,7 +379,7 @@ struct ReplayedScenario {
     odd: Vec<String>,
     /// The clients whose connections the scenario has begun to open.
     opening: HashSet<String>,
-    /// The time of the previous line.
+    /// The time of the previous line that belongs to the scenario.
     last: Duration,
     /// Whether the scenario ended before its cleanup was complete.
     abandoned: bool,
@@ -572,8 +572,8 @@ impl ReplayedScenario {
         Some(None)
     }
 
-    /// Takes outputs until the scenario begins to open a client's connection, or no output is left. Returns whether the
-    /// scenario has begun to open this connection.
+    /// Removes outputs of the scenario until the scenario begins to open a client's connection, or no output is left.
+    /// Returns whether the scenario has begun to open this connection.
     fn begins(&mut self, at: Duration, client: &str) -> bool {
         while !self.opening.contains(client) {
             match self.taken(at) {
@@ -585,7 +585,8 @@ impl ReplayedScenario {
         true
     }
 
-    /// Takes all outputs. Outputs that should have a line in the file are reported as missing.
+    /// Removes all outputs of the scenario that are due. Outputs that should have a line in the file are reported as
+    /// missing.
     fn drain(&mut self, at: Duration) {
         while let Some(output) = self.next_sent(at) {
             self.is_missing(&output);

@@ -11,11 +11,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::verdict::Status;
 
-/// The maximum numbers of bytes of kept results: of results that held, of results that failed, and of all others.
+/// The maximum number of bytes of the kept results of scenarios that held. `FAILED_BYTES` is the limit for failed
+/// scenarios, and `OTHER_BYTES` the limit for all others.
 const HELD_BYTES: usize = 6 << 20;
 const FAILED_BYTES: usize = 8 << 20;
 const OTHER_BYTES: usize = 4 << 20;
-/// The size of a result without its strings, in bytes.
+/// The size in bytes that each result has in addition to its strings.
 const BASE: usize = 500;
 
 /// A limit for the results of a run that are kept.
@@ -26,8 +27,8 @@ pub struct ResultLimit {
     other: usize,
     /// The hashes of the names of the scenarios that held and are kept.
     names: HashSet<u64>,
-    /// The number of results that are not kept. A result that held is not counted if a result of the same scenario is
-    /// kept.
+    /// The number of results that are not kept. The result of a scenario that held is not counted if another result of
+    /// the same scenario is kept.
     pub left_out: u64,
 }
 
@@ -68,7 +69,7 @@ const LINE_BYTES: usize = 4 << 20;
 /// The length of the shortest line that is too long to keep, in bytes.
 const LONG: usize = 1 << 20;
 
-/// The last lines of a scenario, with their numbers.
+/// The last lines of a scenario's transcript, with their line numbers in the file.
 #[derive(Debug, Default)]
 pub struct LastLines {
     lines: VecDeque<(u64, String)>,

@@ -30,8 +30,8 @@ pub struct QuotedRequirement {
     pub weight: Weight,
     /// The statement of the requirement, with actions and notifications named as in this version.
     pub statement: String,
-    /// The weight of the requirement and the first version with it, or the statement that the requirement does not
-    /// apply to this version.
+    /// The weight of the requirement and the first version that contains it, or the statement that the requirement does
+    /// not apply to this version.
     pub standing: String,
 }
 

@@ -23,7 +23,7 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 /// The maximum number of results of one breach. Code scanning services refuse files with several thousand
 /// results.
 const PLACES: usize = 10;
-/// The name of the rule for entries of the baseline that no longer fail.
+/// The name of the SARIF rule that reports entries of the baseline that no longer fail.
 const STALE: &str = "baseline";
 
 /// A collector of the scenarios' files that writes the report at the end of the run.
@@ -156,7 +156,8 @@ impl SarifLevel {
             Status::Fail => ("fail", "error"),
             Status::Warn => ("fail", "warning"),
             Status::Note => ("informational", "none"),
-            // In SARIF, `open` means that it could not be decided whether the rule is broken.
+            // In SARIF, the kind `open` means that there is not enough information to decide whether the rule is
+            // broken.
             Status::Untested | Status::Error => ("open", "none"),
             Status::Pass | Status::Skip | Status::Known => return None,
         };

@@ -1,6 +1,6 @@
 //! Counts why scenarios were skipped.
 //!
-//! Knows: reports of scenarios. Never knows: where they are shown.
+//! Knows: reports of scenarios. Never knows: the reports that show the reasons.
 //!
 //! Start at [`SkipReasons`].
 

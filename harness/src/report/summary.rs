@@ -38,10 +38,11 @@ pub struct CheckTotal {
     /// The results of single requirements of the check.
     #[serde(default, skip_serializing_if = "LiteMap::is_empty")]
     pub rules: LiteMap<String, RuleTotal>,
-    /// Whether a finding of the check may break a requirement that the check does not count separately.
+    /// Whether the check has a finding that may concern a requirement that the check does not count separately.
     #[serde(default)]
     pub unclear: bool,
-    /// The first findings of the check, and the first finding of each requirement, each with the scenario.
+    /// The worst findings of the check, and at least one finding of each requirement, each with the scenario in which
+    /// it occurred.
     pub shown: Vec<(String, FindingLine)>,
 }
 
@@ -59,7 +60,7 @@ pub struct RuleTotal {
 const SHOWN: usize = 5;
 
 impl RunSummary {
-    /// Makes an empty summary with every check of AHP.
+    /// Makes an empty summary that contains every check of AHP hosts.
     pub fn new(fail_on: FailOn) -> RunSummary {
         RunSummary::of(ProtocolStandard::Ahp, fail_on)
     }
@@ -69,14 +70,14 @@ impl RunSummary {
         RunSummary::of_party(standard, JudgedParty::Server, fail_on)
     }
 
-    /// Makes an empty summary with every check of a party of a protocol.
+    /// Makes an empty summary that contains every check of one party of a protocol.
     pub fn of_party(standard: ProtocolStandard, party: JudgedParty, fail_on: FailOn) -> RunSummary {
         let none = |row: &CheckRow| (row.id.to_owned(), CheckTotal::default());
         let checks = checks_of(standard, party).iter().map(none).collect();
         RunSummary { fail_on, checks, ..RunSummary::default() }
     }
 
-    /// Adds a scenario.
+    /// Adds the result of a scenario.
     pub fn add(&mut self, case: &CaseReport) {
         *self.counts.entry(case.status).or_default() += 1;
         self.flaky += u64::from(case.flaky.is_some());
@@ -139,8 +140,8 @@ impl RunSummary {
         self.counts.values().sum()
     }
 
-    /// Returns the number of checks with a status. The status of a check is its worst finding, a pass, or
-    /// untested.
+    /// Returns the number of checks with a status. The status of a check is that of its worst finding; without a
+    /// finding, the check passed or is untested.
     pub fn checks_with(&self, status: Status) -> u64 {
         self.checks.values().filter(|total| total.status() == status).count() as u64
     }

@@ -16,10 +16,11 @@ use super::finished::{case_of, proofs};
 use super::replay::JudgedFile;
 use super::summary::OWN_FRAMES;
 
-/// The maximum number of bytes of a frame, first in a failed scenario or a capture, then in a scenario that held.
+/// The maximum number of bytes of a frame in a failed scenario or a capture. `HELD_FRAME` is the maximum in a scenario
+/// that held.
 const FRAME: usize = 1_500;
 const HELD_FRAME: usize = 300;
-/// The maximum number of bytes of the kept lines, and the maximum number of scenarios.
+/// The maximum number of bytes of the kept lines. `MAX_SCENARIOS` is the maximum number of scenarios.
 const MAX_BYTES: usize = 8 << 20;
 const MAX_SCENARIOS: usize = 5_000;
 
@@ -54,7 +55,7 @@ impl ViewedScenario {
         }
     }
 
-    /// Returns the sort key: scenarios that did not hold come first.
+    /// Returns the key by which the conversations are sorted: scenarios that did not hold come first.
     fn rank(&self) -> u8 {
         match self.status {
             Some(Status::Fail | Status::Error) => 0,

@@ -24,7 +24,7 @@ use crate::wire::foreign_text::ForeignText;
 
 /// The maximum number of causes in the list at the top.
 const FIRST: usize = 10;
-/// The maximum numbers of breaches in an article, and of places of a breach.
+/// The maximum number of breaches in an article. `PLACES` is the maximum number of places that are listed for a breach.
 const BREACHES: usize = 60;
 const PLACES: usize = 30;
 /// The maximum length of a state difference, in bytes.
@@ -203,7 +203,7 @@ impl<'a> FailureArticles<'a> {
         if let Some(case) = case {
             source(page, case, place);
             let mut rows = about(&case.frames, &place.transcript);
-            // These frames are already shown above, so the conversation does not repeat them.
+            // The article already shows these frames above the conversation, so the conversation does not repeat them.
             for row in rows.iter_mut().filter(|row| above.contains(&row.line)) {
                 row.text = ForeignText::default();
                 row.what = format!("{}, shown above", row.what.line()).into();
@@ -429,7 +429,7 @@ fn source(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
     page.close("details");
 }
 
-/// Writes the other rules and places in a collapsed section.
+/// Writes a collapsed section with the other rules that the cause breaks and the other places where it was seen.
 fn elsewhere(page: &mut HtmlPage, cause: &FailureCause<'_>) {
     let all: usize = cause.breaches.iter().map(|breach| breach.places.len()).sum();
     if all < 2 {

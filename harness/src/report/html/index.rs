@@ -60,7 +60,7 @@ fn heading(page: &mut HtmlPage, text: &str) {
     page.element("th", &[("scope", "col")], text);
 }
 
-/// Writes a row for each certificate and a column for each profile.
+/// Writes the table of verdicts, with a row for each certificate and a column for each profile.
 fn verdicts(page: &mut HtmlPage, certificates: &[&(String, CertificateBrief)], title: &str) {
     let briefs: Vec<&CertificateBrief> = certificates.iter().map(|(_, brief)| brief).collect();
     let columns = columns(&briefs);
@@ -100,7 +100,8 @@ fn verdict(page: &mut HtmlPage, verdict: Option<ProfileVerdict>) {
     page.close("td");
 }
 
-/// Writes a row for each MUST and essential rule that at least one of the hosts breaks, with the outcome for each host.
+/// Writes the table of broken rules, with a row for each MUST and essential rule that at least one of the hosts breaks,
+/// and a column for each host.
 fn broken(page: &mut HtmlPage, certificates: &[&(String, CertificateBrief)], title: &str) {
     let rules: BTreeSet<&str> = certificates
         .iter()

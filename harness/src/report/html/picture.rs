@@ -20,8 +20,8 @@ pub(super) struct ShownFrames {
 /// they are easier to read without following a link.
 const REPEATED: usize = 40;
 
-/// Draws rows and collapses consecutive rows without evidence. `of` distinguishes this picture from other pictures on
-/// the page, and `shown` contains the frames of those pictures.
+/// Draws the rows of a conversation, and collapses consecutive rows without evidence. `of` distinguishes the names in
+/// this picture from those of other pictures on the page, and `shown` contains the frames that the page already shows.
 pub(super) fn conversation(
     page: &mut HtmlPage,
     rows: &[ConversationLine],

@@ -76,7 +76,7 @@ fn filters(page: &mut HtmlPage, certificate: &HostCertificate) {
     page.close("div");
 }
 
-/// Returns the reasons of more than one requirement, in the order in which they occur first.
+/// Returns the reasons that more than one requirement has, in the order in which they occur first.
 fn shared_reasons(rows: &[RequirementResult]) -> Vec<String> {
     let reasons = rows.iter().map(|row| (row.reason.lines(), ()));
     let shared =

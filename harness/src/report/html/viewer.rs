@@ -17,7 +17,7 @@ const SCRIPT: &str = include_str!("viewer.js");
 /// and use only its own style.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src \
                           'sha256-sXaeCeNWnSyTPzGf3/+71eBt30+DYNY/O/+zB63lqWc='; base-uri 'none'; form-action 'none'";
-/// The maximum numbers of channels in the filter, and of listed findings.
+/// The maximum number of channels in the filter. `FINDINGS` is the maximum number of listed findings.
 const CHANNELS: usize = 200;
 const FINDINGS: usize = 300;
 
@@ -102,7 +102,7 @@ fn findings(page: &mut HtmlPage, scenarios: &[ViewedScenario], judged: &JudgedFi
     });
     let rows = scenarios.iter().flat_map(|it| &it.rows);
     let shown: HashSet<u64> = rows.map(|row| row.line).collect();
-    // A page of a single scenario lists only the findings about that scenario.
+    // If the page shows only one scenario of the file, it lists only the findings about that scenario.
     let about = |lines: &[u64]| left_out > 0 || lines.iter().any(|line| shown.contains(line));
     let all = failures.chain(checks);
     let mut all: Vec<_> = all.filter(|(.., lines)| lines.is_empty() || about(lines)).collect();
