@@ -256,7 +256,8 @@ impl ScenarioCase {
             TaskAct::Hang { peer, graceful } => {
                 if self.is_host(peer) {
                     self.cut_tested(graceful);
-                    // Later steps look only at messages of the next connection.
+                    // The messages of the ended connection are dropped, because later steps look only at messages of
+                    // the next connection.
                     if let Some(host) = self.peers.get_mut(peer) {
                         host.mailbox = ClientMailbox::default();
                     }

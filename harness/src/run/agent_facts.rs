@@ -18,7 +18,7 @@ pub struct AgentFacts {
     pub session: Value,
 }
 
-/// The optional capabilities: the name in reports, and the JSON pointer into `agentCapabilities`.
+/// The optional capabilities of an agent, each with its name in reports and the JSON pointer into `agentCapabilities`.
 const DECLARED: &[(&str, &str)] = &[
     ("load sessions", "/loadSession"),
     ("resume sessions", "/sessionCapabilities/resume"),
@@ -37,7 +37,7 @@ fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the values of an option, including values in groups.
+/// Returns the possible values of a session option, including the values that are in groups.
 fn values(option: &Value) -> Vec<&str> {
     let values = items(option, "options").iter().flat_map(|value| match items(value, "options") {
         [] => std::slice::from_ref(value),
@@ -90,7 +90,7 @@ impl AgentFacts {
         models.filter_map(|model| model["modelId"].as_str()).map(str::to_owned).collect()
     }
 
-    /// Returns the rows for a report.
+    /// Returns the facts as rows for a report.
     pub fn rows(&self) -> Vec<DetectedFeature> {
         let declared = DECLARED.iter().map(|(name, pointer)| {
             let value = self.capabilities.pointer(pointer);

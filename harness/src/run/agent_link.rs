@@ -16,7 +16,7 @@ use crate::transport::link::{LinkEndpoint, LinkEvent, TransportLink, refusal_tex
 use crate::wire::json::{Value, json};
 use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
-/// The maximum agent text that is kept, in bytes.
+/// The maximum number of bytes of the agent's text that are kept.
 const MAX_TEXT: usize = 64 << 10;
 
 /// An open connection to an agent.
@@ -110,8 +110,8 @@ impl AgentLink {
         }
     }
 
-    /// Returns the last lines of the agent's standard error so far; empty if there are none, or if the harness did not
-    /// start the agent.
+    /// Returns the lines that the agent wrote last to its standard error; empty if the agent wrote none, or if the
+    /// harness did not start the agent.
     pub(super) fn last_words(&self) -> String {
         self.link.last_words()
     }

@@ -57,7 +57,8 @@ pub(super) fn opening(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskA
     acts
 }
 
-/// Returns the settings under which the agent asks for permission, if the scenario needs a permission request.
+/// Returns the settings under which the agent asks for permission; `None` if the scenario needs no permission request
+/// or the settings are unknown.
 fn asking(case: &ScenarioCase) -> Option<&AskingSetup> {
     let needed = case.setup.scenario.needs.iter().any(|need| need == "ask");
     case.setup.side.asking.as_ref().filter(|_| needed)

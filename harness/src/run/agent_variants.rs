@@ -2,7 +2,7 @@
 //! broken.
 //!
 //! Every scenario is played. If a scenario needs a capability that a variant does not have, the claims of the scenario
-//! are untested. [`variants`](super::variants) defines what a false finding is.
+//! are untested. The module [`variants`](super::variants) defines which findings are false.
 //!
 //! Knows: the reference agent, the simulation. Never knows: the presentation of results.
 //!

@@ -1,7 +1,7 @@
 //! The kill matrix of the suite for agents: the suite is played against the reference agent with one injected
 //! fault at a time.
 //!
-//! [`kills`](super::kills) defines what counts as a kill.
+//! The module [`kills`](super::kills) defines when a check or a scenario has killed (detected) a fault.
 //!
 //! Knows: the reference agent, the simulation. Never knows: the presentation of a matrix.
 //!
@@ -27,7 +27,7 @@ use super::side::AgentSide;
 use super::sim;
 use super::suite::{ScenarioSuite, SuiteEntry};
 
-/// The checks that no fault of an agent can trip, each with the reason.
+/// The checks that no injected fault of an agent can make fail, each with the reason.
 pub const EXEMPT: ExemptIds = &[(
     "acp.wire.harness",
     "it judges the harness's own messages, which a fault of the agent cannot change",
@@ -94,8 +94,8 @@ pub fn play_all(
     KillMatrix::play(table, suite, &entries, honest, faults, one, share)
 }
 
-/// Returns whether a scenario that was played against a null agent did not pass, and no always-on check was exercised
-/// without a finding.
+/// Returns whether an agent without function earns nothing in a scenario: the scenario did not pass, and each always-on
+/// check that was exercised has a finding.
 pub fn earns_nothing(verdict: &ScenarioVerdict) -> bool {
     let check = |report: &crate::verdict::CheckReport| {
         report.observations > 0 && report.findings.is_empty()

@@ -1,7 +1,7 @@
 //! Approves pending tool calls automatically, in scenarios that do not test approval.
 //!
-//! Whether a tool runs without confirmation is the host's own policy. A scenario that does not test this policy
-//! names a client that approves every call. The transcript contains this client's dispatches like all others.
+//! Whether a tool runs without confirmation is the host's own policy. A scenario that does not test this policy names a
+//! client that approves every call. The transcript contains the dispatches of this client like those of other clients.
 //!
 //! Knows: actions. Never knows: the expectations of the scenario.
 

@@ -69,7 +69,7 @@ impl CaseMarks {
         true
     }
 
-    /// Returns whether the case has not dispatched any marker.
+    /// Returns whether the case has not dispatched any marker action.
     pub(super) fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }
@@ -105,7 +105,8 @@ impl ScenarioCase {
         barrier
     }
 
-    /// Returns a chat that can carry a marker: the named chat, or any chat that the client is subscribed to.
+    /// Returns a chat on which the client can dispatch a marker action: the named chat, or any chat that the client is
+    /// subscribed to.
     fn marked_chat(&self, by: PeerId, channel: Option<&Value>) -> Option<String> {
         if !self.protocol()?.has(ProtocolFeature::Drafts) {
             return None;
@@ -195,7 +196,8 @@ impl ScenarioCase {
             );
             return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
         }
-        // A barrier that only decides the outcome of one dispatch does not end the watches of other steps.
+        // If a barrier only decides the outcome of one dispatch, the `never` steps still watch for forbidden messages
+        // after the barrier.
         if barrier.decides.is_none() {
             self.watches_held();
         }

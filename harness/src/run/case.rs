@@ -34,7 +34,7 @@ use super::tested::TestedClient;
 use super::watch::AbsenceWatch;
 
 /// The maximum number of frames that a host may send in one scenario. Every scenario needs far fewer frames, and this
-/// many frames do not exhaust the memory.
+/// many frames still fit into the memory.
 const MAX_FRAMES: u64 = 200_000;
 /// The maximum number of bytes that a host may send in one scenario.
 const MAX_BYTES: u64 = 64 << 20;
@@ -89,7 +89,7 @@ pub(super) enum CasePhase {
     Over,
 }
 
-/// The state of the current wait after a check.
+/// The state of the current wait after the received messages were checked against it.
 pub(super) enum WaitProgress {
     Done,
     Wait(TaskWait),
@@ -392,7 +392,7 @@ impl ScenarioCase {
         }
     }
 
-    // The handling of incoming messages.
+    // Methods that handle incoming messages.
 
     pub(super) fn message(
         &mut self,
@@ -411,7 +411,7 @@ impl ScenarioCase {
         peer.initialized |= shook;
         let lifted = peer.engine.handle(message).map(|lifted| Arc::new(SeenFrame::of(lifted)));
         let last_seen = peer.engine.last_seen();
-        // From here on, `seen` has the message in the vocabulary of the newest version. The transcript keeps the
+        // From here on, `seen` contains the message with the names of the newest version. The transcript keeps the
         // original message.
         let seen = lifted.as_ref().unwrap_or(seen);
         let Some(message) = seen.message() else {
@@ -501,7 +501,7 @@ impl ScenarioCase {
         self.end();
     }
 
-    // The progress of the case through its tasks.
+    // Methods that move the case from task to task.
 
     /// Fails the current wait if its deadline has passed.
     pub(super) fn expire(&mut self, now: Duration) {
@@ -558,7 +558,7 @@ impl ScenarioCase {
                     WaitProgress::Failed(failure) => self.fail(now, failure),
                 }
             } else if self.phase == CasePhase::Cleaning {
-                // The cleanup may have found further resources to remove.
+                // The answers to the requests of the cleanup may have shown further resources to remove.
                 self.tasks = self.cleaning().into();
                 if self.tasks.is_empty() {
                     self.end();
@@ -645,7 +645,8 @@ impl ScenarioCase {
         if !self.goes_on_after(failure) {
             self.clean_up(now);
         } else if kind != FailureKind::Content {
-            // The step's remaining tasks depend on an outcome that did not occur.
+            // The remaining tasks of the step depend on the expected outcome, which did not occur. Only tasks that end
+            // connections are kept.
             self.tasks.retain(|task| matches!(task.act, TaskAct::Hang { .. }));
         }
     }

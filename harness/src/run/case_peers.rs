@@ -32,7 +32,7 @@ pub(super) struct CasePeer {
     pub(super) initialized: bool,
     pub(super) mailbox: ClientMailbox,
     pub(super) answers: VecDeque<(u64, Arc<SeenFrame>)>,
-    /// The host's requests that no step has taken yet; `None` unless the scenario answers requests.
+    /// The host's requests that no `asked` step has read yet; `None` if the steps of the scenario answer no requests.
     pub(super) asked: Option<VecDeque<(u64, Arc<SeenFrame>)>>,
     /// The transcript line at which the connection ended, and the reason.
     pub(super) ended: Option<(u64, String)>,
@@ -40,11 +40,12 @@ pub(super) struct CasePeer {
     pub(super) refused: Option<u16>,
     /// The credentials and the `Origin` header with which the client opens its connection.
     pub(super) guise: ClientGuise,
-    /// The client's state for serving an agent.
+    /// The state with which the client serves the requests of an agent.
     pub(super) served: AgentClientSide,
     /// The folder that the client serves to the host.
     pub(super) folder: ClientFolder,
-    /// The methods that the scenario's steps answer, although the client serves a folder.
+    /// The methods of requests that steps of the scenario answer, and not the client itself, although the client serves
+    /// a folder.
     pub(super) withheld: Vec<String>,
 }
 

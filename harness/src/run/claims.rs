@@ -37,7 +37,7 @@ pub struct ClaimOutcome {
     /// Whether the reason in `untested` is a choice that the protocol leaves to the host, so the requirements
     /// do not apply.
     pub inapplicable: bool,
-    /// Whether another claim of the scenario failed, which is probably why this claim is untested.
+    /// Whether another claim of the scenario failed. That failure is probably the reason why this claim is untested.
     pub follows: bool,
     /// The action or request that the host has to accept in the same run, as listed by
     /// [`ScenarioCase::accepted`]. If the host does not accept it, the refusal that the claim expects is not evidence.
@@ -61,9 +61,9 @@ pub(super) struct StepLog {
 }
 
 impl ClaimOutcome {
-    /// Splits a failed claim into a claim with the requirements that a failure of this kind breaks, and an
-    /// untested claim with the other requirements. A part without requirements is left out. A claim that did
-    /// not fail is not split.
+    /// Splits a failed claim into two: a failed claim with the requirements that a failure of this kind breaks, and an
+    /// untested claim with the other requirements. A part without requirements is left out. A claim that did not fail
+    /// is not split.
     pub(super) fn split(mut self) -> Vec<ClaimOutcome> {
         let Some(failure) = &self.failure else { return vec![self] };
         let least = match failure.kind {
@@ -135,7 +135,8 @@ impl StepLog {
     }
 }
 
-/// The name that stands for any action or method. It is used if no host may accept the refused action or method.
+/// The name that stands for any action or method. If no host may accept the refused action or method, any other
+/// accepted one shows that the host does not refuse everything.
 const ANY: &str = "*";
 /// The prefix of the methods with which a host uses the files of a client.
 const SERVED: &str = "resource";
@@ -165,9 +166,9 @@ impl ScenarioCase {
     }
 
     /// Records that a step expects a request to be refused. The refusal is evidence only if the host answers such a
-    /// request elsewhere in the run. If the protocol does not define the method, any answered request is sufficient. A
-    /// tested client that serves files may permit only reading. For such a client, an answered read request is
-    /// sufficient.
+    /// request elsewhere in the run. If the protocol does not define the method, an answer to any request shows that
+    /// the host does not refuse everything. A tested client that serves files may permit only reading, so an answer to
+    /// a read request is enough evidence for such a client.
     pub(super) fn expects_refused_request(
         &mut self,
         step: Option<usize>,
@@ -265,8 +266,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns whether a step needs a name that a failed earlier step should have bound. If so, the step is left out if
-    /// it only observes or is marked as independent. Any other step ends the scenario.
+    /// Returns whether a step needs a name that a failed earlier step should have bound. Such a step is left out if it
+    /// only observes or is marked as independent; otherwise, the scenario ends at this step.
     pub(super) fn lacks_a_name(&mut self, index: usize, step: &ScenarioStep) -> bool {
         let mut lacking = None;
         names::occurrences(step, &mut |_, occurrence| {
@@ -346,8 +347,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns why an observed refusal is not evidence; empty if it is. A refusal is not evidence if a later premise
-    /// failed and the host accepted nothing comparable, because the host may refuse everything.
+    /// Returns why an observed refusal is not evidence; empty if the refusal is evidence. A refusal is not evidence if
+    /// a later premise failed and the host accepted nothing comparable, because the host may refuse everything.
     fn reason_without_twin(&self, index: usize, stop: &StepFailure) -> String {
         let twin = self.log.refusals.iter().find(|(step, _)| *step == index).map(|(_, twin)| twin);
         let Some(twin) = twin.filter(|twin| !self.log.accepted.contains(*twin)) else {
@@ -369,8 +370,8 @@ impl ScenarioCase {
     /// protocol permits.
     fn choice(&self, stop: &StepFailure) -> Option<&str> {
         let step = self.setup.scenario.steps.get(stop.step?)?;
-        // A host is free to omit a message, not to support a version, or to forget a client. An error in answer to any
-        // other request is not a free choice of the host.
+        // A host is free to omit a message, to refuse a version, or to forget a client. If it answers any other request
+        // with an error, this is not a free choice.
         let free = matches!(
             step.verb,
             StepVerb::Await | StepVerb::Expect | StepVerb::Initialize | StepVerb::Reconnect

@@ -1,4 +1,5 @@
-//! The resources that a case created on the host, and the tasks that remove them.
+//! Keeps track of the resources that a case creates on the host, and makes the tasks that remove these resources at the
+//! end of the case.
 
 use litemap::LiteMap;
 
@@ -12,15 +13,15 @@ use crate::wire::message::Message;
 use super::case::ScenarioCase;
 use super::task::{PeerId, RequestGoal, ResultUse, StepTask, TaskAct};
 
-/// The requests that create a channel: the method, the params member that holds the URI, and the method that
-/// disposes of the channel. A host removes a session's chats with the session, except for chats that were
+/// The requests that create a channel, each with the method, the member of the params that contains the URI, and the
+/// method that disposes of the channel. A host removes a session's chats with the session, except for chats that were
 /// moved.
 const CREATORS: &[(&str, &str, &str)] = &[
     ("createTerminal", "channel", "disposeTerminal"),
     ("createSession", "channel", "disposeSession"),
 ];
 
-/// The requests that create a file or a folder, each with the params member that holds the URI.
+/// The requests that create a file or a folder, each with the member of the params that contains the URI.
 const MAKERS: &[(&str, &str)] = &[
     ("resourceMkdir", "uri"),
     ("resourceWrite", "uri"),
@@ -114,8 +115,8 @@ impl CreatedResources {
         ours
     }
 
-    /// Records the sessions in a `listSessions` result that runs of this case's automations created. It is possible
-    /// that no client was notified of their creation.
+    /// Records the sessions in a `listSessions` result that runs of this case's automations created. The harness looks
+    /// for these sessions in the list, because the host may not have notified any client of their creation.
     pub fn listed(&mut self, result: &Value) {
         for session in result["items"].as_array().into_iter().flatten() {
             if let Some(name) = session["resource"].as_str()

@@ -23,7 +23,7 @@ use crate::wire::version::Version;
 
 use super::detect::DetectedFeature;
 
-/// The prefix of the rows that say which commands a driver knows.
+/// The prefix of the names of those rows in a report that say which commands a driver knows.
 const ROW: &str = "driver-";
 
 /// The result of a first look at a client.
@@ -33,14 +33,14 @@ pub struct ClientFacts {
     pub name: Option<String>,
     /// The commands that the driver knows; `None` if the driver has not answered.
     pub does: Option<Vec<String>>,
-    /// The offered versions; `None` if the client has not begun a handshake.
+    /// The versions that the client offers; `None` if the client has not begun a handshake.
     pub offers: Option<Vec<String>>,
     /// The problem that occurred; empty if there was none.
     pub trouble: String,
 }
 
 impl ClientFacts {
-    /// Returns the newest offered version that is in `played`.
+    /// Returns the newest version that the client offers and that is in `played`.
     pub fn version(&self, played: &[Version]) -> Option<Version> {
         let offered = self.offers.iter().flatten().filter_map(|it| it.parse().ok());
         offered.filter(|version| played.contains(version)).max()

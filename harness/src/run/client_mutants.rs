@@ -1,7 +1,7 @@
 //! The kill matrix of the suite for clients: the suite is played with the reference client with one injected fault at a
 //! time.
 //!
-//! [`kills`](super::kills) defines what counts as a kill.
+//! The module [`kills`](super::kills) defines when a check or a scenario has killed (detected) a fault.
 //!
 //! Knows: the reference client, the simulation. Never knows: how a matrix is shown.
 //!
@@ -24,7 +24,7 @@ use super::play::ScenarioVerdict;
 use super::suite::{ScenarioSuite, SuiteEntry};
 use super::words;
 
-/// The checks that no fault of the reference client can trip, each with the reason.
+/// The checks that no injected fault of the reference client can make fail, each with the reason.
 pub const EXEMPT: ExemptIds = &[
     ("clients.selected-version", DICTATED),
     ("clients.dispatchable", DICTATED),
@@ -53,14 +53,15 @@ pub const EXEMPT: ExemptIds = &[
     ),
 ];
 
-/// The scenarios for clients that list sessions without a command. The reference client lists sessions only on command.
+/// The scenarios for a client that lists sessions without a command of its driver. The reference client lists sessions
+/// only on command, so it cannot play them.
 pub const UNASKED: &[&str] = &[
     "client/lists/the-next-page-is-requested-unasked",
     "client/reconnect/sessions-are-listed-again-unasked",
     "client/responses/an-unknown-error-of-a-list-is-survived",
 ];
 
-/// The reason for checks that only the captures in `corpus/captures/clients` can make fail.
+/// The reason why no fault makes certain checks fail. The captures in `corpus/captures/clients` make these checks fail.
 const DICTATED: &str =
     "the commands of the scenarios dictate these frames, whatever the client does";
 const AT_ONCE: &str = "the check allows a reaction time of two seconds, and the scenarios judge the same rule at once";
@@ -136,8 +137,8 @@ pub fn play_all(
     KillMatrix::play(table, suite, &entries, honest, faults, one, share)
 }
 
-/// Returns whether a scenario that was played with a null client did not pass, and no always-on check was exercised
-/// without a finding.
+/// Returns whether a client without function earns nothing in a scenario: the scenario did not pass, and each always-on
+/// check that was exercised has a finding.
 pub fn earns_nothing(verdict: &ScenarioVerdict) -> bool {
     let held = |report: &CheckReport| report.observations > 0 && report.findings.is_empty();
     verdict.status != Status::Pass && !verdict.checks.iter().any(held)

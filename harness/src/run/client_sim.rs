@@ -19,7 +19,8 @@ use super::play::{CountingRecorder, ScenarioPlay, ScenarioVerdict, TranscriptRec
 use super::setup::{CaseSetup, TestedClientSetup};
 use super::sim;
 
-/// The maximum number of rounds of a play. The limit stops a client that never becomes idle.
+/// The maximum number of rounds in which frames are moved while a scenario is played. The limit stops a client that
+/// never becomes idle.
 const MAX_ROUNDS: u32 = 200_000;
 /// The URL of the host in memory.
 const NOWHERE: &str = "ws://127.0.0.1:9";
@@ -40,7 +41,8 @@ pub fn play(mut trial: ClientTrial, client: &mut dyn SansIoClient) -> ScenarioVe
         if client.next_timeout().is_some_and(|at| at <= now) {
             client.handle_timeout(now);
         }
-        // Frames that the client sends at this time arrive before a wait of the play that ends at the same time.
+        // Frames that the client sends at the time `now` arrive before a wait of the scenario times out at the same
+        // time.
         while to_host(&mut trial, client, now) | to_client(&mut trial, client, now) {}
         trial.handle_timeout(now);
     }

@@ -33,7 +33,7 @@ fn goal(step: &ScenarioStep) -> DriverGoal {
     }
 }
 
-/// Returns the task that gives the driver a command.
+/// Returns the task that sends a command to the driver of the tested client.
 pub(super) fn drive(step: &ScenarioStep) -> TaskAct {
     TaskAct::Drive {
         command: step.text("do").unwrap_or_default().to_owned(),

@@ -1,9 +1,9 @@
-//! A scenario about a client, which implements the interface of a host, so a server for hosts can serve it to the
-//! tested client.
+//! A trial: a scenario about a client, with the interface of a host. The server that serves hosts can therefore serve a
+//! trial to the tested client.
 //!
 //! The trial contains the play and a reference host. The harness's own clients of the scenario talk to the reference
 //! host in memory. The tested client talks to the trial, which passes the client's frames through the play. The lines
-//! that a host would exchange with an agent are the lines of the tested client's driver.
+//! that a server would pass between a host and its agent are here the lines of the tested client's driver.
 //!
 //! Knows: plays, hosts. Never knows: sockets, processes, rules.
 //!
@@ -26,10 +26,11 @@ use super::play::{ScenarioPlay, ScenarioVerdict};
 const ABRUPT: u16 = 1006;
 /// The close code of an orderly end.
 const NORMAL: u16 = 1000;
-/// The maximum number of rounds between two inputs. The limit stops a host that never becomes idle.
+/// The maximum number of rounds in which frames are moved after one input. The limit stops a host that never becomes
+/// idle.
 const MAX_ROUNDS: u32 = 1_000_000;
 
-/// A scenario about a client.
+/// A scenario about a client, while it is played with the tested client.
 pub struct ClientTrial {
     play: ScenarioPlay,
     host: Box<dyn SansIoHost + Send>,
@@ -190,7 +191,7 @@ impl SansIoHost for ClientTrial {
         if self.host.next_timeout().is_some_and(|at| at <= now) {
             self.host.handle_timeout(now);
         }
-        // Frames that the host sends at this time arrive before a wait of the play that ends at the same time.
+        // Frames that the host sends at the time `now` arrive before a wait of the scenario times out at the same time.
         self.pump(now);
         self.play.timeout(now);
         self.pump(now);

@@ -90,7 +90,7 @@ struct ContractFile {
 struct ContractRow {
     name: String,
     script: Vec<String>,
-    /// The actions that are dispatched before the turn starts.
+    /// The actions that the client dispatches before it starts the turn.
     #[serde(default)]
     before: Vec<Value>,
     steps: Vec<Value>,
@@ -164,7 +164,7 @@ impl ContractVector {
                         StepResult::Broken(format!("{} ({})", failure.message, failure.label))
                     }
                     None if claim.untested.is_empty() => StepResult::Held,
-                    // The failure of an earlier step is the reason.
+                    // The reason is the failure of an earlier step, which is reported there.
                     None if claim.follows => StepResult::Untested(String::new()),
                     None => StepResult::Untested(claim.untested.clone()),
                 },

@@ -11,8 +11,8 @@ use litemap::LiteMap;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 
-/// The maximum number of tracked decisions. Decisions beyond this number are ignored and are never reported as the
-/// reason for a missing message.
+/// The maximum number of tracked decisions. Further decisions are ignored, so they are never reported as the reason for
+/// a missing message.
 const MAX_DECISIONS: usize = 1_000;
 
 /// The actions that an agent sends only when no decision is pending.
@@ -178,7 +178,7 @@ mod tests {
         let approved =
             json!({"type": "chat/toolCallConfirmed", "toolCallId": "c", "approved": true});
         told(&mut decisions, 2, approved);
-        // Another client receives its copy of the question later.
+        // Another client receives its copy of the host's question later.
         told(&mut decisions, 1, ready.clone());
         assert!(!holds_up(&decisions, "chat/turnComplete"));
         // The host asks again.

@@ -70,7 +70,7 @@ impl DetectedFeature {
     }
 }
 
-/// Returns all values that scenarios can use, including the run's token.
+/// Returns the values from the first look that scenarios can use, by name, and the run's token.
 pub fn facts(detected: &[DetectedFeature], token: Option<&str>) -> Vec<(String, String)> {
     let own = token.map(|token| (TOKEN.to_owned(), token.to_owned()));
     detected.iter().flat_map(|it| it.facts.iter().cloned()).chain(own).collect()
@@ -87,14 +87,14 @@ pub fn token<'a>(detected: &[DetectedFeature], given: &'a [(String, String)]) ->
 /// Returns the `token` capability: whether the run has a token.
 pub fn tokened(token: Option<&str>) -> DetectedFeature {
     let how = match token {
-        Some(_) => "`--authenticate` gives a token for the protected agent",
+        Some(_) => "`--authenticate` contains a token for the protected agent",
         None => "no token was given for a protected agent (hint: `--authenticate RESOURCE=TOKEN`)",
     };
     DetectedFeature::new(TOKEN, token.is_some(), how)
 }
 
-/// Marks the script abilities that the user claims with `--agent-can` as offered, although the host does not
-/// declare them.
+/// Marks the abilities in `--agent-can` as offered: abilities of an agent that plays scripts, which the host does not
+/// declare itself.
 pub fn told(detected: &mut [DetectedFeature], abilities: &[&str]) {
     for it in detected.iter_mut().filter(|it| !it.offered) {
         let row = capability::named(&it.capability).map(|row| row.shown);
@@ -104,8 +104,8 @@ pub fn told(detected: &mut [DetectedFeature], abilities: &[&str]) {
     }
 }
 
-/// Returns the row for a capability that the user grants by an option of the run. `members` are the capability's values; `None`
-/// means that the option was not given.
+/// Returns the row for a capability that the user grants by an option of the run. `members` are the capability's
+/// values; `None` means that the option was not given.
 pub fn given(name: &str, members: Option<&[&str]>) -> DetectedFeature {
     let row = capability::named(name).map(|row| row.shown);
     let (names, option) = match row {
@@ -113,8 +113,8 @@ pub fn given(name: &str, members: Option<&[&str]>) -> DetectedFeature {
         _ => (&[][..], ""),
     };
     let how = match members {
-        Some(_) => format!("an option of the run gives it: {option}"),
-        None => format!("no option of the run gives it (hint: {option})"),
+        Some(_) => format!("an option of the run provides it: {option}"),
+        None => format!("no option of the run provides it (hint: {option})"),
     };
     let pairs = names.iter().zip(members.unwrap_or_default());
     let facts = pairs.map(|(member, value)| (format!("{name}.{member}"), (*value).to_owned()));
@@ -241,7 +241,7 @@ pub struct FeatureDetection {
     /// The identifiers of the trial sessions.
     trials: Vec<String>,
     every: bool,
-    /// The result of the handshake, until an agent is chosen.
+    /// The result of `initialize`, which is needed until an agent is chosen.
     result: Value,
     /// The agents that the first look still has to try. It is trying the first of these agents now.
     candidates: VecDeque<String>,
@@ -329,8 +329,9 @@ impl FeatureDetection {
             && self.output.is_empty()
     }
 
-    /// Stops waiting for the agent that is being tried, and tries the next agent. Disposes of the session,
-    /// because the host may still create it. Returns whether the first look was waiting for an agent.
+    /// Stops waiting for the agent that is being tried, and tries the next agent. Disposes of the session that was
+    /// requested with this agent, because the host may still create it. Returns whether the first look was waiting for
+    /// an agent.
     pub fn give_up(&mut self) -> bool {
         let waited = !self.candidates.is_empty();
         if waited {
@@ -385,7 +386,7 @@ impl FeatureDetection {
         if self.provider.is_some() || agents.len() < 2 {
             return self.choose(None);
         }
-        // The agent that seems usable is tried first.
+        // The agent that seems usable, according to the declarations and the tokens of the run, is tried first.
         let first = usable(agents, &self.resources()).and_then(provider_of);
         let others = self.found.providers.iter().filter(|name| Some(*name) != first.as_ref());
         let ordered: Vec<String> = first.iter().chain(others).cloned().collect();
@@ -466,8 +467,8 @@ impl FeatureDetection {
         self.send(self.trial() + 1, "disposeSession", json!({"channel": session}));
     }
 
-    /// Examines the agent that creates sessions: the caller's provider, else `tried`, else the agent that seems
-    /// usable.
+    /// Chooses the agent with which sessions are created, and examines its capabilities. This is the agent of the
+    /// caller's provider, or else `tried`, or else the agent that seems usable.
     fn choose(&mut self, tried: Option<String>) {
         self.candidates.clear();
         let result = std::mem::take(&mut self.result);
@@ -548,7 +549,7 @@ impl FeatureDetection {
                 CapabilitySource::Thing(members, find) => {
                     detected.push(of_thing(row, members, find(result, resources)));
                 }
-                // Only the run's options determine these capabilities, not the host.
+                // Only the options of the run determine these capabilities, so the first look does not examine them.
                 CapabilitySource::Token
                 | CapabilitySource::Given(..)
                 | CapabilitySource::Tried(..) => {}
@@ -642,8 +643,8 @@ mod tests {
         }
     }
 
-    /// Returns the capabilities that are not offered, given this answer to the handshake and this error code
-    /// for every request.
+    /// Returns the capabilities that a first look finds missing if the host answers the handshake with `result` and
+    /// every other request with the error `code`.
     fn missing(result: &Value, provider: Option<&str>, code: Option<i64>) -> Vec<String> {
         let offers = [Version::V1_0];
         let options = LookOptions { provider, ..LookOptions::offering(&offers) };

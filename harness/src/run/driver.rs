@@ -43,7 +43,7 @@ const CLOSING: Duration = Duration::from_millis(250);
 /// The time that an interrupted scenario has for its cleanup. It is short, because an interrupted run should end within
 /// two seconds.
 const LEAVING: Duration = Duration::from_millis(700);
-/// The reason that is reported for a scenario that the user interrupted before it had a verdict.
+/// The reason in the report of a scenario that the user interrupted before it had a verdict.
 pub const INTERRUPTED: &str = "interrupted";
 /// The time to wait after the end of a scenario for late events from the agent below the host.
 const TRAILING: Duration = Duration::from_millis(50);
@@ -62,7 +62,7 @@ pub async fn play(
     // The latest time at which the scenario ends; `None` until the user or the time limit interrupts it.
     let mut until: Option<Duration> = None;
     let mut stopped = pin!(stop.changed());
-    // The alarm is only reset if it would fire too late; an early alarm is harmless.
+    // The alarm is set again only if it would fire too late; if it fires too early, nothing happens.
     let mut alarm = pin!(sleep_until(began));
     let mut rings = Duration::ZERO;
     let mut now = Duration::ZERO;
@@ -81,7 +81,8 @@ pub async fn play(
                 DriverOutput::Close { conn, graceful } => {
                     let link = links.open.remove(&conn);
                     if let (Some(link), true) = (link, graceful) {
-                        // An interrupted run has no time to wait for a process that does not exit.
+                        // An interrupted run ends within a time limit, so it cannot wait for a process that does not
+                        // exit.
                         links.closing.push(match until {
                             Some(_) => tokio::spawn(link.close_soon(CLOSING)),
                             None => tokio::spawn(link.close(CLOSING)),
@@ -150,7 +151,7 @@ pub async fn play(
         }
         let event = tokio::select! {
             biased;
-            // The stop signal is polled first, so a host that sends without end cannot starve it.
+            // The stop signal is polled first, so that it is noticed even if a host sends messages without end.
             _ = &mut stopped, if until.is_none() => {
                 now = began.elapsed();
                 until = Some(now + LEAVING);
@@ -206,8 +207,8 @@ async fn hear(below: &mut Option<mpsc::Receiver<HeardBelow>>) -> Option<HeardBel
 struct ScenarioLinks {
     open: LiteMap<ConnId, TransportLink>,
     closing: Vec<tokio::task::JoinHandle<()>>,
-    /// The connection of the last event. The next poll starts with the connection that follows it, so no connection can
-    /// starve the others.
+    /// The connection of the last event. The next poll starts with the connection after this one, so that a busy
+    /// connection cannot keep the others from being read.
     last: ConnId,
 }
 

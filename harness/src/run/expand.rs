@@ -399,7 +399,7 @@ fn subscribe_params(
     merged(step.span, usual, more)
 }
 
-/// Returns the prompt text that makes an agent play the script of the step; without such a script, the script of the
+/// Returns the text of a prompt that makes an agent play a script: the script of the step, or else the script of the
 /// scenario. If the script is empty, the text contains only the name of the scenario, or is empty.
 pub(super) fn script(case: &ScenarioCase, step: &ScenarioStep) -> String {
     let script = match step.text("script") {
@@ -454,7 +454,8 @@ fn turn(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     }]
 }
 
-/// Returns the tasks that take a snapshot. A new observer or the named client takes the snapshot.
+/// Returns the tasks of a `snapshot` step. The client that the step names requests the snapshot, or else a new client
+/// that only observes.
 fn snapshot(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let state = step.pattern("state").cloned().unwrap_or_else(|| ValuePattern::anything(step.span));
     let root = || ValueTemplate::fixed(step.span, json!(ROOT));
@@ -555,8 +556,8 @@ fn release(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     }]
 }
 
-/// Returns whether the scenario answers requests of the host to this client. If `method` is given, only requests of
-/// that method count.
+/// Returns whether steps of the scenario answer requests that the host sends to this client. If `method` is given, only
+/// requests of that method count.
 pub fn serves(scenario: &ParsedScenario, client: &str, method: Option<&str>) -> bool {
     let asked = |step: &ScenarioStep| {
         step.verb == StepVerb::Asked

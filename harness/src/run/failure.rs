@@ -1,4 +1,4 @@
-//! The reasons why a scenario did not go as written.
+//! The failures of a scenario's steps, and the timeouts of waits.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub(super) struct NearMiss {
     pub(super) line: u64,
     /// The first place where the message does not match the expected pattern.
     pub(super) miss: Box<PatternMismatch>,
-    /// Whether a message about another subject, such as another tool call, arrived later.
+    /// Whether a message about another subject, such as another tool call, arrived after this message.
     pub(super) passed: bool,
 }
 
@@ -186,8 +186,8 @@ impl ScenarioCase {
         }
         let message = format!("client `{name}`: expected {missing} {when}, nothing came");
         let kind = match wait {
-            // Only an answer to the later `ping` would prove that the host omitted the response, and the `ping` has no
-            // answer.
+            // Only an answer to the later `ping` would prove that the host sent no response, and no such answer has
+            // arrived.
             TaskWait::NoAnswer { .. } => FailureKind::Trouble,
             TaskWait::Response { want: RequestGoal::Closed, .. } => FailureKind::Outcome,
             TaskWait::Response { .. } | TaskWait::Settled { .. } => FailureKind::Silence,
@@ -251,7 +251,7 @@ impl ScenarioCase {
     }
 
     pub(super) fn ended(&self, peer: PeerId) -> Option<(u64, String)> {
-        // A wait continues without a connection, because the tested client may connect again.
+        // A wait for the tested client continues after its connection has ended, because the client may connect again.
         if self.is_host(peer) {
             return None;
         }

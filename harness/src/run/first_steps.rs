@@ -2,7 +2,7 @@
 //!
 //! Start at [`FIRST_STEPS`].
 
-/// The name of the profile.
+/// The name of the profile that consists of these scenarios.
 pub const PROFILE: &str = "first-steps";
 
 /// A scenario, and the feature to implement if a host does not pass the scenario yet.
@@ -67,7 +67,7 @@ pub const FIRST_STEPS: &[FirstStep] = &[
     ),
     step(
         "metadata/a-title-is-shared",
-        "Take a dispatched action, number it with `serverSeq`, apply it, and send it to every subscriber.",
+        "Accept a dispatched action: number it with `serverSeq`, apply it, and send it to every subscriber.",
     ),
     step(
         "dispatch/an-accepted-action-comes-back-as-sent",

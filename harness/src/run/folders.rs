@@ -16,9 +16,9 @@ use super::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 
 /// The content of the file [`CANARY`]. A host that can read this content shares the harness's disk.
 pub const CANARY_TEXT: &str = "of ahp-harness";
-/// The name of a file that the host is to read.
+/// The name of a file that the harness writes and the host has to read, which shows whether they share a disk.
 pub const CANARY: &str = "canary.txt";
-/// The name of the file for which clients have to request access.
+/// The name of the file that shows whether clients have to request access before they read a file.
 pub const FILE: &str = "one";
 
 /// A scenario that determines what clients may do in a folder. The folder is bound to a name such as

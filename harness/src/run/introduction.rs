@@ -13,7 +13,7 @@ use crate::wire::json::{Value, json};
 use super::agent_link::{AgentLink, RequestUnanswered};
 use super::side::AgentSide;
 
-/// The text that the script makes the agent say.
+/// The text that an agent says if it plays the script in the prompt.
 pub const SAYS: &str = "ahp-plays-scripts";
 
 /// The answers of the agent.
@@ -25,13 +25,13 @@ pub struct AgentIntroduction {
     pub session: Option<Result<Value, Value>>,
     /// The answer to `session/prompt`.
     pub turn: Option<Result<Value, Value>>,
-    /// The text of the agent's updates.
+    /// The text that the agent sent in its updates.
     pub said: String,
     /// The reason why the conversation ended early. If the agent gave a reason, this is the agent's own text.
     pub ended: Option<String>,
 }
 
-/// Holds the conversation, then stops the agent.
+/// Holds the conversation with an agent and then stops the agent.
 pub async fn introduce(
     endpoint: &LinkEndpoint,
     side: &AgentSide,

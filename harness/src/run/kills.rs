@@ -1,4 +1,5 @@
-//! The kill matrix for hosts and agents: the rows of faults, what tripped, and the rules.
+//! The kill matrix of a suite: the rows of the injected faults, the checks and scenarios that tripped, and the rules
+//! that judge them.
 //!
 //! A test suite is only useful if it rejects faulty hosts. For each injected fault, a row lists the ids of the
 //! always-on checks and scenarios that must trip, that is, report the fault. Everything else that trips is collateral.
@@ -40,7 +41,8 @@ use super::play::ScenarioVerdict;
 use super::suite::{ScenarioSuite, SuiteEntry};
 use super::words;
 
-/// A fault with the names of the checks and scenarios that must trip.
+/// A row of a kill matrix: an injected fault, with the names of the checks and scenarios that must trip (report this
+/// fault).
 #[derive(Clone, Copy, Debug)]
 pub struct KillRow<F> {
     /// The fault.
@@ -57,29 +59,31 @@ pub const PURE_PERCENT: usize = 95;
 /// The part of the suite that is played for each fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KillDepth {
-    /// All scenarios. The whole suite. Only this depth shows which checks and scenarios trip in addition to the row.
+    /// All scenarios of the suite. Only this depth shows which checks and scenarios trip although the row of the fault
+    /// does not name them.
     Whole,
     /// The scenarios in the row first, then other scenarios until every name in the row has tripped. The fourth rule is
     /// not judged.
     Caught,
 }
 
-/// A search for the names that have to trip while a fault is played.
+/// A hunt: it plays scenarios with one injected fault, until the checks and scenarios that must trip (report the fault)
+/// have tripped.
 #[derive(Debug)]
 pub struct KillHunt<'a> {
     wanted: Vec<&'a str>,
     depth: KillDepth,
-    /// Whether the hunt ends, after the scenarios in the row were played, as soon as one name has tripped.
+    /// Whether one name that has tripped is enough: the hunt then ends after the scenarios in the row were played.
     any: bool,
 }
 
 impl KillHunt<'_> {
-    /// Returns a hunt that plays all scenarios and looks for no names.
+    /// Returns a hunt that plays all scenarios, whichever checks and scenarios fail.
     pub fn whole() -> Self {
         KillHunt { wanted: Vec::new(), depth: KillDepth::Whole, any: false }
     }
 
-    /// Plays scenarios with the function `one` until the hunt is over.
+    /// Plays scenarios with the function `one`, until the names have tripped that this hunt waits for.
     pub fn play(
         &self,
         entries: &[SuiteEntry],
@@ -109,7 +113,7 @@ impl KillHunt<'_> {
         order
     }
 
-    /// Returns whether the hunt is over before the scenario `next`.
+    /// Returns whether enough names have tripped, so that the scenario `next` does not have to be played.
     fn is_over(&self, tripped: &TrippedRules, next: &SuiteEntry) -> bool {
         if self.depth == KillDepth::Whole {
             return false;
@@ -128,26 +132,26 @@ fn bare(name: &str) -> &str {
     name.strip_prefix(UNTESTED).unwrap_or(name)
 }
 
-/// The ids of checks and scenarios that no fault trips, each with the reason.
+/// The ids of checks and scenarios that no injected fault can make fail, each with the reason.
 pub type ExemptIds = &'static [(&'static str, &'static str)];
 
 /// The faults, each with the names of the checks and scenarios in its row.
 pub type FaultNames<F> = Vec<(F, &'static [&'static str])>;
 
-/// The expectations of a matrix.
+/// The expectations of a kill matrix.
 #[derive(Clone, Debug)]
 pub struct KillTable<F> {
-    /// The component with the faults.
+    /// The component into which the faults are injected.
     pub owner: FaultOwner,
     /// The protocol version under test.
     pub version: Version,
-    /// The checks that a fault has to kill.
+    /// The checks that must fail with at least one fault.
     pub checks: &'static [CheckRow],
-    /// The checks and scenarios that no fault can kill.
+    /// The checks and scenarios that no fault can make fail.
     pub exempt: ExemptIds,
-    /// The names that must trip under each fault.
+    /// The names of the checks and scenarios that must trip (fail) under each fault.
     pub rows: FaultNames<F>,
-    /// The additional names that must trip under each fault in versions that lack the subject of its row.
+    /// The additional names that must trip under each fault at an older version, which has scenarios of its own.
     pub older: FaultNames<F>,
     /// Whether the version may lack a part of the suite. For such a version, the matrix ignores a check that
     /// the target without faults does not exercise.
@@ -156,7 +160,7 @@ pub struct KillTable<F> {
     pub depth: KillDepth,
 }
 
-/// The checks and scenarios that tripped.
+/// The checks and scenarios that tripped (reported a failure) when scenarios were played.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TrippedRules {
     /// The checks with a finding, each with the weight of its worst finding.
@@ -189,9 +193,9 @@ pub struct RowOutcome<F> {
     pub named: Vec<&'static str>,
     /// The checks and scenarios that tripped.
     pub tripped: TrippedRules,
-    /// The names of the row that did not trip.
+    /// The names in the row that did not trip, so the fault was not reported there.
     pub held: Vec<&'static str>,
-    /// The names in `held` that had to trip.
+    /// Those names in `held` that had to trip at this version.
     pub missed: Vec<&'static str>,
     /// The checks and scenarios that tripped although the row does not name them.
     pub collateral: Vec<String>,
@@ -201,7 +205,7 @@ pub struct RowOutcome<F> {
     pub foreign: bool,
 }
 
-/// A kill matrix.
+/// A kill matrix: what each injected fault makes fail, compared with the rows of the faults.
 #[derive(Clone, Debug)]
 pub struct KillMatrix<F> {
     /// The expectations.
@@ -269,7 +273,7 @@ impl TrippedRules {
         }
     }
 
-    /// Returns whether a name of a row tripped.
+    /// Returns whether a check or scenario that a name of a row covers has tripped.
     fn has(&self, name: &str) -> bool {
         self.names().any(|tripped| covers(name, &tripped))
     }
@@ -309,7 +313,7 @@ pub fn covers(name: &str, tripped: &str) -> bool {
     }
 }
 
-/// Calls `work` for each item, on as many threads as `share` provides.
+/// Calls `work` once for each item of `all`, on as many threads as `share` provides.
 fn each<T: Sync>(share: &impl Fn(&(dyn Fn() + Sync)), all: &[T], work: &(impl Fn(&T) + Sync)) {
     let next = AtomicUsize::new(0);
     share(&|| {
@@ -373,7 +377,7 @@ impl<F: FaultKind> KillTable<F> {
         gone && names_of(&self.older, fault).iter().all(|name| absent(name))
     }
 
-    /// Returns the ids of the checks that a fault has to kill.
+    /// Returns the ids of the checks that must fail with at least one fault.
     pub fn killable(&self) -> impl Iterator<Item = &'static str> {
         let exempt = self.exempt;
         let ids = self.checks.iter().map(|row| row.id);
@@ -397,7 +401,7 @@ impl<F: FaultKind> KillMatrix<F> {
         let checks: HashSet<&str> = table.checks.iter().map(|row| row.id).collect();
         let exercised: HashSet<&str> =
             honest.iter().flat_map(|(_, tripped)| tripped.exercised.iter().copied()).collect();
-        // Names of scenarios and checks that do not exist in this version do not have to trip.
+        // Scenarios and checks that do not exist in this version do not have to trip (fail), although a row names them.
         let (partial, played) = (table.partial, scenarios.clone());
         let absent = |name: &str| {
             let id = bare(name);
@@ -432,9 +436,9 @@ impl<F: FaultKind> KillMatrix<F> {
         matrix
     }
 
-    /// Looks for the names that no fault has killed yet. At versions at which one name of a row is enough, a hunt ends
-    /// before the other names trip. For each remaining name, this function plays the faults whose row contains the
-    /// name, including foreign faults, one after another until the name trips.
+    /// Plays faults again for the names that have not tripped yet with any fault. At versions at which one name of a
+    /// row is enough, the scenarios of its other names may not have been played. For each remaining name, this function
+    /// plays the faults whose row contains the name, including foreign faults, one after another until the name trips.
     fn look_again(
         &mut self,
         one: impl Fn(F, &KillHunt<'_>) -> TrippedRules + Sync,
@@ -468,7 +472,7 @@ impl<F: FaultKind> KillMatrix<F> {
         }
     }
 
-    /// Returns whether a row contains this exact name, and the name tripped there.
+    /// Returns whether a row contains this exact name, and the name tripped when the fault of the row was played.
     fn is_killed(&self, name: &str) -> bool {
         self.outcomes.iter().any(|outcome| {
             let here = outcome.named.iter().find(|named| {
@@ -484,7 +488,7 @@ impl<F: FaultKind> KillMatrix<F> {
         self.outcomes.iter().filter(breaks).map(|outcome| outcome.fault.word()).collect()
     }
 
-    /// Returns the checks that no fault killed.
+    /// Returns the checks that did not fail with any fault.
     pub fn checks_alive(&self) -> Vec<&'static str> {
         let exercised = |id: &str| self.honest.iter().any(|(_, one)| one.exercised.contains(id));
         let here = |id: &&str| !self.table.partial || exercised(id);
@@ -501,7 +505,7 @@ impl<F: FaultKind> KillMatrix<F> {
         self.table.checks.iter().filter_map(lighter).collect()
     }
 
-    /// Returns the scenarios that no fault killed.
+    /// Returns the scenarios that did not fail with any fault.
     pub fn scenarios_alive(&self) -> Vec<&str> {
         let exempt = |id: &&str| self.table.exempt.iter().any(|(name, _)| name == id);
         let scenarios = self.scenarios.iter().map(String::as_str);

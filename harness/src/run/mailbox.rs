@@ -1,6 +1,6 @@
 //! The unread messages of a client.
 //!
-//! When a step takes a message, that message and every earlier message on the same channel count as read. Messages on
+//! When a step reads a message, that message and every earlier message on the same channel count as read. Messages on
 //! other channels stay unread, because the host may send messages on different channels in any order.
 //!
 //! Depending on timing, a forbidden message may arrive before or after the step that forbids it starts. The step
@@ -25,7 +25,7 @@ const MAX_BYTES: usize = 16 << 20;
 /// kept as text, which needs a fifteenth of the space, and are decoded again when a step reads them.
 #[derive(Clone, Debug)]
 pub struct MailboxItem {
-    /// The message's line in the transcript.
+    /// The line of the message in the transcript.
     pub line: u64,
     /// The URI in the message's `channel`.
     channel: Option<Arc<str>>,
@@ -130,8 +130,8 @@ impl ClientMailbox {
         self.bytes -= freed;
     }
 
-    /// Forgets the read positions. This is called when the client sends something. Afterwards, [`behind`](Self::behind)
-    /// covers only channels from which a message is read after the call.
+    /// Forgets up to which line each channel was read. The caller calls this method when the client sends something.
+    /// Afterwards, [`behind`](Self::behind) covers only channels from which a message is read after the call.
     pub fn arrive(&mut self) {
         self.positions.clear();
     }

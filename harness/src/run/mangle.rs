@@ -23,8 +23,8 @@ pub(super) fn mangled(whole: &Value, roll: &mut dyn FnMut() -> u64) -> Frame {
         4 => pick(&mut value, roll, &mut remove),
         _ => pick(&mut value, roll, &mut |place, roll| *place = odd(roll)),
     }
-    // An answer with a null identifier, or with the identifier of another frame, could not be assigned to this frame.
-    // Such a mutation of the identifier is replaced by an array.
+    // If a mutation made the identifier null or equal to that of another frame, an answer could not be assigned to this
+    // frame. Such a mutation is replaced by an array as the identifier.
     let others =
         |id: &Value| (id.is_null() || id.is_number() || id.is_string()) && *id != whole["id"];
     if value.get("id").is_some_and(others) {
@@ -53,7 +53,7 @@ fn below(limit: usize, roll: &mut dyn FnMut() -> u64) -> usize {
     usize::try_from(roll() % limit.max(1) as u64).unwrap_or_default()
 }
 
-/// Applies `act` at a random place in the value.
+/// Applies the change `act` at a random place in the value.
 fn pick(
     value: &mut Value,
     roll: &mut dyn FnMut() -> u64,

@@ -7,7 +7,7 @@ use crate::dice::Dice;
 use crate::scenario::bind::HoleFiller;
 use crate::wire::timestamp;
 
-/// A generator of identifiers for one case.
+/// A generator of the identifiers and timestamps in one case.
 #[derive(Clone, Debug)]
 pub struct IdMinter {
     dice: Dice,

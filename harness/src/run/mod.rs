@@ -1,12 +1,12 @@
 //! Produces a verdict from a scenario: plans, plays and judges it.
 //!
-//! [`case`] plays one scenario as a state machine of events and outputs; [`expand`] splits its steps into
-//! tasks, [`act`] carries out the tasks, and [`wait`] compares received messages with the expectations of the tasks.
-//! [`play`] wraps a case: it passes every frame, in both directions, to the transcript, the oracle and the case.
-//! [`sim`] moves frames between a case and an in-memory host in virtual time; [`driver`] moves frames over sockets and
-//! is the only asynchronous loop. Both [`sim`] and [`driver`] produce a [`play::ScenarioVerdict`]. [`mutants`] plays
-//! the suite against every injected fault, to prove that the suite can fail; [`agents`] does the same for faults of
-//! agents. [`kills`] judges the results of [`mutants`] and [`agents`].
+//! [`case`] plays one scenario as a state machine of events and outputs; [`expand`] splits its steps into tasks,
+//! [`act`] carries out the tasks, and [`wait`] compares received messages with the expectations of the tasks. [`play`]
+//! wraps a case: it passes every frame, in both directions, to the transcript, the oracle and the case. [`sim`] moves
+//! frames between a case and an in-memory host in virtual time; [`driver`] moves frames over sockets and is the only
+//! asynchronous loop. Both [`sim`] and [`driver`] produce a [`play::ScenarioVerdict`]. [`mutants`] plays the suite
+//! against the reference host with each injected fault, to prove that the suite can fail; [`agents`] does the same with
+//! the faults of the reference agent. [`kills`] judges the results of [`mutants`] and [`agents`].
 //!
 //! Knows: `scenario`, `peer`, `oracle`, `host` (only [`sim`] and [`mutants`]). Never knows: the presentation of
 //! results.

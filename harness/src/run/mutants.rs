@@ -26,11 +26,11 @@ use super::setup::CaseSetup;
 use super::sim;
 use super::suite::{ScenarioSuite, SuiteEntry};
 
-/// A fault with the names of the checks and scenarios that must trip.
+/// A fault of the reference host, with the names of the checks and scenarios that must trip (report this fault).
 pub type MutantRow = kills::KillRow<HostFault>;
 
-/// The checks and scenarios that no fault trips in the matrix, each with the reason. For these checks, separate tests
-/// or captures in `corpus/captures` prove that they can fail.
+/// The checks and scenarios that no injected fault makes fail in the kill matrix, each with the reason. For these
+/// checks, separate tests or captures in `corpus/captures` prove that they can fail.
 pub const EXEMPT: ExemptIds = &[
     (
         "shape.harness",
@@ -133,7 +133,8 @@ enum SimulatedAgent {
     Subprocess,
 }
 
-/// Plays scenarios against the reference host with these injected faults until the hunt is over.
+/// Plays scenarios against the reference host with these injected faults, until the names have tripped that `hunt`
+/// waits for.
 fn play(
     faults: &[HostFault],
     entries: &[SuiteEntry],

@@ -30,7 +30,8 @@ const MAX_OBSERVERS: usize = 12;
 const MAX_AT_ONCE: usize = 3;
 /// The maximum number of channels that an observer subscribes to.
 const MAX_CHANNELS: usize = 64;
-/// The number of the random stream that observers use, which is separate from the stream for identifiers.
+/// The number that separates the random numbers of observers from those of identifiers, so that observers do not change
+/// the identifiers.
 const PART: u64 = 0x6f62_7365_7276;
 
 /// The observers of a scenario, and the random generator that decides when they join.
@@ -45,7 +46,7 @@ pub(super) struct ScenarioObservers {
 struct JoiningObserver {
     conn: ConnId,
     engine: ClientEngine,
-    /// The number of requests without an answer.
+    /// The number of the observer's requests without an answer.
     open: usize,
     asked: HashSet<String>,
 }

@@ -1,4 +1,5 @@
-//! Supports cases whose steps are generated during play. The generator can look at the state of the case.
+//! Methods for cases whose steps are generated while the case is played. The generator of the steps can look at the
+//! state of the case.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +43,7 @@ impl ScenarioCase {
         Some((&peer.engine, peer.conn.filter(|_| peer.connected)))
     }
 
-    /// Returns whether a step is still in progress.
+    /// Returns whether the case still plays one of the steps that it has so far.
     pub fn waits(&self) -> bool {
         self.current.is_some() || !self.tasks.is_empty()
     }

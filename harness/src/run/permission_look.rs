@@ -58,8 +58,8 @@ pub async fn asks_for_permission(
     let asked = link.asked;
     link.close().await;
     match talked {
-        // The agent may then wait forever for the answer to its request, so it does not matter how the conversation
-        // ended.
+        // If the agent has asked for permission, it may wait forever for the answer, so it does not matter how the
+        // conversation ended.
         _ if asked => Ok(true),
         Ok(()) => Ok(false),
         Err(RequestUnanswered::Ended(reason)) => Err(reason),

@@ -28,7 +28,7 @@ pub struct ScenarioSelection {
     pub ids: Vec<String>,
     /// The tags that select scenarios.
     pub tags: Vec<String>,
-    /// Requirements that a scenario has to cite.
+    /// The requirements, at least one of which a selected scenario has to name in `proves`.
     pub requirements: Vec<String>,
 }
 
@@ -42,8 +42,8 @@ pub struct SelectionShard {
 }
 
 impl SelectionShard {
-    /// Returns the scenarios of this part: every `of`-th scenario of the selection, starting at the part's
-    /// number.
+    /// Returns the scenarios of this part: of `of` parts, each contains every `of`-th scenario of the selection,
+    /// beginning with the scenario at the number of the part.
     ///
     /// # Errors
     /// Returns an error if the part is empty, because an empty run would look like a success.
@@ -181,10 +181,10 @@ impl SkipReason {
     }
 }
 
-/// A selection that matches nothing.
+/// The error for a selection of scenarios that matches nothing.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SelectionError {
-    /// One option matches nothing.
+    /// One option of the selection matches no scenario.
     #[error("no scenario matches {option} `{value}`{hint}")]
     NoMatch {
         /// The option.
@@ -194,7 +194,7 @@ pub enum SelectionError {
         /// A suggestion for the user.
         hint: String,
     },
-    /// All options together match nothing.
+    /// Each option matches scenarios, but no scenario matches all options.
     #[error(
         "no scenario matches all of the filters\n(hint: each filter matches some scenarios, but \
          none matches all of them)"
@@ -317,7 +317,7 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
     }
     // The reason does not say how a capability was detected, because the beginning of the report explains this. A
     // capability that the target lacks takes precedence over an option that the run lacks, because the option would not
-    // help without the capability.
+    // make the scenario playable without the capability.
     let missing = all_not_offered(scenario, &abilities.detected, abilities.agent);
     let missing = missing.min_by_key(|it| is_means_of_test(&it.capability));
     let subject = abilities.version.standard.subject();
@@ -429,7 +429,7 @@ fn crashes(scenario: &ParsedScenario) -> bool {
     scenario.steps.iter().any(|step| step.verb == StepVerb::Restart && step.flag("crash"))
 }
 
-/// Returns the scripts that a scenario gives the agent.
+/// Returns the scripts in a scenario that the agent has to play.
 fn scripts(scenario: &ParsedScenario) -> impl Iterator<Item = AgentScript> {
     let own = scenario.steps.iter().filter_map(|step| step.text("script"));
     let headed =
@@ -454,7 +454,7 @@ pub fn most_first(planned: &[PlannedScenario], version: Version) -> Vec<&Planned
             let rules = planned.entry.scenario.proves.iter().filter_map(|id| ledger.find(id));
             let heaviest = rules.max_by_key(|rule| (rule.weight, rule.severity));
             let count = earlier.entry(heaviest.map_or("", |rule| rule.id)).or_default();
-            // A skipped scenario does not count among the scenarios of its rule.
+            // A scenario that is skipped does not count as the first scenario, or a later scenario, of its rule.
             let turn = *count;
             *count += usize::from(planned.skip.is_none());
             (turn, Reverse(heaviest.map(|rule| (rule.weight, rule.severity))), planned)

@@ -46,8 +46,8 @@ impl TranscriptRecorder for CountingRecorder {
     }
 }
 
-/// The connection number of the first peer below the host, such as its agent. These peers have no connection of a
-/// client, so they are numbered downwards from this number.
+/// The connection number of the first peer below the host, such as its agent. A peer below the host has no client
+/// connection, so these peers are numbered downwards from this number.
 const BELOW: u32 = u32::MAX;
 /// The close code of a connection without a closing handshake (RFC 6455, 7.4.1).
 const ABNORMAL: u16 = 1006;
@@ -194,8 +194,8 @@ impl ScenarioPlay {
         }
     }
 
-    /// Returns the wall-clock limit of the play, which does not depend on the host: slightly longer than the
-    /// case's own limit.
+    /// Returns the wall-clock time after which the play is interrupted, whatever the host does. This limit is slightly
+    /// longer than the time limit of the case itself.
     pub fn time_limit(&self) -> Duration {
         patience(self.case.setup()) * (BUDGET + 2)
     }
@@ -384,7 +384,7 @@ impl ScenarioPlay {
         self.case.handle_frame(at, conn, line, &seen);
     }
 
-    /// Handles an event below the host.
+    /// Handles a message or another event between the host and its agent or another peer below the host.
     pub fn below(&mut self, now: Duration, peer: &str, way: BelowEvent, seen: Arc<SeenFrame>) {
         let at = self.at(now);
         if self.unplayable.is_none() {
@@ -542,7 +542,7 @@ impl ScenarioPlay {
     }
 
     /// Advances the clock to the time of an input. Timers that are due earlier fire first, each with the time at which
-    /// it was due. A live run in which a timer fires late and a replay from a file therefore give the same result.
+    /// it was due. Therefore, a live run in which a timer fires late and the replay of its file have the same result.
     /// Times have microsecond precision, as in the file.
     fn at(&mut self, now: Duration) -> Duration {
         let micros = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);

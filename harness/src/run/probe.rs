@@ -45,7 +45,7 @@ pub enum ProbeError {
     Closed {
         /// The URL.
         url: String,
-        /// The close code and reason, with leading punctuation.
+        /// The close code and the reason. The text begins with punctuation, because it is appended to the message.
         reason: String,
     },
     /// The agent did not answer the first request.
@@ -55,7 +55,8 @@ pub enum ProbeError {
         url: String,
         /// The time limit.
         limit: Duration,
-        /// The agent's last output, and advice for the user, with leading punctuation.
+        /// The last output of the agent, and advice for the user. The text begins with punctuation, because it is
+        /// appended to the message.
         more: String,
     },
     /// The agent refused a request without which nothing can be tested.
@@ -67,7 +68,8 @@ pub enum ProbeError {
         method: &'static str,
         /// The error in the answer.
         answer: String,
-        /// The agent's other output, and advice for the user, with leading punctuation.
+        /// The other output of the agent, and advice for the user. The text begins with punctuation, because it is
+        /// appended to the message.
         more: String,
     },
     /// The target supports none of the offered versions.
@@ -117,7 +119,7 @@ pub async fn probe(
                 "it answered {} (hint: `--spec all` tries every version)",
                 beginning(&answer.error().unwrap_or(&Value::Null).to_string())
             ),
-            // A host may list a range such as `^0.9.0`, but the option takes a version.
+            // A host may list a range such as `^0.9.0`, but the option `--spec` accepts only a version.
             versions => format!(
                 "it supports {} (hint: `--spec {}`, or `--spec all`)",
                 beginning(&json!(versions).to_string()),

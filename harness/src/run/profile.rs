@@ -15,7 +15,7 @@ use crate::scenario::parse::read_duration;
 use crate::scenario::source::{SourceFile, did_you_mean};
 use std::time::Duration;
 
-/// The members of a profile, with name and description.
+/// The members of a profile, each with its name and its description.
 pub const MEMBERS: &[(&str, &str)] = &[
     ("agent", "the name of the agent"),
     (
@@ -78,9 +78,9 @@ pub struct AgentProfile {
     pub command: Vec<String>,
     /// The URL on which the agent listens.
     pub url: Option<String>,
-    /// The environment variables.
+    /// The environment variables that the agent gets.
     pub env: Vec<(String, String)>,
-    /// The files of the home folder: path and content.
+    /// The files of the agent's home folder, each with its path and its content.
     pub home: Vec<(String, String)>,
     /// The identifier of the authentication method.
     pub auth: Option<String>,

@@ -28,7 +28,7 @@ pub struct ModelUse {
     pub classes: Vec<String>,
 }
 
-/// Returns the text of a profile with the members that are set in `given`, and with the agent's answers as comments.
+/// Returns the text of a draft profile: the members that are set in `given`, and the agent's answers as comments.
 pub fn draft(given: &AgentProfile, introduction: &AgentIntroduction, model: &ModelUse) -> String {
     let mut text = String::new();
     let out = &mut text;
@@ -100,7 +100,7 @@ fn described(value: &Value, id: &str) -> String {
     format!("{}: {}", word(value, id), more.join(", "))
 }
 
-/// Returns lines about the agent's name and version, and about its authentication methods.
+/// Returns lines of the draft about the agent's name and version, and about its authentication methods.
 fn handshake(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String> {
     let mut lines = Vec::new();
     match &introduction.handshake {
@@ -108,7 +108,7 @@ fn handshake(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<Stri
             let info = &result["agentInfo"];
             let name = [word(info, "name"), word(info, "version")].join(" ");
             let name = match name.trim() {
-                "" => "It does not give its name".to_owned(),
+                "" => "It does not state its name".to_owned(),
                 name => format!("It is called `{name}`"),
             };
             let version = result["protocolVersion"].to_text();
@@ -143,7 +143,7 @@ fn handshake(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<Stri
     lines
 }
 
-/// Returns lines about the modes and options of a session.
+/// Returns lines of the draft about the modes and options of a session.
 fn session(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String> {
     let mut lines = Vec::new();
     let session = match &introduction.session {
@@ -199,7 +199,7 @@ fn session(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String
     lines
 }
 
-/// Returns lines about the ways in which scenarios can control the agent.
+/// Returns lines of the draft about the ways in which scenarios can control the agent.
 fn stimulus(introduction: &AgentIntroduction, model: &ModelUse) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(Err(why)) = &introduction.turn {

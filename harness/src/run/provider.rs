@@ -17,7 +17,7 @@ use super::detect::{AgentOfHost, DetectedFeature};
 use super::plan::{PlannedAgent, PlannedScenario, TargetAbilities, plan};
 use super::suite::SuiteEntry;
 
-/// The profile of scenarios that give the agent a script.
+/// The profile of scenarios that contain a script for the agent.
 const AGENT: &str = "agent";
 /// The actions that make a host's agent work.
 const WORK: [&str; 3] = ["chat/turnStarted", "chat/turnResume", "chat/pendingMessageSet"];
@@ -57,9 +57,9 @@ pub fn with_agent(detected: &[DetectedFeature], agent: &AgentOfHost) -> Vec<Dete
     detected.iter().filter(own).chain(&agent.detected).cloned().collect()
 }
 
-/// Decides for each scenario whether the target can play it: once if the scenario does not depend on the agent,
-/// and otherwise once with each agent that can be tested. If a scenario is skipped for the same reason with all
-/// agents, it is listed once.
+/// Decides for each scenario whether the target can play it. A scenario that does not depend on the agent is planned
+/// once; any other scenario is planned once for each agent that can be tested. If a scenario is skipped for the same
+/// reason with all agents, it is listed once.
 pub fn plan_for(
     entries: &[&SuiteEntry],
     abilities: &TargetAbilities,

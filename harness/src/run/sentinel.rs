@@ -50,7 +50,8 @@ impl SentinelConnection {
                     LinkEvent::Frame(_) => drop(greeted.send_replace(true)),
                     LinkEvent::Refused(_) => return,
                     LinkEvent::Ended { .. } => {
-                        // Without a handshake, the end of the connection proves nothing about the host.
+                        // If the handshake was not answered, the end of the connection does not show that the host has
+                        // stopped.
                         flag.store(*greeted.borrow(), Ordering::Relaxed);
                         return;
                     }
@@ -129,7 +130,7 @@ pub async fn answers(
     answer.unwrap_or_else(|_| Err(format!("it does not answer `{open}` within {limit:?}")))
 }
 
-/// The ids of the requests of a probe.
+/// The ids of the requests in [`answers`], which checks whether the host still answers.
 const GREETING_ID: u64 = 1;
 const LIST_ID: u64 = 2;
 

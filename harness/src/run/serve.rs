@@ -1,5 +1,5 @@
-//! The client's side of a case for an agent: it answers permission requests as the steps say, and handles requests for
-//! files and commands with errands (tasks outside the conversation).
+//! The part of a case in which a client serves an agent: the client answers permission requests as the steps say, and
+//! handles requests for files and commands with errands (tasks outside the conversation).
 //!
 //! Knows: requests of agents. Never knows: the expectations of scenarios.
 //!
@@ -35,9 +35,10 @@ const MAX_ASKING: usize = 1_000;
 const MAX_LOOKS: usize = 100;
 /// The maximum number of calls of the harness's own tool that are kept; later calls are only counted.
 const MAX_CALLS: usize = 100;
-/// The first token of file reads. It is far larger than the tokens of the clients' errands.
+/// The first token of the errands with which `disk` steps read files. It is far larger than the tokens of the clients'
+/// own errands.
 const LOOKS: u64 = 1 << 48;
-/// The time limit of waits after a slow start, as a multiple of the time that the agent took to start.
+/// The time limit of a wait after the agent started slowly, as a multiple of the time that the agent needed to start.
 const SLOWER: u32 = 3;
 /// The maximum of a time limit that was extended after a slow start, as a multiple of the usual limit.
 const SLOWEST: u32 = 4;
@@ -50,10 +51,10 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const TIDIES: &str = "terminal/release";
 /// The interval at which a file is read again until it has the expected content.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The divisor that shortens the time limit of a wait after all turns have ended.
+/// The number by which the time limit of a wait is divided once all turns have ended.
 const LINGERS: u32 = 10;
 
-/// The state of a client that it needs to serve an agent.
+/// The state with which a client serves the requests of an agent.
 #[derive(Debug, Default)]
 pub(super) struct AgentClientSide {
     /// The time at which the client's connection was opened.
@@ -306,8 +307,8 @@ impl ScenarioCase {
         self.is_acp() && prompts.next().is_some_and(|over| over && prompts.all(|over| over))
     }
 
-    /// Returns why the answer to a prompt may be missing: the agent waits for permission, and no client gives
-    /// or denies it.
+    /// Returns why the answer to a prompt may be missing: the agent waits for permission, and no client grants or
+    /// denies it.
     pub(super) fn waits_for_permission(&self, wait: &TaskWait) -> Option<String> {
         let TaskWait::Answer { peer, .. } = wait else { return None };
         let peer = self.peers.get(*peer).filter(|_| self.is_acp())?;

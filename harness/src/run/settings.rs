@@ -48,7 +48,8 @@ impl HostSetting {
 fn has_secret(name: &str, value: &Value) -> bool {
     if let Some(members) = value.as_object() {
         return members.iter().any(|(own, item)| {
-            // A member is also secret because of the names above it: below `apiKeys`, a member may have any name.
+            // A member is also secret if the name of an enclosing member denotes a secret: inside `apiKeys`, a secret
+            // may have any name.
             has_secret(&format!("{name}.{own}"), item)
         });
     }
@@ -59,7 +60,7 @@ fn has_secret(name: &str, value: &Value) -> bool {
     value.as_str().is_some() && SECRET_NAMES.iter().any(|secret| name.contains(secret))
 }
 
-/// The conversation that applies the settings.
+/// The dialogue with a host that applies the settings.
 #[derive(Debug)]
 pub struct SettingsDialogue {
     edge: VersionEdge,
@@ -76,7 +77,7 @@ pub struct SettingsDialogue {
 }
 
 impl SettingsDialogue {
-    /// Creates a conversation that offers these versions and applies these settings in order.
+    /// Creates a dialogue that offers these versions in the handshake and then applies these settings in order.
     pub fn new(offers: &[Version], settings: &[HostSetting]) -> SettingsDialogue {
         let params = json!({
             "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,

@@ -17,7 +17,7 @@ use crate::wire::version::Version;
 
 use super::side::AgentSide;
 
-/// The usual scheme of sessions.
+/// The scheme of session URIs, unless the user sets another scheme.
 const SESSION_SCHEME: &str = "ahp-session";
 
 /// The parameters of a case.
@@ -96,8 +96,7 @@ impl UriForms {
 }
 
 impl CaseSetup {
-    /// Returns whether the host has to accept the token for this resource, because otherwise the scenario cannot be
-    /// played.
+    /// Returns whether the scenario can be played only if the host accepts the token for this resource.
     pub fn needs_token(&self, resource: &String) -> bool {
         let provider = self.provider.as_ref();
         let required = provider.and_then(|provider| self.required_tokens.get(provider));

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 pub struct AskingSetup {
     /// The capabilities that the client offers, with their names in the scenario language.
     pub offers: String,
-    /// The mode of the session; `None` for the usual mode.
+    /// The mode of the session; `None` for the mode in the agent's profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// The session option that is set, with its value; `None` for the usual options.
+    /// A session option to set, with its value; `None` for the options in the agent's profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub option: Option<(String, String)>,
 }

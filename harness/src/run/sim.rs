@@ -34,13 +34,14 @@ const MAX_ROUNDS: u32 = 1_000_000;
 /// delayed.
 const MAX_LOOKS: u32 = 64;
 
-/// The maximum size of a flooding frame in memory, in bytes. No in-memory host accepts a larger frame.
+/// The maximum size in bytes of a frame that the simulation makes for a step with `flood`. No in-memory host accepts a
+/// larger frame.
 const MAX_FLOOD: u64 = 8 << 20;
 
 /// The working directory of in-memory agents, whose tools only report what they would do.
 const NOWHERE: &str = "/";
 
-/// The evidence text for the folders of the reference host.
+/// The evidence, as shown in reports, for the folders that the reference host offers.
 const IN_MEMORY: &str = "the reference host keeps it in memory";
 
 /// The base URL of the HTTP MCP servers. In memory, no agent connects to this URL.
@@ -212,7 +213,7 @@ pub fn run(
     }
 }
 
-/// Advances the time until something is due.
+/// Advances the virtual time until an event of the scenario, the host or the agent is due.
 fn pass(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,
@@ -230,7 +231,7 @@ fn pass(
     if host.next_timeout().is_some_and(|at| at <= now) {
         host.handle_timeout(now);
     }
-    // Outputs that the host sends at this time arrive before a wait of the case that ends at the same time.
+    // Outputs that the host sends at the time `now` arrive before a wait of the scenario times out at the same time.
     while to_case(play, host, agent, wires, now) {
         to_host(play, host, agent, wires, now);
     }
@@ -252,7 +253,7 @@ fn from_agent(
         }
         Some(Said::Run { token, effect }) => agent.handle_ran(now, token, effect.pretended()),
         Some(Said::Stop(_)) => {}
-        // The next request goes to a new agent.
+        // The agent has exited, so the next request goes to a new agent.
         Some(Said::Exit) => {
             *agent = AcpAgent::new(acp::AgentConfig::default());
             host.handle_agent(now, None);
@@ -270,7 +271,7 @@ fn record(value: Value) -> Arc<SeenFrame> {
     Arc::new(SeenFrame::new(Frame::json(&value)))
 }
 
-/// The paused connections and the outputs that wait for them.
+/// The connections in the simulation that are paused, and the host's outputs that wait until they are resumed.
 #[derive(Default)]
 struct SimulatedWires {
     held: HashSet<ConnId>,

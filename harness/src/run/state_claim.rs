@@ -50,7 +50,7 @@ pub(super) fn match_state(
     known.or_else(|_| pattern.matches(Some(state), bindings, exact))
 }
 
-/// Members that are false if they are absent. Source: ChangesetFile.reviewed.
+/// The members of states that count as `false` if they are absent. Source: ChangesetFile.reviewed.
 const FALSE_IF_ABSENT: &[&str] = &["/reviewed"];
 
 /// The name with which a step refers to every member of a state.

@@ -11,7 +11,7 @@ use crate::scenario::source::{ScenarioError, ScenarioErrorKind, SourceFile};
 /// The scenarios of the repository, by path, embedded in the binary.
 pub const CARRIED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
-/// A scenario with its source files.
+/// A scenario of a suite, with its source files.
 #[derive(Clone, Debug)]
 pub struct SuiteEntry {
     /// The scenario.
@@ -29,7 +29,7 @@ pub struct ScenarioSuite {
     pub broken: Vec<LoadedFile>,
 }
 
-/// The embedded files as a source of files.
+/// The scenario files in the binary, as a [`FileSource`] for the loader.
 #[derive(Debug)]
 pub struct CarriedFiles;
 

@@ -18,7 +18,7 @@ pub type PeerId = usize;
 /// The expected outcome of a request.
 #[derive(Clone, Debug)]
 pub enum RequestGoal {
-    /// A result; with a pattern, a result that matches it.
+    /// A result. If there is a pattern, the result must match it.
     Result(Option<ValuePattern>),
     /// A result with a snapshot. The template names the channel of the snapshot; the pattern matches its state.
     State(ValuePattern, ValueTemplate),
@@ -88,7 +88,7 @@ pub struct MessageFilter {
     /// The method of a message that ends the wait, because the sender is free to send it instead of the expected
     /// message.
     pub unless: Option<String>,
-    /// The name of a response, and whether the message has to come before or after that response.
+    /// The name of a response, and the side of that response on which the message has to arrive: before or after it.
     pub beside: Option<(ResponseSide, String)>,
     /// The position from `beside` with the line of the response; `None` until the wait begins.
     pub order: Option<MessageOrder>,
@@ -239,7 +239,7 @@ pub(super) const PATIENCE: u32 = 5;
 /// The expected outcome of a command to the driver of the tested client.
 #[derive(Clone, Debug)]
 pub enum DriverGoal {
-    /// A result; with a pattern, a result that matches it.
+    /// A result. If there is a pattern, the result must match it.
     Result(Option<ValuePattern>),
     /// An error that matches the pattern.
     Error(ValuePattern),
@@ -325,12 +325,12 @@ pub enum TaskAct {
     TestedState {
         /// The channel.
         channel: ValueTemplate,
-        /// The claim. Its `channel` is still empty.
+        /// The claim. Its `channel` is empty until the template in `channel` is filled in.
         claim: TestedStateClaim,
     },
     /// Changes how the host answers requests of the tested client.
     Respond {
-        /// The rule. The value of its `change` is still null.
+        /// The rule. The value in its `change` is null until the template in `value` is filled in.
         rule: ResponseRule,
         /// The value of the change, as a template.
         value: Option<ValueTemplate>,
@@ -593,7 +593,7 @@ pub enum TaskAct {
         /// Whether to kill the host's process instead of asking it to end.
         crash: bool,
     },
-    /// Releases the agent from a hold without informing the host.
+    /// Releases the agent from a hold by other means than a message to the host.
     Release(String),
     /// Waits until the time limit of the task has passed.
     Rest,

@@ -1,8 +1,8 @@
 //! The tested client of a case: its connections, its driver, and the host's behaviour towards it.
 //!
-//! The scenario's steps name the host like a client. This peer's mailbox holds the messages of the tested client, and
-//! the frames that this peer sends go to the tested client. Frames that no step changes are passed on between the
-//! tested client and the reference host.
+//! The steps of the scenario name the host as if it were a client, so the case has a peer that represents the host.
+//! This peer's mailbox holds the messages of the tested client, and the frames that this peer sends go to the tested
+//! client. Frames that no step changes are passed on between the tested client and the reference host.
 //!
 //! Knows: the tasks about a tested client, the states that result from the received frames. Never knows: sockets,
 //! processes.
@@ -33,11 +33,11 @@ const FIRST_CONN: u32 = 1 << 20;
 /// The first id of the requests that a step sends to the tested client. The reference host numbers its own
 /// requests from 1.
 const FIRST_ID: u64 = 1 << 40;
-/// The maximum number of responses to requests of the host that are kept.
+/// The maximum number of the tested client's responses to requests of the host that are kept for later steps.
 const MAX_ANSWERS: usize = 1_000;
-/// The maximum number of requests to the tested client that are remembered.
+/// The maximum number of requests from steps to the tested client whose ids are remembered.
 const MAX_ASKED: usize = 200_000;
-/// The maximum number of frames that are held back.
+/// The maximum number of frames that are held back because a step delays them.
 const MAX_HELD_BACK: usize = 10_000;
 /// The JSON-RPC code for an error that a step does not specify.
 const INTERNAL: i64 = -32603;
@@ -54,9 +54,9 @@ pub(super) struct TestedClient {
     /// Whether the client has sent `initialize` or `reconnect`.
     introduced: bool,
     pub(super) next_command: u64,
-    /// The driver's answers that no step has taken, each with its line in the transcript.
+    /// The driver's answers that no step has read yet, each with its line in the transcript.
     pub(super) answers: Vec<(u64, Value)>,
-    /// Why the driver gives no more answers; empty while it runs.
+    /// The reason why the driver sends no further answers; empty while the driver runs.
     pub(super) driver_gone: String,
     rules: Vec<ResponseRule>,
     /// The requests whose response a rule changes, by the text of their id.
@@ -68,7 +68,7 @@ pub(super) struct TestedClient {
     /// The transcript line and the reason of the end of the connection that the client closed last; `None` after the
     /// client has opened the next connection.
     left: Option<(u64, String)>,
-    /// The number of connections to refuse, and the HTTP status.
+    /// The number of the client's next connections to refuse, and the HTTP status of the refusal.
     refusals: (u64, u16),
 }
 
@@ -139,7 +139,7 @@ impl ScenarioCase {
         self.tested.as_ref().filter(|tested| tested.host == peer)?.left.clone()
     }
 
-    // The connections of the tested client.
+    // Methods about the connections of the tested client.
 
     /// Decides about a connection of the tested client.
     ///
@@ -237,7 +237,7 @@ impl ScenarioCase {
         }
     }
 
-    // The frames of the tested client.
+    // Methods about the frames of the tested client.
 
     /// Handles a frame of the tested client, and passes it on to the host unless a step answers it.
     pub fn handle_tested_frame(
@@ -373,7 +373,8 @@ impl ScenarioCase {
             return matches!(rule.change, ResponseChange::Silence);
         };
         let response = match &rule.change {
-            // The host sees the handshake, so that it serves the connection; its response is replaced later.
+            // The host still receives the handshake, because otherwise it would not serve the connection. The response
+            // of the host is replaced later.
             ResponseChange::Result(_) if is_handshake(method) => {
                 tested.changed.insert(id.to_string(), rule);
                 return false;

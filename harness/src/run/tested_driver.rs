@@ -30,7 +30,7 @@ const STATE_EVERY: Duration = Duration::from_millis(40);
 const MAX_ANSWERS: usize = 1_000;
 
 impl ScenarioCase {
-    // The driver.
+    // Methods about the driver of the tested client.
 
     /// Gives the driver a command.
     pub(super) fn drive(
@@ -223,7 +223,7 @@ impl ScenarioCase {
         self.tested.as_ref().map(|tested| tested.name.clone()).unwrap_or_default()
     }
 
-    // The state of the tested client.
+    // Methods about the state that the driver reports for the tested client.
 
     /// Asks the driver for the state of a channel.
     pub(super) fn ask_state(&mut self, claim: TestedStateClaim, until: Duration) -> WaitProgress {
@@ -330,7 +330,7 @@ impl ScenarioCase {
             }
             if pending as u64 != wanted {
                 let wrong = format!(
-                    "the step expects {wanted} pending actions, the frames leave {pending} pending"
+                    "the step expects {wanted} pending actions, but according to the frames there are {pending}"
                 );
                 return Err(failed(self, FailureKind::Trouble, wrong));
             }
@@ -365,7 +365,7 @@ impl ScenarioCase {
                 if matched(&shown).is_err() {
                     failure.kind = FailureKind::Trouble;
                     failure.message = format!(
-                        "{}; the frames leave a state that does not match either",
+                        "{}; the state that results from the frames does not match either",
                         failure.message
                     );
                 }

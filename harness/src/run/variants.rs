@@ -36,8 +36,8 @@ use super::suite::ScenarioSuite;
 pub struct VariantResult {
     /// The names of the variants.
     pub variants: Vec<&'static str>,
-    /// The capabilities that the first look finds only without the variants. They matter if the variants remove no
-    /// feature: the scenarios of a lost capability are not played.
+    /// The capabilities that the first look finds only without the variants. If the variants should not remove any
+    /// feature, this list must be empty, because the scenarios that need a lost capability are not played.
     pub lost: Vec<String>,
     /// The number of scenarios that were played.
     pub played: usize,
@@ -109,7 +109,7 @@ impl<'a> VariantTrial<'a> {
         Ok(VariantTrial { version, rows, player, look, result })
     }
 
-    /// Plays the scenarios of a suite for whose index `share` returns true.
+    /// Plays those scenarios of a suite for whose index `share` returns true.
     ///
     /// # Errors
     /// Returns an error if the host cannot be reached.

@@ -236,7 +236,7 @@ impl ScenarioCase {
                 self.observed(step);
                 WaitProgress::Done
             }
-            // Closing the connection does not count as ignoring the frame.
+            // If the host closed the connection, this does not count as ignoring the frame.
             Some(end) => self.closed_instead(step, peer, end, &RequestGoal::Result(None)),
             None => WaitProgress::Wait(TaskWait::NoAnswer { peer, id, ping, want }),
         }
@@ -572,7 +572,7 @@ impl ScenarioCase {
                         found = Some((place, bound));
                         break;
                     }
-                    // The message may arrive again after the response.
+                    // The wait continues, because a matching message may still arrive after the response.
                     Some(OrderMismatch::TooEarly) => {}
                     Some(OrderMismatch::TooLate(response)) => {
                         let (line, name, what) = (item.line, self.name(id), filter.what());

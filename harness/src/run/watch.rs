@@ -1,4 +1,4 @@
-//! Forbidden messages: the patterns of `never` steps, checked against each message.
+//! Forbidden messages: each message is checked against the patterns of the `never` steps.
 //!
 //! Knows: messages, patterns. Never knows: other kinds of steps.
 //!

@@ -24,7 +24,7 @@ use crate::wire::version::Version;
 
 use super::case::ScenarioCase;
 
-/// The members of states that have another name in older versions, each with that name.
+/// The members of states that have another name in older versions, each with the older name.
 const OLDER: &[(&str, &str)] =
     &[("workingDirectories", "workingDirectory"), ("activeClients", "activeClient")];
 
@@ -53,8 +53,8 @@ pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     taken.find_map(|step| of_step(step, &edge, Protocol::newest()))
 }
 
-/// Returns the clients for which the scenario sets exactly one version to offer. These clients use the vocabulary of
-/// that version.
+/// Returns the clients that offer exactly one version, because the scenario says so. The steps of these clients use the
+/// names of that version.
 pub fn of_other_versions(scenario: &ParsedScenario) -> Vec<&String> {
     let offers_one = |step: &&ScenarioStep| {
         let offered = step.template("versions").and_then(ValueTemplate::without_holes);
@@ -110,7 +110,8 @@ fn of_step(step: &ScenarioStep, edge: &VersionEdge, newest: &Protocol) -> Option
 }
 
 impl ScenarioCase {
-    /// Returns the translation for the vocabulary that clients start with.
+    /// Returns the translation to the vocabulary (the names of methods, actions and members) with which the clients of
+    /// the case start.
     pub(super) fn edge(&self) -> VersionEdge {
         VersionEdge::new(self.setup.version, self.setup.provider.as_deref().unwrap_or(PROVIDER))
     }

@@ -1,4 +1,4 @@
-//! The rows of faults of the reference agent.
+//! The rows of the kill matrix for faults of the reference agent.
 
 use crate::agent::acp::fault::Fault;
 use crate::run::kills::KillRow;

@@ -1,4 +1,5 @@
-//! The rows of faults in the order, delivery and acceptance of actions, and in turns and tool calls.
+//! The rows of the kill matrix for faults in the order, delivery and acceptance of actions, and in turns and tool
+//! calls.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;

@@ -1,4 +1,4 @@
-//! The rows of faults in agents, tool calls and turns that several clients share.
+//! The rows of the kill matrix for faults in agents, tool calls and turns that several clients share.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;

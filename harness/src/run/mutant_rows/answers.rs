@@ -1,5 +1,5 @@
-//! The rows of faults in what clients learn about sessions from messages other than actions: answers,
-//! summaries, announcements.
+//! The rows of the kill matrix for faults in the messages other than actions from which clients learn about sessions:
+//! answers, summaries, announcements.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;

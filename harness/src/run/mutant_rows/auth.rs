@@ -1,5 +1,6 @@
-//! The rows of faults in authentication and challenges, connection checks, telemetry, error messages, limits for
-//! clients, unusual files and schedules, and of faults that change values that a host must not change.
+//! The rows of the kill matrix for faults in authentication and challenges, connection checks, telemetry, error
+//! messages, limits for clients, unusual files and schedules, and of faults that change values that a host must not
+//! change.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;

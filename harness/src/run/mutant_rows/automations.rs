@@ -1,4 +1,4 @@
-//! The rows of faults in automations and their runs.
+//! The rows of the kill matrix for faults in automations and their runs.
 
 use crate::host::fault::HostFault;
 

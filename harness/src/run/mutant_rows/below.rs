@@ -1,4 +1,4 @@
-//! The rows of faults of a host that speaks ACP to its agent.
+//! The rows of the kill matrix for faults of a host that speaks ACP to its agent.
 
 use crate::host::fault::HostFault;
 
@@ -7,7 +7,8 @@ use super::row;
 
 pub(super) const ROWS: &[MutantRow] = &[
     row(HostFault::DenialAllowedBelow, &["below.denied-never-runs"]),
-    // A denial is too late once the tool call runs, and no scenario can observe a pending confirmation.
+    // With this fault, a denial comes too late, because the tool call already runs, and no scenario can observe a
+    // pending confirmation.
     row(
         HostFault::AllowedUnasked,
         &[

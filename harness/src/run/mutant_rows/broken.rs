@@ -3,7 +3,7 @@
 //! A fault breaks some rules directly and others as a consequence. Any other MUST or essential rule that is
 //! reported broken under the fault is a false finding.
 //!
-//! Knows: the file. Never knows: the types of faults, the execution of faults.
+//! Knows: the form of `broken.json`. Never knows: the types of faults, the execution of faults.
 //!
 //! Start at [`BrokenRules::of`].
 
@@ -26,7 +26,7 @@ pub struct BrokenRules {
     pub follows: BTreeMap<String, String>,
 }
 
-/// The content of the file.
+/// The content of `broken.json`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BrokenFile {

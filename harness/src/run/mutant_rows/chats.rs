@@ -1,5 +1,5 @@
-//! The rows of faults in sessions with several chats: attachments, workers, moves; and in canvases and
-//! background work.
+//! The rows of the kill matrix for faults in sessions with several chats: attachments, workers, moves; and in canvases
+//! and background work.
 
 use crate::host::fault::HostFault;
 

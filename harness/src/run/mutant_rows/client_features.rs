@@ -1,4 +1,5 @@
-//! The rows of faults of the reference client that show at one feature: lists, tools, tokens, resources, automations.
+//! The rows of the kill matrix for faults of the reference client that affect one feature: lists, tools, tokens,
+//! resources or automations.
 
 use crate::peer::reference::fault::Fault;
 use crate::run::kills::KillRow;

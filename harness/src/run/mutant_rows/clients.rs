@@ -1,4 +1,5 @@
-//! The rows of faults of the reference client that show in its handshakes, its states and its requests.
+//! The rows of the kill matrix for faults of the reference client that affect its handshakes, its states or its
+//! requests.
 
 use crate::peer::reference::fault::Fault;
 use crate::run::kills::KillRow;

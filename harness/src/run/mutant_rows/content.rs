@@ -1,4 +1,4 @@
-//! The rows of faults in content: annotations, files and their watches, changesets.
+//! The rows of the kill matrix for faults in content: annotations, files and their watches, changesets.
 
 use crate::host::fault::HostFault;
 

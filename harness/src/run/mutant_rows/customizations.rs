@@ -1,4 +1,4 @@
-//! The rows of faults in customizations, and in the MCP servers among them.
+//! The rows of the kill matrix for faults in customizations, and in the MCP servers among them.
 
 use crate::host::fault::HostFault;
 

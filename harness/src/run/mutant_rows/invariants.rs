@@ -1,5 +1,5 @@
-//! The rows of faults that break invariants: ownership of tool calls, statuses, catalogues, chat data that
-//! sessions repeat, terminals, progress, paged histories, secrets.
+//! The rows of the kill matrix for faults that break invariants: ownership of tool calls, statuses, catalogues, the
+//! data of chats that the states of sessions repeat, terminals, progress, paged histories, secrets.
 
 use crate::host::fault::HostFault;
 

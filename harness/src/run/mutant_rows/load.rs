@@ -1,4 +1,5 @@
-//! The rows of faults that can be observed only under load. `tests/all/stress.rs` plays a load on each of them.
+//! The rows of the kill matrix for faults that can be observed only under load. `tests/all/stress.rs` plays a load
+//! against the reference host with each of these faults.
 
 use crate::host::fault::HostFault;
 

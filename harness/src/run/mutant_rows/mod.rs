@@ -1,8 +1,9 @@
-//! The names of the checks and scenarios that must trip on each injected fault, declared in advance.
+//! The names of the checks and scenarios that must trip (report a failure) under each injected fault, declared in
+//! advance.
 //!
 //! A row is derived from the effect of the fault, not from the result of a run. If a name in a row does not trip, the
-//! suite is at fault: a check or a scenario is missing or not strict enough. The row must not be changed to fit the
-//! run. The row of a fault that breaks almost everything lists only what the fault breaks directly.
+//! suite is wrong: a check or a scenario is missing or not strict enough. The row must not be changed to fit the run.
+//! The row of a fault that breaks almost everything lists only what the fault breaks directly.
 //!
 //! Knows: faults, the ids of checks and scenarios. Never knows: the execution of faults.
 //!
@@ -36,7 +37,7 @@ mod origins;
 mod requests;
 mod state;
 
-/// The additional names that must trip in versions that have scenarios of their own, by fault.
+/// The additional names that must trip (fail) at older versions, which have scenarios of their own, by fault.
 pub use older::ROWS as OLDER;
 
 /// Returns the rows of all faults.

@@ -1,4 +1,4 @@
-//! The rows of faults of a host whose agent asks a model.
+//! The rows of the kill matrix for faults of a host whose agent asks a model.
 
 use crate::host::fault::HostFault;
 

@@ -1,10 +1,11 @@
-//! The additional names that must trip on faults, in versions that have scenarios of their own.
+//! The additional names of checks and scenarios that must trip (fail) under faults at older versions, which have
+//! scenarios of their own.
 //!
-//! The main row of each fault is in another table. This table contains only the names that apply to older versions.
+//! The main row of each fault is in another module. This table contains only the names that apply to older versions.
 
 use crate::host::fault::HostFault;
 
-/// The names that must trip in versions that have these scenarios, by fault.
+/// The additional names that must trip at versions that have these scenarios, by fault.
 pub const ROWS: &[(HostFault, &[&str])] = &[
     (
         HostFault::NewerActionsSent,

@@ -1,4 +1,5 @@
-//! The rows of faults in the origin and destination of chats, in granted permissions, and in text input.
+//! The rows of the kill matrix for faults in the origin and destination of chats, in granted permissions, and in text
+//! input.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;

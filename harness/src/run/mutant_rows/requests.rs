@@ -1,4 +1,4 @@
-//! The rows of faults in handshakes and in the answers to requests.
+//! The rows of the kill matrix for faults in handshakes and in the answers to requests.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;

@@ -1,4 +1,4 @@
-//! The rows of faults in snapshots, replays, sessions and their announcements.
+//! The rows of the kill matrix for faults in snapshots, replays, sessions and their announcements.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;
