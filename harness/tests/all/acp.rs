@@ -32,7 +32,7 @@ fn talk(arguments: &[&str], lines: &[String]) -> Vec<Value> {
     for line in lines {
         writeln!(stdin, "{line}").unwrap();
     }
-    // The agent ends when its input ends, so the test reads the expected output before it closes the input.
+    // The agent exits when its input is closed, so the test reads the expected output before it closes the input.
     let stdout = child.stdout.take().unwrap();
     let mut said = Vec::new();
     for line in std::io::BufRead::lines(std::io::BufReader::new(stdout)) {
@@ -61,8 +61,8 @@ fn tools_really_run_in_the_sessions_folder() {
                   tool write \"made.txt\\none\"\ntool edit \"made.txt\\none\\ntwo\"\n\
                   tool read \"made.txt\"\ntool read \"../outside.txt\"";
     let cwd = folder.display().to_string();
-    // The first session identifier of a process depends only on the process, so this request is tested
-    // separately.
+    // The first session identifier of a process depends only on the process, so this `session/new` is sent to a process
+    // of its own.
     let begin = [
         request(1, "initialize", json!({"protocolVersion": 1})),
         request("last", "session/new", json!({"cwd": cwd, "mcpServers": []})),
@@ -192,8 +192,8 @@ fn unusable_agents_below_a_host_end_in_a_verdict() {
     }
 }
 
-/// Tests two hosts. The first runs below a shell that exits before the host. The second ignores the request to exit, so
-/// the harness kills it before it can stop its agent.
+/// Tests two hosts. The first is started by a shell that exits before the host. The second ignores the request to exit,
+/// so the harness kills this host before it can stop its agent.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_agent_of_a_host_ends_with_the_host() {
@@ -254,7 +254,7 @@ fn agent_profile_writes_a_profile_or_shows_the_output_of_a_silent_agent() {
 }
 
 /// Checks the table of reasons: each place of the protocol tables that does not occur in the suite needs a reason, and
-/// no other place may have a reason. The table of reasons can therefore only shrink.
+/// no other place may have a reason. A place that a scenario now reaches must therefore be removed from the table.
 #[test]
 fn every_place_that_a_run_never_shows_has_a_reason() {
     use ahp_harness::report::places::ShownPlaces;

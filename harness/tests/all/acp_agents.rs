@@ -37,7 +37,7 @@ fn every_fault_of_an_agent_is_detected_and_every_check_can_fail() {
     assert!(alive.is_empty(), "no fault breaks {}", alive.join(", "));
 }
 
-/// Checks that an agent of another version is not judged, because another version may have other methods.
+/// Checks that an agent that negotiates another version is not judged, because another version may have other methods.
 #[test]
 fn an_agent_of_another_version_is_not_judged_by_this_one() {
     let play = |faults: &[Fault]| {
@@ -67,11 +67,11 @@ fn null_agents_pass_no_scenario() {
     }
 }
 
-/// The scenarios that an agent passes legitimately if it only negotiates a version.
+/// The scenarios that an agent may pass although it does nothing but negotiate a version.
 const HANDSHAKES: &[&str] =
     &["acp/handshake/version-that-is-spoken", "acp/handshake/version-that-nobody-speaks"];
-/// The scenarios that an agent passes legitimately if it answers each prompt with a stop reason, and sends nothing
-/// before the answer to `session/resume`.
+/// The scenarios that an agent may pass because it answers each prompt with a stop reason, and sends nothing before the
+/// answer to `session/resume`.
 const TURNS: &[&str] = &[
     "acp/handshake/prompt-at-any-version",
     "acp/handshake/sessions-differ",
@@ -83,9 +83,9 @@ const TURNS: &[&str] = &[
     "acp/turn/sounds-are-taken",
     "acp/turn/two-turns",
 ];
-/// The scenarios that an agent passes legitimately if it reports a call with its kind and its end.
+/// The scenarios that an agent may pass because it reports a tool call with its kind and its end.
 const REPORTS: &[&str] = &["acp/kinds/execute", "acp/tools/failed-command"];
-/// The scenarios that an agent passes legitimately if it asks for permission in the form of the protocol, waits for the
+/// The scenarios that an agent may pass because it asks for permission in the form of the protocol, waits for the
 /// answer, and runs nothing.
 const QUESTIONS: &[&str] = &[
     "acp/cancel/of-a-request",
@@ -94,12 +94,13 @@ const QUESTIONS: &[&str] = &[
     "acp/reports/pending-then-in-progress-then-completed",
     "acp/tools/mcp-rejected",
 ];
-/// The scenario that an agent passes legitimately if it ends its turns, and ignores a cancel between turns.
+/// The scenario that an agent may pass because it ends its turns, and ignores a cancel between turns.
 const IDLE: &[&str] = &["acp/cancel/idle"];
-/// The scenario that an agent passes legitimately if it sends any text in each turn.
+/// The scenario that an agent may pass because it sends some text in each turn.
 const TEXTS: &[&str] = &["acp/turn/says-what-the-model-says"];
 
-/// Returns the scenarios that a lying agent may pass, because it really follows their rules.
+/// Returns the scenarios that an agent with false answers may pass, because the agent really follows the rules of these
+/// scenarios.
 fn earned(liar: LyingAgentBehaviour) -> Vec<&'static str> {
     let lists: &[&[&str]] = match liar {
         LyingAgentBehaviour::MuteAfterSession | LyingAgentBehaviour::RefuseEverything => {

@@ -26,7 +26,7 @@ fn judged(text: &str, assume: Option<Version>) -> JudgedFile {
     judged
 }
 
-/// Formats the findings: the check, the weight and the lines of each finding, then the sentence.
+/// Formats the findings: for each finding the check, the weight and the lines, followed by its message.
 fn said(judged: &JudgedFile) -> String {
     let mut text = String::new();
     for (id, total) in &judged.summary.checks {
@@ -56,8 +56,8 @@ fn captures_have_the_findings_in_their_text_files() {
     }
 }
 
-/// Checks that without connection names, each handshake begins a new conversation, as it does for an agent
-/// process that is restarted.
+/// Checks that in a capture without connection names, each handshake begins a new conversation, because it comes from a
+/// restarted agent process.
 #[test]
 fn a_capture_without_connection_names_is_split_at_its_handshakes() {
     let whole = text("broken.jsonl");
@@ -71,8 +71,8 @@ fn a_capture_without_connection_names_is_split_at_its_handshakes() {
     assert_eq!(said(&judged(&bare, None)), said(&judged(&whole, None)));
 }
 
-/// Checks the same conversation with the directions of client and server, where only the assumed version shows that the
-/// protocol is ACP.
+/// Checks a conversation whose lines have the directions `c2s` and `s2c`, so that only the assumed version shows that
+/// the protocol is ACP.
 #[test]
 fn assuming_acp_judges_client_and_server_lines_as_acp() {
     let whole = text("broken.jsonl");
@@ -104,7 +104,7 @@ const OPENING: [(f64, &str, &str); 4] = [
     (0.0, "a2c", r#"{"id":1,"result":{"sessionId":"s"}}"#),
 ];
 
-/// Returns the findings for a conversation that consists of the opening and these lines.
+/// Returns the findings for a conversation that consists of the handshake, a new session and these lines.
 fn found(lines: &[(f64, &str, &str)]) -> String {
     said(&judged(&conversation(&[&OPENING[..], lines].concat()), None))
 }
@@ -128,8 +128,8 @@ fn a_conversation_of_another_acp_version_is_not_judged() {
     assert_eq!(said(&judged(&conversation(&lines), None)), "");
 }
 
-/// Returns the findings for a client that asks for version 1, gets another version, and still sends a prompt,
-/// which `result` answers.
+/// Returns the findings for a client that requests version 1, receives the version `answer`, and still sends a prompt,
+/// to which the agent answers `result`.
 fn declined(answer: u64, result: &str) -> String {
     let other = format!(r#"{{"id":0,"result":{{"protocolVersion":{answer}}}}}"#);
     let ended = format!(r#"{{"id":2,"result":{result}}}"#);
@@ -442,8 +442,8 @@ fn no_content_comes_and_nothing_is_asked_after_a_cancelled_turn() {
     };
     let late = after_a_cancelled_turn(&[text(2.1)]);
     assert!(late.starts_with("acp.turns.no-late-updates MUST"), "{late}");
-    // A content update that arrives much later may belong to another operation, and an update may describe the
-    // session.
+    // An update with content that arrives much later may belong to another operation than the cancelled turn, and some
+    // updates are about the session and not about a turn.
     assert_eq!(after_a_cancelled_turn(&[text(60.0)]), "");
     let info = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"session_info_update","title":"Done"}}}"#;
     assert_eq!(after_a_cancelled_turn(&[(2.1, "a2c", info)]), "");
@@ -466,7 +466,8 @@ fn no_content_comes_and_nothing_is_asked_after_a_cancelled_turn() {
         CANCEL,
         (2.0, "a2c", r#"{"id":2,"result":{"stopReason":"cancelled"}}"#),
     ];
-    // Requests that clean up do not count as work after the cancel.
+    // Requests with which the agent cleans up, such as the release of a terminal, do not count as work after the
+    // cancel.
     let tidy = [
         (
             2.1,
@@ -484,7 +485,7 @@ fn no_content_comes_and_nothing_is_asked_after_a_cancelled_turn() {
     assert_eq!(found(&[&made[..], &tidy].concat()), "");
 }
 
-/// A second prompt in the session of [`PROMPT`].
+/// A second prompt, in the same session as [`PROMPT`].
 const SECOND_PROMPT: &str = r#"{"id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"on"}]}}"#;
 
 /// Checks that an agent must answer a cancelled prompt, even if another prompt follows.

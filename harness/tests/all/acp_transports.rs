@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 
-/// A listening agent that ends with the test.
+/// An agent that listens on a WebSocket, and that is stopped at the end of the test.
 struct TestListener(Child, String);
 
 impl TestListener {

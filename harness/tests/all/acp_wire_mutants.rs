@@ -15,18 +15,17 @@ use ahp_harness::wire::version::{ProtocolStandard, Version};
 
 use crate::common::wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
 
-/// The number N: the test plays one of N scenarios of the suite.
+/// The number of parts into which the suite is divided. The test plays the scenarios of one part.
 const PART: usize = 4;
 /// The number of legal variants of the agent that the test plays as well.
 const VARIANTS: u64 = 24;
-/// The number of mutants and of rewrites per operator.
+/// The number of mutants of each mutation operator, and of rewritten captures of each kind of legal rewrite.
 const COUNT: usize = 4;
 
-/// The minimum percentage of killed mutants per class. The actual value is 100 %; the margin allows for different
-/// conversations after a change of the suite.
+/// The minimum percentage of mutants (changed captures) that the checks detect in each class. The actual percentage is
+/// 100; the margin allows for different conversations after a change of the suite.
 const LEAST: usize = 97;
-/// The minimum percentage of noted or killed mutants among the mutants that only break recommendations of the
-/// specification.
+/// The minimum percentage of detected mutants among the mutants that only break recommendations of the specification.
 const NOTED: usize = 97;
 
 fn captures() -> Vec<MutableCapture> {

@@ -109,7 +109,7 @@ fn verdict(files: &[(&str, &str)]) -> JudgedFile {
     judge_logs(&read(files).unwrap(), None, FailOn::default())
 }
 
-/// Returns the checks that have findings, with the number of findings.
+/// Returns the checks that have findings, each with the number of its findings.
 fn found(judged: &JudgedFile) -> Vec<(String, u64)> {
     let checks = judged.summary.checks.iter().filter(|(_, total)| total.findings > 0);
     checks.map(|(check, total)| (check.clone(), total.findings)).collect()
@@ -203,7 +203,7 @@ fn a_decided_order_of_two_logs_has_a_finding() {
     let tied = ConnectionLog::new("late").shaken(20, "C", 4);
     let judged = verdict(&[("1", &open.text), ("2", &b.text), ("3", &tied.text)]);
     assert_eq!(found(&judged), []);
-    // One subscriber did not receive this `serverSeq`; the message of the finding contains the names of the
+    // The client of the log `b` did not receive one `serverSeq`. The message of the finding contains the names of the
     // logs.
     let behind = ConnectionLog::new("b").shaken(1, "B", 4).subscribed(3, 4, "old");
     let behind = behind.titled(30, 10, "newer", None);
@@ -230,7 +230,7 @@ fn a_clock_that_goes_back_makes_more_of_the_order_undecided() {
     let later = ConnectionLog::new("late").shaken(60, "C", 4);
     let judged = verdict(&[("1", &a.text), ("2", &later.text)]);
     assert_eq!(found(&judged), [("sequence.real-time".to_owned(), 1)]);
-    // Within a log, the order of the lines is the order of the messages.
+    // Within one log, the order of the lines is the order of the messages, whatever their timestamps.
     let judged = verdict(&[("1", &a.text)]);
     assert_eq!(found(&judged), []);
 }
@@ -325,8 +325,8 @@ fn a_handshake_in_a_log_begins_a_second_connection() {
     assert_eq!(found(&judge_logs(&logs, None, FailOn::default())), []);
 }
 
-/// Checks that a log does not contain the end of a connection, so the harness reports no finding for unanswered
-/// requests.
+/// Checks that the harness reports no finding for requests without an answer at the end of a log, because a log does
+/// not show when a connection ended.
 #[test]
 fn requests_open_at_the_end_of_a_log_have_no_finding() {
     let ask =
@@ -360,7 +360,7 @@ fn unreadable_lines_are_reported_with_file_and_line() {
         assert!(has(&judged, reason), "{:?}", judged.notes);
         assert_eq!(judged.messages, 4);
     }
-    // The opposite case: a line of a log in a capture.
+    // The opposite case is a capture that contains a line of a log.
     let text = format!("{{\"dir\":\"open\",\"conn\":\"A\"}}\n{good}");
     let judged = judge(text.as_bytes(), None, FailOn::default()).unwrap();
     assert!(judged.broken && has(&judged, "line 2 cannot be read"), "{:?}", judged.notes);
@@ -368,13 +368,13 @@ fn unreadable_lines_are_reported_with_file_and_line() {
     // An incomplete last line is not a mistake: the file is still being written.
     let judged = verdict(&[("x.jsonl", &good[..good.len() - 9])]);
     assert!(!judged.broken && has(&judged, "was cut off with the file"), "{:?}", judged.notes);
-    // A line that never ends.
+    // A line that is longer than the harness reads.
     let endless =
         io::Read::chain(good.as_bytes(), io::Read::take(io::repeat(b'x'), MAX_LINE as u64 + 5));
     let endless = io::BufReader::new(endless);
     let logs = ConnectionLogs::read(vec![("x.jsonl".to_owned(), endless)]).unwrap();
     assert!(logs.broken && logs.notes[0].contains("longer than"), "{:?}", logs.notes);
-    // An empty file next to a non-empty file.
+    // An empty file next to a log with messages.
     let judged = verdict(&[("x.jsonl", ""), ("y.jsonl", &good)]);
     assert_eq!(
         (judged.notes.as_slice(), judged.messages),
@@ -460,8 +460,8 @@ fn a_capture_and_its_logs_are_judged_alike() {
         assert_eq!(found(&again), found(&judged), "{}", path.display());
         assert_eq!(again.messages, judged.messages, "{}", path.display());
         for (check, total) in &judged.summary.checks {
-            // Logs allow fewer observations than captures: the harness leaves out observations that depend on
-            // the order of connections within a millisecond.
+            // A check may observe less in logs than in a capture, because the harness leaves out observations that
+            // depend on the order of connections within a millisecond.
             let (seen, most) = (again.summary.checks[check].observations, total.observations);
             assert!(seen <= most, "{check} of {}: {seen}, {most}", path.display());
             fewer += usize::from(seen < most);

@@ -38,7 +38,8 @@ fn the_page_documents_every_member_and_kind_of_line() {
     assert!(missing.is_empty(), "CAPTURE_FORMAT.md says nothing about {missing:?}");
 }
 
-/// Checks that each kind of written line has exactly the members in the table, and every kind is written.
+/// Checks that each kind of line that the harness writes has exactly the members in the documented table, and that the
+/// harness writes every kind in the table.
 #[test]
 fn every_written_member_is_in_the_table() {
     let seen = |frame: Frame| Arc::new(SeenFrame::new(frame));

@@ -46,8 +46,8 @@ fn judged_in(folder: &str, subject: &JudgedSubject) -> JudgedCaptures {
     paths.into_iter().map(judge).collect()
 }
 
-/// Formats the findings: the check, the weight and the lines of each finding, then the sentence and the
-/// difference.
+/// Formats the findings: for each finding the check, the weight and the lines, followed by its message and the
+/// difference of states.
 fn said(checks: &BTreeMap<String, CheckTotal>) -> String {
     let mut text = String::new();
     for (id, total) in checks {

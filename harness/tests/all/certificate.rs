@@ -131,7 +131,7 @@ fn the_page_prints_each_source_and_each_shared_reason_once() {
     }
     let (requirements, scenarios) = list.split_once("id=\"scenarios\"").unwrap();
     assert_eq!(requirements.matches("<li id=\"r-").count(), certificate.requirements.len());
-    // The titles of this run come from the same input, but do not contain the reason.
+    // The titles of the scenarios in this run come from the same input, but do not contain the reason.
     assert_eq!(scenarios.matches(&format!("2 scenarios: {why}</th>")).count(), 1, "{scenarios}");
     assert_eq!(scenarios.matches(&format!("small\">{why}")).count(), 0, "{scenarios}");
 }
@@ -185,7 +185,7 @@ fn a_finding_of_a_check_breaks_only_its_own_requirement() {
     let asked = row("channel.present-on-server-requests");
     assert_eq!(asked["outcome"], "skip", "{asked}");
     assert!(asked["reason"].as_str().unwrap().contains("asks a client for something"), "{asked}");
-    // A profile without a played scenario is not applicable, even if a check has observed a requirement of the
+    // A profile of which no scenario was played is not applicable, even if a check has observed a requirement of the
     // profile.
     let profiles = certificate["profiles"].as_array().unwrap();
     let terminals = profiles.iter().find(|profile| profile["name"] == "terminals").unwrap();
@@ -309,7 +309,7 @@ fn matrix_lists_the_certificates() {
     assert_eq!(code, Some(0), "{said}");
     let text = std::fs::read_to_string(&page).unwrap();
     assert!(text.contains("<a href=\"report.html\">a|b &lt;i&gt;</a>"), "{text}");
-    // Each broken rule leads to its place in the report of the host.
+    // Each broken rule is a link to the place of this rule in the report of the host.
     assert!(text.contains("<a href=\"report.html#r-ping.response\">"), "{text}");
     assert!(text.contains("MUST and essential rules that are broken somewhere: 1"), "{text}");
 }

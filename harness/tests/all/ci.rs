@@ -75,7 +75,7 @@ fn stops_at_the_first_failure() {
     let kept = fs::read_to_string(here.join("run.jsonl")).unwrap();
     assert_eq!(kept.matches("\"run\":\"case\"").count(), 2, "{kept}");
 
-    // A known failure does not stop the run; `certify` stops like `run`.
+    // A failure that the baseline lists does not stop the run. `--fail-fast` stops `certify` as it stops `run`.
     let known =
         "known:\n  - scenario: mine/b\n    reason: x\n  - scenario: mine/d\n    reason: x\n";
     fs::write(here.join("known.yaml"), known).unwrap();
@@ -125,13 +125,13 @@ fn plays_a_part_of_the_selection() {
     );
 }
 
-/// Returns the lines of one kind that describe the run.
+/// Returns the lines of one kind, such as `result`, that describe the run.
 fn about(text: &str, kind: &str) -> Vec<Value> {
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["run"] == kind).collect()
 }
 
-/// Returns the lines that each result refers to, in the order of the results' scenarios.
+/// Returns for each result the scenario and the lines that the result refers to, sorted by scenario.
 fn proofs(text: &str) -> Vec<(String, Vec<Value>)> {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut all: Vec<_> = about(text, "result")
@@ -287,7 +287,8 @@ fn writes_the_baseline_anew() {
     check(&here, &known, 1, &["1 passed, 1 failed, 1 known", "ping.response"]);
     fs::write(&path, before).unwrap();
 
-    // The baseline keeps the user's reason with any content, and also keeps entries whose scenarios were not played.
+    // An update of the baseline keeps the user's reasons, whatever characters they contain, and also keeps entries
+    // whose scenarios were not played.
     let odd = r##""it's #1: \"so\" \\ – [x]""##;
     fs::write(&file, written.replace("\"TODO: give the reason\"", odd)).unwrap();
     check(&here, &[&update[..], &["--id", "mine/a"]].concat(), 0, &["1 passed", "0 new entries"]);
@@ -412,7 +413,7 @@ fn the_action_certifies_with_the_options_it_is_given() {
     let here = folder("action");
     scenario(&here, "mine/it holds", true);
     let action = github("actions/ahp-harness/action.yml");
-    // Takes the second script in the file, and removes the indentation of eight spaces.
+    // The second script in the file of the action, without its indentation of eight spaces.
     let script = action.split("      run: |\n").nth(2).unwrap();
     let script: Vec<&str> =
         script.lines().map_while(|line| line.strip_prefix("        ")).collect();

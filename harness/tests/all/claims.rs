@@ -17,10 +17,11 @@ use ahp_harness::verdict::Status;
 use ahp_harness::wire::version::Version;
 
 const OPEN: &str = "  - open: { by: [A, B] }\n";
-/// Two states: every session has the first, and no session has the second.
+/// The members of two `snapshot` steps: every session has the state in `RIGHT`, and no session has the state in
+/// `WRONG`.
 const RIGHT: &str = r#"of: "${session}", state: { lifecycle: ready }"#;
 const WRONG: &str = r#"of: "${session}", state: { lifecycle: nowhere }"#;
-/// Requirements of three weights.
+/// Three requirements, one of each weight.
 const MUST: &str = "chat.create.source.unknown-chat";
 const ESSENTIAL: &str = "subscribe.late-joiner-state";
 const NOTE: &str = "chat.turn.error-status";
@@ -51,7 +52,7 @@ fn play_within(steps: &str, limit: Duration) -> CaseReport {
     CaseReport::of(0, &entry, &sim::play(play, &mut RefHost::new(config)))
 }
 
-/// Returns the status of each claim, as `pass`, `FAIL`, ...
+/// Returns the status of each claim as a word, such as `pass` or `FAIL`.
 fn words(report: &CaseReport) -> Vec<&'static str> {
     report.claims.iter().map(|claim| claim.status.word()).collect()
 }
@@ -168,8 +169,8 @@ fn a_message_about_something_else_leaves_later_claims_untested() {
     // The message arrived with other content, so the later steps can still be tested.
     let other = [title.to_owned(), expect("action: { title: U }"), after.clone()];
     check(&other, Status::Fail, &["FAIL", "pass"]);
-    // If the message is about another client, or is accepted although the step expects a rejection, the
-    // expected message did not arrive.
+    // If the message that arrived is about another client, or is an acceptance although the step expects a rejection,
+    // the expected message did not arrive.
     let foreign = expect(r#"origin: { clientId: "${B.id}" }"#);
     let report =
         check(&[title.to_owned(), foreign, after.clone()], Status::Fail, &["FAIL", "untested"]);

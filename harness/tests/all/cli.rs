@@ -209,7 +209,11 @@ fn a_stale_or_unknown_baseline_entry_fails() {
     let only = ["--id", "tools/confirmed-once"];
     let entry = |id: &str| format!("known:\n  - scenario: {id}\n    reason: because\n");
     let known = with(&entry("tools/confirmed-once"));
-    check(&[&["run", "--baseline", &known][..], &only].concat(), 1, &["passes now: remove it"]);
+    check(
+        &[&["run", "--baseline", &known][..], &only].concat(),
+        1,
+        &["passes now: remove the entry"],
+    );
     let known = with(&entry("tools/confirmed-onc"));
     check(
         &["run", "--baseline", &known],

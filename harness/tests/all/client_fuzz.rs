@@ -19,8 +19,8 @@ fn conversations(version: Version) -> ClientConversations {
     }
 }
 
-/// Plays conversations until one has a finding. Returns its number and the size of the smallest conversation that
-/// still shows the finding.
+/// Plays conversations until one has a finding. Returns the number of this conversation, and the number of steps of the
+/// smallest conversation that still shows the finding.
 fn hunt(fault: Fault, limit: u64) -> Option<(u64, usize)> {
     let version = Version::V1_0;
     let ground = ClientGround { faults: vec![fault], ..ClientGround::honest(version) };

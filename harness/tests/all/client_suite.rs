@@ -20,8 +20,8 @@ fn on_all_cores(work: &(dyn Fn() + Sync)) {
 fn every_fault_of_a_client_is_detected_and_every_scenario_can_fail() {
     let suite = ScenarioSuite::of_clients();
     let faults: Vec<Fault> = FAULTS.iter().map(|row| row.fault).collect();
-    // Each fault is played only until everything in its row has failed. `client mutants` plays everything and also
-    // judges all other failures, which takes a minute.
+    // With each fault, scenarios are played only until everything in the row of the fault has failed. The command
+    // `client mutants` plays all scenarios and also judges all other failures, which takes a minute.
     let matrix = play_all(&suite, Version::V1_0, &faults, KillDepth::Caught, on_all_cores);
     let broken = matrix.broken(&suite);
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
@@ -70,7 +70,7 @@ fn a_client_without_an_optimistic_state_is_not_asked_for_one() {
     assert!(skipped > 10, "{skipped}");
 }
 
-/// A scenario that a silent client passes would test nothing.
+/// If a client that does nothing passed a scenario, the scenario would test nothing.
 #[test]
 fn null_clients_pass_no_scenario() {
     const UNSERVED: [&str; 2] = [

@@ -9,7 +9,7 @@ use ahp_harness::dice::Dice;
 
 use crate::common::priority;
 
-/// The number of random inputs per target, and their maximum length.
+/// The number of random inputs for each fuzz target. `LONGEST` is their maximum length.
 const DRAWN: usize = 60;
 const LONGEST: usize = 400;
 

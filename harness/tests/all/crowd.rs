@@ -6,7 +6,7 @@ use crate::common::crowd::TestCrowd;
 
 const CLIENTS: u32 = 8;
 const ACTIONS: u64 = 400;
-/// The checks that the conversation of these clients must exercise.
+/// The checks that the conversation of many clients must exercise.
 const TESTED: &[&str] = &[
     "sequence.grows",
     "sequence.one-envelope",

@@ -18,7 +18,7 @@ const CALM: &str = r#"
   - open: { by: A }
   - dispatch: { by: A, channel: "${session}", action: { type: session/titleChanged, title: calm }, accept: {}, proves: dispatch.table.client.session.titleChanged }
 "#;
-/// Scenarios that stop a host with the matching weakness. The tables below refer to the names.
+/// Scenarios, by name. Each of them stops a host that has the matching weakness.
 const DEADLY: &[(&str, &str)] = &[
     (
         "dispatch",
@@ -81,7 +81,7 @@ fn dying_host() -> PathBuf {
     Path::new(PROGRAM).with_file_name("examples").join("dying_host")
 }
 
-/// Makes a folder with three harmless scenarios and the given deadly ones.
+/// Makes a folder with three harmless scenarios and those scenarios in [`DEADLY`] that `deadly` names.
 fn scenarios(name: &str, deadly: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("dying-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -274,8 +274,8 @@ fn a_host_that_stays_away_ends_the_run_with_one_reason() {
     drop(host);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(blamed(&results).is_empty(), "{said}");
-    // The message appears for the first scenario, for all other scenarios together, and in the list of the
-    // worst causes.
+    // The message that the host did not come back appears for the first scenario, for all other scenarios together, and
+    // in the list of the worst causes.
     assert!((2..=5).contains(&said.matches("did not come back").count()), "{said}");
     assert!(said.contains("--restart-command"), "{said}");
     assert_eq!(output.status.code(), Some(1), "{said}");

@@ -16,7 +16,7 @@ use ahp_harness::wire::frame::Frame;
 use serde_json::{Value, json};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// A scenario that every host passes; only the result of the first look matters here.
+/// A scenario that every host passes, because these tests are only about the result of the first look.
 const SCENARIO: &str = "title: A ping is answered
 steps:
   - connect: A

@@ -111,8 +111,8 @@ fn the_reference_host_without_faults_has_no_finding() {
     }
 }
 
-/// Checks that conversations reach the states to which scenarios lead. Random steps alone did not find these faults in
-/// 40,000 steps.
+/// Checks that generated conversations that begin with a scenario reach the states to which the scenario leads. Without
+/// this beginning, 40,000 random steps did not find the faults in this test.
 #[test]
 fn conversations_that_begin_with_a_scenario_reach_its_states() {
     priority::lower();
@@ -141,8 +141,8 @@ fn conversations_that_begin_with_a_scenario_reach_its_states() {
     assert!(left_early > 0, "every conversation plays its scenario to the end");
 }
 
-/// Checks that the rules of the conversation's version lead to no claim about a client that negotiated another version,
-/// because the other version may have the client's action.
+/// Checks that a conversation has no claim by the rules of its own version about a client that negotiated another
+/// version. The other version may permit the action of the client.
 #[test]
 fn the_rules_of_a_version_are_no_claims_about_a_client_of_another_one() {
     const BASE: &str = "handshake/older-clients-get-older-actions";
@@ -178,8 +178,8 @@ fn conversations_use_only_what_the_host_offers() {
     assert!(drawn * 6 > SOME * 5, "only {drawn} were drawn");
 }
 
-/// Checks that the claims for foreign hosts hold for hosts that make other legal choices, and fail for a broken
-/// host.
+/// Checks that the claims in conversations for foreign hosts hold for hosts that make other legal choices than the
+/// reference host, and fail for a broken host.
 #[test]
 fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     priority::lower();
@@ -254,8 +254,8 @@ fn claims_about_restarts_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     }
 }
 
-/// Checks that conversations with another interleaving have no finding on any legal host, and find a host that
-/// loses one of two actions that cross.
+/// Checks that conversations in which the clients' frames are sent in another order have no finding on any legal host.
+/// They must find a host that loses one of two actions that are on their way at the same time.
 #[test]
 fn another_interleaving_is_legal_everywhere_and_finds_lost_actions() {
     priority::lower();
@@ -273,14 +273,15 @@ fn another_interleaving_is_legal_everywhere_and_finds_lost_actions() {
     assert!(found.into_iter().any(|it| it.rule == "fanout.complete"));
 }
 
-/// Checks that a finding names the order of the clients' frames that it needs, in memory and over sockets.
+/// Checks that a finding that occurs only with a certain order of the clients' frames names this order, in memory and
+/// over sockets.
 #[test]
 fn a_finding_says_which_order_it_needs() {
     let program = env!("CARGO_BIN_EXE_ahp-harness");
     let serve =
         format!("{program} serve --fault crossing-actions-lost --listen 127.0.0.1:{{port}}");
-    // Not every finding needs an order, because the fault also loses actions that happen to cross. So several seeds are
-    // tried.
+    // Not every finding needs a certain order of frames, because the fault also loses actions that are on their way at
+    // the same time by chance. Therefore the test tries several seeds.
     let needs_an_order = |seed: u64| {
         let out = folder(&format!("fuzz-order-{seed}"));
         let seed = seed.to_string();
@@ -387,8 +388,11 @@ fn is_found_and_becomes_small(
     let again = small.entry().expect("a shrunk draft is a scenario");
     let verdict = faulty.play((*again.scenario).clone());
     let same = faulty.findings(&small, &verdict).iter().any(|found| found.key == finding.key);
-    assert!(same, "{fault}: the file shows nothing\n{}", small.text());
-    assert!(honest.found(&small).is_empty(), "{fault}: it shows on the honest target too");
+    assert!(same, "{fault}: the written file leads to no finding\n{}", small.text());
+    assert!(
+        honest.found(&small).is_empty(),
+        "{fault}: the file also has a finding on the target without the fault"
+    );
 }
 
 /// Checks that the first conversations detect hosts without function and hosts with false answers.
@@ -643,13 +647,14 @@ fn a_prompt_may_stay_open_while_permission_is_requested() {
     assert_eq!(verdict.status, Status::Untested, "{}", verdict.reason);
 }
 
-/// Findings of a single defect in several places have one cause, and two defects have two causes.
+/// Checks that the findings of one defect in several places have one cause, and that those of two defects have two
+/// causes.
 #[test]
 fn findings_of_one_defect_have_one_cause_and_those_of_two_have_two() {
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
     let drafts: Vec<ScenarioDraft> =
         drawn(V1, 2 * SOME).filter(|it| honest.found(it).is_empty()).collect();
-    // The conversations are adapted as for a host that is not the reference host.
+    // The conversations are adapted to what a host other than the reference host may do.
     let mut fitted = drafts.clone();
     fitted.iter_mut().for_each(|draft| fit(draft, &BTreeSet::new()));
     let ground = |fault: HostFault| EmbeddedGround::of(V1, AgentMode::Host, &[fault]);
@@ -663,7 +668,7 @@ fn findings_of_one_defect_have_one_cause_and_those_of_two_have_two() {
     let causes: BTreeSet<String> = places.iter().map(|it| it.cause()).collect();
     assert!(keys.len() >= 3, "{keys:?}");
     assert_eq!(causes.len(), 1, "{causes:?}");
-    // The test compares the first finding of each of these faults.
+    // The test plays each of these faults and compares the causes of their first findings.
     let faults = [
         HostFault::AcceptsHostOnly,
         HostFault::SequenceRepeats,

@@ -29,7 +29,7 @@ use rows::GalleryRow;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 /// The maximum peak memory per target, in KiB.
 const CEILING_KIB: u64 = 256 << 10;
-/// The time that a command may take beyond its budget, for starting on a busy machine.
+/// The time that a command may take in addition to its time limit, because it starts slowly on a busy machine.
 const BEYOND: Duration = Duration::from_secs(8);
 /// The maximum peak memory of a command that reads a file of any size, in KiB.
 const STREAM_KIB: u64 = 64 << 10;
@@ -70,13 +70,13 @@ const CERTIFY: GalleryCommand = GalleryCommand {
     budget: "8s",
     codes: &[0, 1, 3],
 };
-/// The campaign takes 6 s, and ends after 21 s at the latest, as its output says.
+/// A fuzz campaign of 6 s. According to its output, it ends after 21 s at the latest.
 const FUZZ: GalleryCommand = GalleryCommand {
     arguments: &["fuzz", "--timeout", "200ms", "--time"],
     budget: "6s",
     codes: &[0, 1, 3],
 };
-/// The load lasts 2 s. The time limit that the command prints is 17.4 s.
+/// A load of 2 s. The time limit that the command prints is 17.4 s.
 const STRESS: GalleryCommand = GalleryCommand {
     arguments: &[
         "stress",
@@ -187,7 +187,7 @@ fn ended(mut child: Child, folder: &Path, limit: Duration) -> GalleryPlay {
 }
 
 /// Runs the recorder between a short run and a hostile host, interrupts the recorder, and judges the capture. Returns
-/// all mistakes.
+/// everything that the harness did wrong.
 fn recorded(row: &GalleryRow, folder: &Path) -> Vec<String> {
     let host = host::host(row.behaviour.clone(), PROGRAM);
     let capture = folder.join("capture.jsonl");
@@ -242,7 +242,7 @@ fn left_processes(mark: &str) -> Vec<String> {
     left.collect()
 }
 
-/// Returns all mistakes in the result of a row.
+/// Returns everything that the harness did wrong when it played a row.
 fn mistakes(command: &GalleryCommand, played: &GalleryPlay, folder: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
     match played.code {
@@ -267,7 +267,7 @@ fn mistakes(command: &GalleryCommand, played: &GalleryPlay, folder: &Path) -> Ve
     {
         let hidden = |letter: &char| is_hidden(*letter) && !matches!(letter, '\n' | '\t');
         if let Some(letter) = text.chars().find(hidden) {
-            wrong.push(format!("{name}: {letter:?} as it is"));
+            wrong.push(format!("{name}: {letter:?} is not escaped"));
         }
     }
     let ours = ["::error file=", "::warning file=", "::error title=", "::warning title="];
@@ -275,11 +275,11 @@ fn mistakes(command: &GalleryCommand, played: &GalleryPlay, folder: &Path) -> Ve
         if !ours.iter().any(|known| line.starts_with(known))
             || line.starts_with("::error file=forged")
         {
-            wrong.push(format!("a command of its own: {line}"));
+            wrong.push(format!("the host's text became a workflow command: {line}"));
         }
     }
     if ["##[", "##vso["].iter().any(|command| played.out.contains(command)) {
-        wrong.push("a command of its own".to_owned());
+        wrong.push("the host's text became a workflow command".to_owned());
     }
     if let Ok(text) = fs::read_to_string(folder.join("junit.xml")) {
         wrong.extend(xml_mistake(&text).map(|mistake| format!("JUnit: {mistake}")));
@@ -297,7 +297,7 @@ fn mistakes(command: &GalleryCommand, played: &GalleryPlay, folder: &Path) -> Ve
     wrong
 }
 
-/// Returns the first part of a SARIF file that could affect the surrounding output: a control character or a link.
+/// Returns the first part of a SARIF file that could affect the program that shows it: a control character or a link.
 fn sarif_mistake(text: &str) -> Option<String> {
     let report: serde_json::Value = match serde_json::from_str(text) {
         Ok(report) => report,
@@ -395,7 +395,7 @@ fn check(name: &str, command: &GalleryCommand, per_core: usize, rows: &[GalleryR
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
-/// The number of tests that have taken a mark for their processes.
+/// The number of tests that have a mark by which they recognise their processes.
 static MARKS: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs a command with each hostile process. `{process}` in the arguments is replaced by the line of the process.
@@ -547,8 +547,8 @@ fn pages_run_no_script_of_a_host_and_load_nothing() {
     fs::create_dir_all(&folder).unwrap();
     let counter = browser::RequestCounter::start();
     let bait = counter.bait();
-    // As a control, the bait must work on a page without the escaping of the harness. This shows that the browser and
-    // the counter work.
+    // As a control, the markup of the host must have an effect on a page that does not escape it. This shows that the
+    // browser and the counter work.
     let control = folder.join("control.html");
     let stays = counter.bait_that_stays();
     fs::write(&control, format!("<!doctype html><html><title>x</title>{stays}</html>")).unwrap();

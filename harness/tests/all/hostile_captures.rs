@@ -78,7 +78,7 @@ fn judges_the_readable_lines() {
         assert!(judged.notes.join("\n").contains(expected), "{:?}", judged.notes);
     };
     check(whole.as_bytes(), false, "");
-    // The capture is cut off, like a file that was still being written.
+    // The last line of the capture is incomplete, as in a file that is still being written.
     check(&whole.as_bytes()[..whole.len() - 9], false, "line 5 was cut off with the file");
     let with = |more: &[u8]| [whole.as_bytes(), b"\n", more, b"\n", DIRTY[0].as_bytes()].concat();
     check(

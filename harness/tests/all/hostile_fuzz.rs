@@ -20,13 +20,13 @@ use ahp_harness::arb::campaign::FuzzCampaign;
 const LIMIT: Duration = Duration::from_secs(100);
 /// The number of conversations of a campaign.
 const SEQUENCES: u64 = 8;
-/// The number of connections before the first connection with tampering, and the number of connections with
-/// tampering.
+/// The number of connections that the gate forwards unchanged at first. `SPOILT` is the number of connections after
+/// them with which the gate tampers.
 const HONEST: usize = 16;
 const SPOILT: usize = 8;
 /// The number of the host's bytes that the gate forwards before it tampers: the WebSocket handshake and some more.
 const PASSES: usize = 900;
-/// The number of connections before a host hangs, enough for the first look and some conversations.
+/// The number of connections after which a host hangs. They are enough for the first look and some conversations.
 const AWAKE: usize = 40;
 /// A number of bytes that is larger than the WebSocket handshake, but smaller than the handshake and the response to
 /// `initialize` together.
@@ -276,7 +276,7 @@ fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     let running = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-fuzz-host");
     let _ = std::fs::remove_file(&running);
     let pid = running.display();
-    // `exec` keeps the process id for `timeout`, which forwards a signal to the host.
+    // Because of `exec`, the process with the written id is `timeout`, which forwards a signal to the host.
     let serve = |seconds: u32| {
         format!(
             "echo $$ >{pid}; exec timeout {seconds} {program} serve --listen 127.0.0.1:{port} \

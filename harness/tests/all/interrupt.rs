@@ -110,5 +110,8 @@ fn an_interrupted_load_writes_its_report_and_disposes_of_its_sessions() {
     let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
     let counts = &figures["counts"];
     assert!(counts["dispatched"].as_u64() > Some(0), "{figures}");
-    assert_eq!(counts["sessions"], counts["disposed"], "a session of the load is left: {counts}");
+    assert_eq!(
+        counts["sessions"], counts["disposed"],
+        "a session that the load created was not disposed of: {counts}"
+    );
 }

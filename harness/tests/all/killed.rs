@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// The number of moments at which each command is killed: in `cargo test`, and in the long test.
+/// The number of moments at which each command is killed in `cargo test`. `MANY` is the number in the long test.
 const FEW: u64 = 3;
 const MANY: u64 = 50;
-/// The maximum size, in bytes, of the growing file at which a test kills a process.
+/// The maximum size in bytes that a file may reach before the test kills the process that writes it.
 const LARGEST: u64 = 10_000;
 /// The longest time that a test waits for a file to grow.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -58,7 +58,7 @@ fn wait_for_moment(number: u64, file: &Path, largest: u64) {
     std::thread::sleep(Duration::from_millis(spread % 51));
 }
 
-/// Runs a command, kills the command at a moment, and returns its output.
+/// Runs a command, kills it at the moment with this number, and returns its output.
 fn killed(number: u64, arguments: &[&str], folder: &Path, largest: u64) -> String {
     let printed = folder.join("printed");
     let out = File::create(&printed).unwrap();
@@ -236,7 +236,7 @@ fn fuzz_keeps_its_campaign(name: &str, moments: u64) {
     for number in 0..moments {
         let seed = format!("{}", number / 5);
         if number % 5 == 0 {
-            // Each campaign is killed and continued several times before the next campaign begins.
+            // Every few moments, a new campaign begins; in between, the same campaign is killed and continued.
             let _ = fs::remove_dir_all(&campaign);
             before = 0;
         }

@@ -1,5 +1,5 @@
-//! Property tests: the laws of `arb::laws` hold for every story, reducers are pure, and an optimistic client
-//! reaches the state of the host.
+//! Property tests: the laws of `arb::laws` hold for every story (a state and actions on it), reducers are pure, and an
+//! optimistic client reaches the state of the host.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use crate::common::cases::cases;
 use crate::common::story::{stories, stories_of};
 
-/// Generates stories for the kind of channel that holds turns, in every version.
+/// Generates stories of the channels whose states contain turns, in every version.
 fn turns() -> impl Strategy<Value = ActionStory> {
     let kind = prop_oneof![4 => Just(ChannelKind::Chat), 1 => Just(ChannelKind::Session)];
     kind.prop_flat_map(|kind| stories_of(Some(kind), false))

@@ -49,8 +49,8 @@ fn excluded_requirements_are_not_tested() {
     }
 }
 
-/// Each rule about clients says how it is observed, or why it cannot be observed. If a rule can be observed in a
-/// capture alone, a check has to judge the rule.
+/// Checks that the row of each rule about clients says how a breach is observed, or why it cannot be observed. If a
+/// rule can be observed in a capture alone, a check has to judge the rule.
 #[test]
 fn every_requirement_of_clients_is_observed_or_excluded() {
     let (suite, vectors) = (ScenarioSuite::of_clients(), vector::carried());

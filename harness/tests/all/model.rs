@@ -49,7 +49,7 @@ async fn ask(address: &str, line: &str, body: &str) -> String {
     text
 }
 
-/// Returns a conversation after this many rounds of tool calls.
+/// Returns the request of an agent to its model after this many rounds of tool calls.
 fn conversation(script: &str, rounds: usize) -> String {
     let mut messages =
         vec![json!({"role": "user", "content": (format!("ahp-script: 1\n{script}"))})];

@@ -56,7 +56,10 @@ fn rows_of_broken_rules_name_existing_faults_and_rules() {
                 assert!(rules.contains(rule.as_str()), "{fault}: no rule is called `{rule}`");
             }
             for rule in &row.breaks {
-                assert!(!row.follows.contains_key(rule), "{fault}: `{rule}` stands in it twice");
+                assert!(
+                    !row.follows.contains_key(rule),
+                    "{fault}: `{rule}` is both in `breaks` and in `follows`"
+                );
             }
             for reason in row.follows.values() {
                 let known = BrokenRules::reasons().contains_key(reason);
@@ -72,7 +75,7 @@ fn rows_of_broken_rules_name_existing_faults_and_rules() {
     }
 }
 
-/// The versions whose kill matrix this test verifies.
+/// The versions at which this test verifies that every injected fault is detected.
 const HELD: [Version; 4] = [Version::V1_0, Version::V0_9, Version::V0_2, Version::V0_1];
 
 #[test]

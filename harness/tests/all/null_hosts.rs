@@ -99,8 +99,8 @@ fn null_hosts_pass_no_scenario() {
     }
 }
 
-/// Returns the identifiers that a lying host may pass; the host may pass no others. An entry that ends with `*` matches
-/// all identifiers with that prefix.
+/// Returns the identifiers of the scenarios and checks that a host with false answers may pass; the host must not pass
+/// any others. An entry that ends with `*` matches all identifiers with that prefix.
 fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
     match liar {
         // These rules can be observed in the handshake alone.
@@ -177,7 +177,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "catalog.one-owner",
             "catalog.updated-known",
             "chats/completions-come-promptly",
-            // These entries need only requests and their answers, without any action.
+            // These scenarios and checks need only requests and their answers, and no action.
             "metadata/what-may-be-said-is-offered",
             "customizations.enablement-order",
             "customizations.unique-ids",
@@ -285,7 +285,8 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "catalog.one-owner",
             "catalog.updated-known",
             "chats/completions-come-promptly",
-            // These entries need only requests and their answers, facts in actions, or facts in the first snapshot.
+            // These scenarios and checks need only requests and their answers, the content of actions, or the content
+            // of the first snapshot.
             "sessions/the-list-shows-what-its-chats-do",
             "chats/workers-of-workers-come-to-an-end",
             "turns/a-turn-before-the-session-is-ready-is-not-lost",
@@ -474,7 +475,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
     }
 }
 
-/// Returns whether an identifier is in a list.
+/// Returns whether an identifier equals an entry of a list, or begins with an entry that ends with `*`.
 fn listed(list: &[&str], id: &str) -> bool {
     list.iter().any(|name| match name.strip_suffix('*') {
         Some(area) => id.starts_with(area),

@@ -72,7 +72,7 @@ fn observers_change_no_verdict() {
 }
 
 /// Checks that an observer finds a stale snapshot. With only one subscriber and no observer, no snapshots are compared.
-/// An observer takes another snapshot, which is compared.
+/// An observer requests another snapshot, which is compared with the first one.
 #[test]
 fn observers_detect_a_stale_snapshot() {
     priority::lower();

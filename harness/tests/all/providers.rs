@@ -84,7 +84,7 @@ fn scenarios_about_the_agent_are_played_with_every_agent() {
         _ => (agent, "pass"),
     });
     assert_eq!(of(IDS[2]), forks);
-    // The frames must agree with the results.
+    // The recorded frames must contain a session of each agent.
     let named = |line: &Value| line["provider"].as_str().map(str::to_owned);
     let mut began: Vec<String> = lines(&file, "case").iter().filter_map(named).collect();
     let text = std::fs::read_to_string(&file).unwrap();

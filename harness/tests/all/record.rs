@@ -111,7 +111,7 @@ fn frame(out: &mut Vec<u8>, first: u8, payload: &[u8], mask: Option<u32>) {
     out.extend(payload.iter().enumerate().map(|(index, byte)| byte ^ key[index % 4]));
 }
 
-/// Plays a capture into a journal that judges clients.
+/// Writes a capture to a journal that judges clients, and checks the findings.
 #[test]
 fn a_journal_judges_the_clients() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures/clients");

@@ -34,7 +34,7 @@ use crate::common::suite::carried;
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// A file in memory.
+/// A file in memory, to which a run is written.
 #[derive(Clone, Default)]
 struct MemoryFile(Arc<Mutex<Vec<u8>>>);
 

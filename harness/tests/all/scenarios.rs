@@ -59,7 +59,7 @@ fn play(entry: &SuiteEntry, version: Version, shown: &Arc<Mutex<ShownPlaces>>) -
     CaseReport::of(0, entry, &sim::play(play, &mut RefHost::new(config)))
 }
 
-/// The earliest versions, in which every place of the protocol tables must occur in the suite.
+/// The earliest versions. At these versions, every place of the protocol tables must occur in the suite.
 const WHOLE: &[Version] = &[Version::V0_1, Version::V0_2];
 /// The kinds of places that must occur in the suite in every version: each action is accepted, dispatched by clients if
 /// this is permitted, and refused.
@@ -125,7 +125,10 @@ fn the_suite_passes_on_the_reference_host_at_every_version() {
             }
         }
         for place in shown.stale() {
-            wrong.push(format!("{version}: seen in spite of protocol/unseen.json: {}", place.name));
+            wrong.push(format!(
+                "{version}: seen, although protocol/unseen.json says that it cannot occur: {}",
+                place.name
+            ));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -193,7 +196,7 @@ fn every_file_is_found() {
             }
         }
     }
-    assert_eq!(CARRIED.len(), found, "the binary carries another number of files");
+    assert_eq!(CARRIED.len(), found, "the binary contains a different number of files");
 }
 
 #[test]
@@ -226,7 +229,7 @@ fn few_scenarios_are_for_the_embedded_host_alone() {
                 let elsewhere = others.iter().any(|other| {
                     other.scenario.proves.contains(id) && other.scenario.spec.includes(*version)
                 });
-                assert!(elsewhere, "{} alone claims `{id}` at {version}", scenario.id);
+                assert!(elsewhere, "only {} tests `{id}` at {version}", scenario.id);
             }
         }
     }

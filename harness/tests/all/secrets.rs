@@ -61,7 +61,7 @@ fn redacted_secrets_are_searched_in_frames() {
         (header, "canary-0123456789", true),
         (header, "Bearer canary-0123456789", true),
         (header, "canary", false),
-        // A short string may occur by accident.
+        // A short string may occur in a frame by accident, so there is no finding.
         (&["canary"], "canary", false),
     ] {
         let (live, again) = missed(secrets, said);

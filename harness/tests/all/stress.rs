@@ -51,7 +51,7 @@ fn the_reference_host_has_no_finding() {
     let result = played(plan(), HostConfig::default());
     assert!(result.findings.is_empty(), "{}", shown(&result));
     let counts = &result.counts;
-    // The load has to exercise the rules.
+    // The load has to contain each kind of event, because a load without them would test nothing.
     for (what, count) in [
         ("turns", counts.turns),
         ("decisions", counts.decisions),
@@ -110,7 +110,8 @@ fn captures_show_their_findings() {
     assert_eq!(reduced.shows, Some(true));
     let (before, after) = (found.evidence.entries.len(), reduced.entries.len());
     assert!(after < 60 && after < before, "{before} frames became {after}");
-    // The reduced capture is judged like any other capture. The same check has a finding, which the same lines prove.
+    // The reduced capture is judged like any other capture. The same check must have a finding, proved by the same
+    // lines.
     let options = OracleOptions { foreign: true, ..OracleOptions::default() };
     let mut oracle = Oracle::new(options);
     let entries = reduced.entries.iter().map(KeptEntry::entry);
@@ -125,7 +126,7 @@ fn captures_show_their_findings() {
 /// The program.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 
-/// Runs `stress` for some seconds; the report is in a folder.
+/// Runs `stress` for some seconds, and writes its report to a folder. Returns the exit code and the output.
 fn stressed(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let out = folder.join("report").display().to_string();
     let output = Command::new(PROGRAM)

@@ -91,7 +91,7 @@ fn a_reducer_that_does_nothing_fails_nearly_everywhere() {
     check(identity, VECTORS, 1, &["state session/titleChanged /title", "warnings"]);
 }
 
-/// A defect in which the title of a session never changes.
+/// A subject with an injected defect: the title of a session never changes.
 const PLANTED: &str = "sed -u 's#session/titleChanged#session/nothing#' | REDUCE";
 
 #[test]

@@ -65,7 +65,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Collects every file below a folder, except Cargo's output.
+/// Adds every file below a folder to `files`, except Cargo's output.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     entries.sort();
@@ -162,7 +162,7 @@ fn modules_use_only_those_above_them() {
             });
             for used in used.filter(|used| *used > own) {
                 mistakes.push(format!(
-                    "{name}:{}: `{}` stands below `{}`",
+                    "{name}:{}: `{}` is used, which comes after `{}` in LAYERS",
                     number + 1,
                     LAYERS[used],
                     LAYERS[own]
@@ -359,7 +359,7 @@ fn every_type_has_a_unique_name() {
 #[test]
 fn the_reference_host_names_no_fault() {
     let mut mistakes = Vec::new();
-    // The lying hosts consist of faults.
+    // `liar.rs` is excepted, because the hosts with false answers consist of faults.
     for (name, text) in host_alone().filter(|(name, _)| name != "liar.rs") {
         for (number, line) in text.lines().enumerate() {
             let mut before = line.rsplit("Fault::").skip(1);
@@ -413,7 +413,7 @@ fn nothing_names_a_machine_or_the_reference_folder() {
         walk(&root.join(folder), &mut files);
     }
     files.extend([root.join("README.md"), root.join("Cargo.toml")]);
-    // The words are split into parts, so that this file does not contain the forbidden words.
+    // The forbidden words are written in parts, so that this file does not contain them.
     let words = [
         ["/ro", "ot/"],
         ["/ho", "me/"],

@@ -203,8 +203,8 @@ proptest! {
     }
 }
 
-/// Checks that each transition of the table is taken in at least one sequence, so that the property above is
-/// meaningful.
+/// Checks that at least one generated sequence takes each transition of the table. Otherwise, the property about all
+/// transitions would say little.
 #[test]
 fn some_sequence_takes_every_row_of_the_table() {
     let newest = idle(Version::V1_0);
@@ -225,7 +225,7 @@ fn some_sequence_takes_every_row_of_the_table() {
     }
 }
 
-/// Returns the transitions of the table that are not taken in any sequence in a version.
+/// Returns the transitions of the table that no generated sequence of actions takes in a version.
 fn idle(version: Version) -> Vec<&'static ToolCallTransition> {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -224,7 +224,7 @@ fn broken(said: &SentFrame, place: &MessageSite, drop: bool, type_: Index) -> Op
 }
 
 /// The change that makes a message invalid: the index of the message, the index of the place, whether to remove the
-/// member, and the index of the other type if the member is kept.
+/// member there, and otherwise the index of the type that the member gets.
 type MessageBreak = (Index, Index, bool, Index);
 
 proptest! {

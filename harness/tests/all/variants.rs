@@ -45,7 +45,7 @@ fn each_variant_keeps_every_rule() {
     for (number, row) in VARIANTS.iter().enumerate() {
         let result = play(suite, Version::V1_0, &[row], |place| place % PARTS == number % PARTS);
         assert!(result.held > 0, "{}: nothing was played", row.name);
-        // A variant that hides a capability would leave this capability untested.
+        // If a variant hid a capability, the scenarios about this capability would not be played.
         assert!(row.offers_less || result.lost.is_empty(), "{}: {:?}", row.name, result.lost);
         nobody_is_accused(&result);
     }
@@ -228,7 +228,7 @@ fn each_variant_of_an_agent_keeps_every_rule() {
         let share = |place| place % AGENT_PARTS == number % AGENT_PARTS;
         let result = agent_variants::play(suite, &[row], share);
         assert!(result.held + result.untested.len() > 0, "{}: nothing was played", row.name);
-        // A variant that hides a capability would leave this capability untested.
+        // If a variant hid a capability, the scenarios about this capability would not be played.
         assert!(
             row.offers_less || result.untested.is_empty(),
             "{}: {:?}",
@@ -243,7 +243,8 @@ fn each_variant_of_an_agent_keeps_every_rule() {
 fn several_variants_of_an_agent_keep_every_rule_together() {
     let suite = carried();
     let all: Vec<&AgentVariantRow> = AGENT_VARIANTS.iter().collect();
-    // Combines groups of neighbouring rows, which concern the same topic, and groups of distant rows.
+    // The combinations are groups of neighbouring rows of the table, which concern the same topic, and groups of
+    // distant rows.
     let neighbours = all.chunks(6).map(<[_]>::to_vec);
     let groups = all.len().div_ceil(8);
     let strangers =

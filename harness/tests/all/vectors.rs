@@ -52,7 +52,7 @@ fn every_vector_file_is_embedded() {
 fn our_reducer_passes_every_vector_in_every_version() {
     let mut wrong = Vec::new();
     for vector in vectors(&FILES) {
-        assert!(held(vector).next().is_some(), "{} holds for no version", vector.name);
+        assert!(held(vector).next().is_some(), "{} applies to no version", vector.name);
         for version in held(vector) {
             let folded = vector.case().fold(version);
             for difference in differences(&vector.expected, &folded.state) {

@@ -15,7 +15,7 @@ use proptest::sample::select;
 
 use crate::common::cases::cases;
 
-/// Generates strings that are JSON or nearly JSON.
+/// Generates strings that are JSON, or JSON with a mistake.
 fn jsonish() -> impl Strategy<Value = String> {
     let token = select(
         &[

@@ -19,15 +19,15 @@ use ahp_harness::wire::version::{ProtocolStandard, Version};
 
 use crate::common::wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
 
-/// The number N: the test plays one of N scenarios of the suite.
+/// The number of parts into which the suite is divided. The test plays the scenarios of one part.
 const PART: usize = 9;
 /// The number of generated conversations that the test plays as well.
 const DRAWN: u64 = 4;
-/// The number of mutants and of rewrites per operator.
+/// The number of mutants of each mutation operator, and of rewritten captures of each kind of legal rewrite.
 const COUNT: usize = 3;
 
-/// The minimum percentage of killed mutants per class. The margin below the actual percentage allows for
-/// different conversations after a change of the suite.
+/// The minimum percentage of mutants (changed captures) that the checks detect in each class. The margin below the
+/// actual percentage allows for different conversations after a change of the suite.
 const LEAST: &[(FaultClass, usize)] = &[
     (FaultClass::Delivery, 86),
     (FaultClass::Numbers, 91),
@@ -106,8 +106,8 @@ fn captures_of_clients() -> (usize, Vec<MutableCapture>) {
     (own, all)
 }
 
-/// The minimum percentage of killed mutants of each class of clients. It is below 100 %, because, for example, a number
-/// that is too high can be detected only if an action follows.
+/// The minimum percentage of mutants of clients' messages that the checks detect in each class. It is below 100 %,
+/// because, for example, a number that is too high can be detected only if an action follows.
 const LEAST_OF_CLIENTS: usize = 80;
 
 #[test]

@@ -131,7 +131,7 @@ fn given(form: MemberForm) -> BoxedStrategy<Value> {
     prop_oneof![9 => fitting, 1 => value()].boxed()
 }
 
-/// Generates the members of a row: required ones usually, optional ones rarely.
+/// Generates values for the members in a table: usually for required members, rarely for optional ones.
 fn members(fields: &'static [FormField]) -> BoxedStrategy<Value> {
     let mut all = Just(Map::new()).boxed();
     for field in fields {
@@ -179,7 +179,7 @@ fn scenario() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A depth at which all collections are in flow style.
+/// A value of `flow` that is deeper than any file.
 const FLOW: usize = 1_000;
 
 /// The style of a YAML file.
@@ -300,10 +300,10 @@ fn meaning(loaded: &LoadedFile) -> (Vec<String>, Option<String>) {
 /// the file.
 fn check_sound(loaded: &LoadedFile) -> Result<(), TestCaseError> {
     let nothing = loaded.scenario.is_none() && !loaded.fragment && loaded.errors.is_empty();
-    prop_assert!(!nothing, "no scenario, and no word about it");
+    prop_assert!(!nothing, "the file has neither a scenario nor a mistake");
     for error in &loaded.errors {
         let source = loaded.sources.get(error.span.file as usize);
-        let source = source.ok_or_else(|| TestCaseError::fail("a mistake in no file"))?;
+        let source = source.ok_or_else(|| TestCaseError::fail("the mistake has no file"))?;
         let text = source.text.get(error.span.start as usize..error.span.end as usize);
         prop_assert!(text.is_some(), "{:?} of {}: {}", error.span, source.text.len(), error);
     }

@@ -16,7 +16,7 @@ const SESSION: &str = "ahp-session:/crowd";
 const ROOT: &str = "ahp-root://";
 /// The number of actions after which a client disconnects and reconnects.
 const LEAVES: u64 = 100;
-/// The number of actions after which a turn is played, and the number of turns after which the history is
+/// The number of actions after which a turn is played. `TURNS` is the number of turns after which the history is
 /// truncated.
 const TURN: u64 = 20;
 const TURNS: u64 = 50;
@@ -68,7 +68,7 @@ impl TestCrowd {
         crowd.pass(Duration::from_secs(1));
         for place in 0..clients as usize {
             crowd.ask(place, "subscribe", json!({"channel": SESSION}));
-            // The first answer contains the URI of the chat.
+            // The answer to the first client's `subscribe` contains the URI of the chat, which the other clients need.
             let chat = crowd.chat.clone();
             crowd.ask(place, "subscribe", json!({"channel": chat}));
         }
@@ -121,7 +121,8 @@ impl TestCrowd {
         let params = json!({"channel": ROOT, "clientId": format!("c{place}"),
             "lastSeenServerSeq": last, "subscriptions": [ROOT, SESSION, chat]});
         self.ask(place, "reconnect", params);
-        // Another client subscribes, which tests the state, and disconnects.
+        // Another client subscribes and disconnects. The oracle compares the snapshot that this client receives with
+        // the earlier actions.
         let conn = self.open();
         let hello = json!({"channel": ROOT, "protocolVersions": ["1.0.0"], "clientId": "guest",
             "initialSubscriptions": [SESSION, self.chat]});

@@ -1,5 +1,5 @@
-//! Code that several modules share. For property tests, this code simulates several clients and a reference host in
-//! virtual time.
+//! Code that several test modules share. For property tests, this code simulates several clients and a reference host
+//! in virtual time.
 //!
 //! Start at [`step`] for the steps of a conversation, then [`pair`] for their execution.
 

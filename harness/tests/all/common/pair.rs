@@ -21,8 +21,8 @@ use super::seat::{ClientSeat, SeatRequest};
 use super::step::{ChannelRole, ClientAct, PlayScript, PlayStep, new_chat};
 
 const SESSION: &str = "ahp-session:/s";
-/// A time that is longer than any script, and shorter than the grace period of a disconnected client and the
-/// oracle's deadline.
+/// The time after which a conversation has come to rest. It is longer than the turn of any script, and shorter than the
+/// time for which the host keeps a disconnected client, and than the oracle's deadline for an answer.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// An item in transit in one direction of a connection.

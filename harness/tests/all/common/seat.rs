@@ -1,5 +1,5 @@
-//! One client of a pair, with bookkeeping that is independent of the engine: its requests, its dispatches, and
-//! the expected states of its channels.
+//! One client of a simulation, with bookkeeping that is independent of the client engine under test: the client's
+//! requests, its dispatches, and the expected states of its channels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use ahp_harness::wire::json::Value;
 use ahp_harness::wire::message::{Message, MessageKind};
 use ahp_harness::wire::version::Version;
 
-/// One client.
+/// One client of a simulation.
 pub struct ClientSeat {
     /// The engine under test.
     pub engine: ClientEngine,
@@ -82,7 +82,8 @@ impl ClientSeat {
         self.engine.mirror(channel).map_or(Value::Null, |mirror| mirror.optimistic())
     }
 
-    /// Records a dispatch of the client. `sure` says that the channel cannot disappear.
+    /// Records a dispatch of the client. `sure` says that the channel cannot disappear before the host answers the
+    /// dispatch.
     pub fn dispatched(&mut self, seq: u64, channel: &str, action: &Value, sure: bool) {
         let due = sure && self.wanted.contains(channel);
         let before = self.sent.insert(seq, SeatDispatch { due, settled: 0 });
@@ -236,9 +237,9 @@ impl ClientSeat {
         assert_eq!(mirror.optimistic(), expected, "optimistic of {uri} at {name}");
     }
 
-    /// Checks the client when no message is in transit: every request is answered, and every dispatch is
-    /// settled. Each state results from its snapshot and the accepted actions, regardless of rejections in between.
-    /// `exists` returns whether a channel still exists.
+    /// Checks the client when no message is in transit: every request is answered, and every dispatch is settled. Each
+    /// state must be the result of its snapshot and the accepted actions, regardless of rejections in between. `exists`
+    /// returns whether a channel still exists.
     pub fn check_at_rest(&self, exists: impl Fn(&str) -> bool) {
         let name = &self.engine.client_id;
         if !self.ready {

@@ -66,7 +66,7 @@ pub enum ChannelRole {
 /// An action of a client. If an identifier is not given, the last identifier in the client's state is used.
 #[derive(Clone, Debug)]
 pub enum ClientAct {
-    /// Starts a turn with a script.
+    /// Starts a turn whose message contains a script.
     Turn(ChannelRole, &'static str, &'static str),
     Cancel(ChannelRole),
     Resume(ChannelRole),

@@ -140,7 +140,7 @@ fn is_action(message: &HonestMessage) -> bool {
     message.value["method"] == "action"
 }
 
-/// The changes of messages.
+/// The changes that hostile hosts make to the messages of the reference host, by name.
 pub const CHANGES: &[(&str, HonestChange)] = &[
     ("pages without end", |message| match lists(&message) {
         true => {
@@ -314,7 +314,7 @@ pub const CHANGES: &[(&str, HonestChange)] = &[
     }),
 ];
 
-/// The floods of additional messages.
+/// The additional messages that hostile hosts send without end, by name.
 pub const FLOODS: &[(&str, HonestFlood)] = &[
     ("sessions added", |number| {
         json!({"jsonrpc": "2.0", "method": "root/sessionAdded", "params": {"channel": "ahp-root://", "summary": {

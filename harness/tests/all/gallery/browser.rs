@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The names of the browser, in order of preference.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-/// The title of the page after a script of the host has run.
+/// The title that the page has after a script of the hostile host has run in it.
 pub const TAKEN: &str = "taken over";
 
 /// Returns the browser of this machine: `AHP_HARNESS_BROWSER`, or the first that is on the path.
