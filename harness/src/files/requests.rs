@@ -29,8 +29,9 @@ pub struct WriteRequest {
 impl WriteRequest {
     /// Reads the params of a request.
     ///
-    /// # Errors Returns `InvalidParams` if the encoding is `base64` but the data is not valid base64, or if the
-    /// position is not a whole number.
+    /// # Errors
+    /// Returns `InvalidParams` if the encoding is `base64` but the data is not valid base64, or if the position is not a
+    /// whole number.
     pub fn read(params: &Value) -> Result<WriteRequest, FileError> {
         let text = |name: &str| params[name].as_str().unwrap_or_default();
         let bad = |message| FileError::new(ErrorName::InvalidParams, message);
