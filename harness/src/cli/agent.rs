@@ -29,7 +29,7 @@ use super::context::{CliContext, wall_clock};
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::kept_sessions::SessionFolder;
 
-/// Play the agent behind a host, so that scenarios can control it.
+/// Play the agent behind a host, so that scenarios can control that agent.
 #[derive(Args, Debug)]
 pub struct AgentCommand {
     #[command(subcommand)]
@@ -183,7 +183,7 @@ struct AgentMcpArguments {
     /// Report each call to the `ahp-harness run` process that listens at this address
     #[arg(long, value_name = "ADDRESS", requires = "case")]
     run: Option<SocketAddr>,
-    /// The id of the scenario to name in these reports
+    /// The id of the scenario that these reports name
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
 }
@@ -275,7 +275,8 @@ fn fault(name: &str) -> Result<Fault, String> {
     })
 }
 
-/// Opens the port of a model stand-in. Returns the listener, and the stand-in that serves its connections.
+/// Opens the port of a stand-in for an agent's model. Returns the listener, and the stand-in that serves the
+/// connections of the listener.
 ///
 /// # Errors
 /// Returns an error if the address, the flavor or the log cannot be used.

@@ -1,4 +1,4 @@
-//! `ahp-harness agent check`: plays the vectors of the contract against the test provider of a host.
+//! `ahp-harness agent check`: plays the test vectors of AGENT_CONTRACT.md against the test provider of a host.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ use super::options;
 use super::place::PlayPlace;
 use super::target::scheme;
 
-/// Plays the vectors of the contract for test providers (AGENT_CONTRACT.md) against a host, and reports for
-/// each step whether the provider does what the script says.
+/// Plays the test vectors of the contract for test providers (AGENT_CONTRACT.md) against a host, and reports for each
+/// step of a script whether the provider does what this step requires.
 ///
 /// A failure is a mistake of the test provider. Without this check, scenarios of the profile `agent` would report it as
 /// a mistake of the host. Without a target, the command tests the embedded reference host.
@@ -50,7 +50,7 @@ pub(super) struct AgentCheck {
     quiet: bool,
 }
 
-/// The number of vectors by result.
+/// The number of vectors with each result.
 #[derive(Default)]
 struct VectorTally {
     held: usize,

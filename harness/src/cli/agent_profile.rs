@@ -96,7 +96,7 @@ impl AgentProfileArguments {
         self.written(&draft(&agents.profile, &introduction, &model_use(&agents)), context)
     }
 
-    /// Writes the text of a profile to the chosen place.
+    /// Writes the text of a profile to the file that `--out` names, or to standard output.
     fn written(&self, text: &str, context: &CliContext) -> CommandOutcome {
         match &self.out {
             Some(path) => {
@@ -133,7 +133,8 @@ impl AgentProfileArguments {
     }
 }
 
-/// Summarises the requests to the model stand-in. The list of tools is taken from the request with the most tools.
+/// Summarises the agent's requests to the stand-in for its model. The list of tools is taken from the request with the
+/// most tools.
 fn model_use(agents: &AgentOutside) -> ModelUse {
     let Some(stand) = &agents.behind.stand else { return ModelUse::default() };
     let records: Vec<Value> =

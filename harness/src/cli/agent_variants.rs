@@ -25,7 +25,7 @@ pub(super) struct AgentTrials<'a> {
     pub(super) variants: &'a [String],
     /// The number of random combinations.
     pub(super) random: usize,
-    /// The number N for single variants, and the number N for combinations: each is played with every N-th scenario.
+    /// Every N-th scenario is played: the number N for single variants, and the number N for combinations of variants.
     pub(super) parts: (usize, usize),
 }
 
@@ -65,7 +65,7 @@ impl AgentTrials<'_> {
         Ok(if accused == 0 { CommandExit::Ok } else { CommandExit::Failed })
     }
 
-    /// Returns the sets of variants to play. With each set, every N-th scenario is played; N is the second value.
+    /// Returns the sets of variants to play, each with a number N: every N-th scenario is played with this set.
     fn sets(&self, seed: u64) -> Result<Vec<(Vec<&'static AgentVariantRow>, usize)>, CommandStop> {
         let (single, several) = self.parts;
         if !self.variants.is_empty() {

@@ -33,7 +33,7 @@ pub(super) struct AgentOutside {
     /// The harness's own servers that the agent uses.
     pub(super) behind: Arc<AgentBehind>,
     model: String,
-    /// The folder of the profile.
+    /// The folder that contains the file of the profile.
     folder: String,
     /// The address to which the harness's MCP tool reports its calls.
     tool: SocketAddr,
@@ -141,8 +141,8 @@ impl AgentOutside {
         self.profile.agent.clone()
     }
 
-    /// Takes a first look. The result contains the version that the agent supports, its name, what it declares,
-    /// and the settings with which it asks for permission.
+    /// Takes a first look at the agent. The result contains the version that the agent supports, its name, what it
+    /// declares, and the settings with which it asks for permission.
     ///
     /// # Errors
     /// Returns why nothing can be played.

@@ -216,8 +216,8 @@ impl RunAim {
         self.command.is_some() && self.restart_command.is_none()
     }
 
-    /// Applies the requested settings, with the names of version `spec`, and returns the target. If the
-    /// target is a command, the command is started first.
+    /// Applies the settings of the host that the user requested, at version `spec` or at any version, and returns the
+    /// target. If the target is a command, the command is started first.
     ///
     /// # Errors
     /// Returns an error if the target is not available, if options contradict one another, or if the host
@@ -305,7 +305,7 @@ impl RunAim {
         })
     }
 
-    /// Returns the URI forms that the options set.
+    /// Returns the forms of URIs that the options set, such as the scheme of session URIs.
     pub(super) fn forms(&self) -> UriForms {
         UriForms {
             client_files: self.client_files.clone(),
@@ -417,7 +417,8 @@ impl RunAim {
         })
     }
 
-    /// Returns the features that the options provide and that no first look can detect.
+    /// Returns the features of the target that the options provide, such as special files: a first look cannot detect
+    /// them.
     pub(super) fn given(&self, oddities: Option<&RunFolders>) -> Vec<DetectedFeature> {
         if !self.is_outside() {
             return sim::given();

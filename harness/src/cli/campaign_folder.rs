@@ -61,7 +61,7 @@ impl CampaignFolder {
         })
     }
 
-    /// Returns the id of a finding's scenario, made from the number of the finding.
+    /// Returns the id of a finding's scenario. The number of the finding is part of the id.
     pub(super) fn id(number: usize, rule: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         let rule: String = rule.chars().map(plain).collect();
@@ -77,7 +77,7 @@ impl CampaignFolder {
         write(&path, &format!("{comment}{}", draft.text()))
     }
 
-    /// Returns the index of a finding that breaks the same rule with a scenario of the same steps.
+    /// Returns the index of an earlier finding that breaks the same rule and whose scenario has the same steps.
     pub(super) fn same(
         &self,
         campaign: &FuzzCampaign,

@@ -59,7 +59,7 @@ impl RunArguments {
         }
     }
 
-    /// Returns the place where a scenario is played; `None` in memory.
+    /// Returns the place where a scenario is played; `None` if the scenario is played in memory.
     pub(super) async fn place(
         &self,
         target: &PlayTarget,

@@ -53,7 +53,7 @@ enum ClientCommand {
     Reference(ReferenceArguments),
 }
 
-/// The options of `run` that are about hosts and agents.
+/// The options of `run` that are about hosts and agents: the help of `client run` hides them.
 const OF_HOSTS: &[&str] = &[
     "url",
     "restart_command",
@@ -109,7 +109,7 @@ pub(super) struct ClientChoice {
 }
 
 impl ClientChoice {
-    /// Returns the target.
+    /// Returns this client as the target of a run.
     pub(super) fn target(&self, context: &CliContext) -> PlayTarget {
         let context = context.clone();
         if let Some(address) = self.listen {

@@ -107,7 +107,8 @@ impl CampaignClient {
         }
     }
 
-    /// Plays a draft, and returns its findings and the number of comparisons that held.
+    /// Plays the draft of a scenario. Returns its findings, and the number of comparisons in which the client had the
+    /// right state.
     async fn played(
         &self,
         draft: &ScenarioDraft,
@@ -131,7 +132,7 @@ impl CampaignClient {
     }
 }
 
-/// Tests whether a draft still shows a finding.
+/// Tests for the shrinker whether the draft of a scenario still shows a finding.
 struct ClientFuzzTrial<'a> {
     client: &'a CampaignClient,
     stop: &'a watch::Receiver<bool>,
@@ -169,7 +170,7 @@ struct ClientCampaign {
     played: u64,
     compared: u64,
     causes: Vec<FindingCause>,
-    /// The findings that the reference client shows as well.
+    /// The findings that the reference client shows as well: mistakes of the harness.
     own: Vec<String>,
 }
 
@@ -218,7 +219,7 @@ impl ClientFuzzArguments {
         Ok(if campaign.causes.is_empty() { CommandExit::Ok } else { CommandExit::Failed })
     }
 
-    /// Returns the client, and the conversations that it can play.
+    /// Returns the client under test, and the kinds of conversations that this client can play.
     async fn client(
         &self,
         context: &CliContext,

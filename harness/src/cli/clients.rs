@@ -1,5 +1,5 @@
-//! A client under test: the process of its driver, the client itself, or a client that connects by itself, and the port
-//! at which the harness plays the host for each scenario.
+//! A client under test, and the port at which the harness plays the host for each scenario. The harness starts the
+//! driver of the client, or the client itself, or waits for a client that connects by itself.
 //!
 //! Knows: processes, the server of hosts. Never knows: what a scenario requires.
 //!
@@ -36,7 +36,7 @@ const FIRST_LOOK: &str = "first look";
 /// The placeholder for the URL of the host in a command.
 const URL: &str = "{url}";
 
-/// How a client outside of this process comes to the harness.
+/// How a client outside of this process connects to the harness.
 #[derive(Clone)]
 enum ClientArrival {
     /// The harness starts a command for each scenario.
@@ -45,16 +45,17 @@ enum ClientArrival {
         command: String,
         /// Whether the command is a driver. A client without a driver is only started.
         driven: bool,
-        /// The receiver of the lines of its standard error.
+        /// The function that receives each line of the command's standard error.
         voice: ProcessVoice,
     },
-    /// The client connects to an address by itself. The gate opens with the first look.
+    /// The client connects to an address by itself. The [`ListenGate`] at this address opens when the first look
+    /// begins.
     Address {
         /// The address.
         address: SocketAddr,
-        /// The gate.
+        /// The gate at the address; empty before the first look.
         gate: Arc<OnceCell<ListenGate>>,
-        /// The receiver of lines for the user.
+        /// The function that receives the lines to print for the user.
         voice: ProcessVoice,
     },
 }
@@ -84,7 +85,8 @@ impl ClientOutside {
         &self.name
     }
 
-    /// Returns whether the client comes by itself, so that every scenario has to be open at the same time.
+    /// Returns whether the client connects by itself. For such a client, every scenario has to be open at the same
+    /// time.
     pub(super) fn comes_by_itself(&self) -> bool {
         matches!(self.arrival, ClientArrival::Address { .. })
     }
@@ -114,14 +116,14 @@ impl ClientOutside {
         }
     }
 
-    /// Tells the user something.
+    /// Prints a line for the user.
     fn tell(&self, line: &str) {
         if let ClientArrival::Address { voice, .. } = &self.arrival {
             voice(line);
         }
     }
 
-    /// Takes a first look.
+    /// Takes a first look at the client.
     ///
     /// # Errors
     /// Returns why nothing can be played.

@@ -67,8 +67,8 @@ pub(super) enum ReplayCompany {
 }
 
 impl ReplayCompany {
-    /// Plays a conversation together with these conversations. `play` plays a conversation and gets the number of the
-    /// execution.
+    /// Plays a conversation together with the copies or the other conversations that `self` names. The function `play`
+    /// plays one conversation; its second argument is the number of the execution.
     pub(super) async fn play<'a, P: Future>(
         &'a self,
         draft: &'a ScenarioDraft,
@@ -86,7 +86,7 @@ impl ReplayCompany {
 }
 
 impl FailedConversation {
-    /// Returns the findings for the file of the campaign.
+    /// Returns the findings in the form in which the file of the campaign stores them.
     pub(super) fn unexamined(&self) -> Vec<UnexaminedFinding> {
         let seed = self.seed;
         let open = |finding: &FuzzFinding| UnexaminedFinding { finding: finding.clone(), seed };
@@ -134,15 +134,15 @@ pub(super) struct ConfirmedFinding {
     pub(super) draft: ScenarioDraft,
     /// The seed of the conversation.
     pub(super) seed: u64,
-    /// The number of replays that showed the finding, and the number of replays.
+    /// The number of replays that showed the finding, and the number of all replays.
     pub(super) again: (u32, u32),
-    /// The conversations that have to be played at the same time.
+    /// The conversations that have to be played at the same time for the finding to occur.
     pub(super) company: ReplayCompany,
     /// How the finding occurs in the replays.
     pub(super) sameness: FindingSameness,
 }
 
-/// How similar the findings of the replays of one conversation are.
+/// How similar the findings in different replays of one conversation are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum FindingSameness {
     /// Enough replays show the same finding.
@@ -163,7 +163,7 @@ impl FindingSameness {
 }
 
 impl ConfirmedFinding {
-    /// Returns the finding for the file of the campaign.
+    /// Returns the finding in the form in which the file of the campaign stores it.
     pub(super) fn unexamined(&self) -> UnexaminedFinding {
         UnexaminedFinding { finding: self.finding.clone(), seed: self.seed }
     }
@@ -174,21 +174,21 @@ impl ConfirmedFinding {
 pub(super) enum ConfirmationResult {
     /// The finding occurs again.
     Confirmed {
-        /// The number of replays that showed the finding, and the number of replays.
+        /// The number of replays that showed the finding, and the number of all replays.
         again: (u32, u32),
-        /// The conversations that have to be played at the same time.
+        /// The conversations that have to be played at the same time for the finding to occur.
         company: ReplayCompany,
         /// How the finding occurs in the replays.
         sameness: FindingSameness,
     },
     /// The finding did not occur often enough.
     Flaky {
-        /// The number of replays that showed the finding, and the number of replays.
+        /// The number of replays that showed the finding, and the number of all replays.
         again: (u32, u32),
     },
     /// The text permits the behaviour: the reference host shows it under this legal variant.
     Permitted(&'static str),
-    /// The finding never occurs with the time limit of a wait in `run`, because the host was only slow.
+    /// The finding never occurs with the longer time limit that `run` sets for a wait: the host was only slow.
     TooEarly,
 }
 
@@ -321,7 +321,7 @@ fn is_shared(target: &FuzzTarget, draft: &ScenarioDraft) -> bool {
     target.is_foreign && !target.is_embedded() && !draft.is_about_agents() && !restarts
 }
 
-/// Plays several copies, some of them at the same time.
+/// Plays several copies of a conversation, some of them at the same time.
 async fn in_company<T, P>(plays: impl Iterator<Item = P>) -> Vec<T>
 where
     P: Future<Output = T>,

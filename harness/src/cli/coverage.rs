@@ -185,7 +185,8 @@ pub(super) fn shown_summary(shown: &ShownPlaces) -> String {
     out
 }
 
-/// Describes which parts were seen with one of several agents, and which parts only with the others.
+/// Describes which parts of the tables occurred with one of several agents, and which parts occurred only with other
+/// agents.
 pub(super) fn agent_summary(provider: &str, shown: &ShownPlaces, whole: &ShownPlaces) -> String {
     let mut out = format!("\nwith the agent {provider}:\n{}", tallies(shown));
     let rows = shown.rows().iter().zip(whole.rows());
@@ -199,7 +200,7 @@ pub(super) fn agent_summary(provider: &str, shown: &ShownPlaces, whole: &ShownPl
     out
 }
 
-/// Counts the places of each kind, and the places of each kind that were seen.
+/// Counts, for each kind of place in the protocol tables, all places and the places that occurred.
 fn tallies(shown: &ShownPlaces) -> String {
     let mut out = String::new();
     let mut tallies: LiteMap<PlaceKind, (usize, usize)> = LiteMap::new();

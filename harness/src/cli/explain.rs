@@ -486,7 +486,7 @@ fn word_of_reports(name: &str) -> Option<ExplainedName> {
     Some(ExplainedName::new("word of reports", text, json!({"meaning": meaning})))
 }
 
-/// Explains a cause by its rules.
+/// Explains a cause of findings in a report: lists its rules, which are fixed in one place.
 fn cause(name: &str, spec: Option<Version>) -> Option<ExplainedName> {
     let rules = glossary::rules_of(name);
     if rules.is_empty() {

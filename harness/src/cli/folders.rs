@@ -71,8 +71,8 @@ pub(super) struct FileHost<'a> {
     pub(super) default_directory: Option<&'a str>,
 }
 
-/// Determines what clients of a host may do with files. Returns the harness's folders if the host uses them.
-/// `shows` says whether a probe passes with a folder.
+/// Determines what clients of a host may do with files. Returns the harness's folders if the host uses them. The
+/// function `shows` returns whether a probe passes when it uses a folder.
 ///
 /// # Errors
 /// Returns an error if the folders cannot be made, or if a probe cannot be played.
@@ -82,7 +82,7 @@ pub(super) async fn look(
 ) -> Result<(Vec<DetectedFeature>, Option<SharedDisk>), CommandStop> {
     let mut found = Vec::new();
     let mut shared = None;
-    // The URI of the parent of all probe folders, and why this folder is used.
+    // The URI of the folder that contains all probe folders, and the reason why this folder is used.
     let mut base = None;
     if let Some(uri) = host.prepared.filter(|_| host.resources) {
         let uri = uri.strip_suffix('/').unwrap_or(uri);

@@ -4,7 +4,7 @@
 /// fail in the same way.
 const FUSE: u32 = 8;
 
-/// Decides when to stop a run.
+/// Decides when to stop a run because no scenario completes a handshake.
 #[derive(Debug, Default)]
 pub(super) struct RunFuse {
     without: u32,

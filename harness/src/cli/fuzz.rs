@@ -37,7 +37,8 @@ const HOST_TIMEOUT: Duration = Duration::from_secs(2);
 /// The minimum and maximum time for the first look, and for examining findings after the campaign.
 const LEAST_REST: Duration = Duration::from_secs(15);
 const MOST_REST: Duration = Duration::from_secs(600);
-/// Up to this time, the examination of the last findings may take as long as the campaign.
+/// In a campaign of at most this duration, the first look and the examination of the last findings may take as long as
+/// the campaign.
 const SHORT_REST: Duration = Duration::from_secs(75);
 
 /// The default duration of a campaign.

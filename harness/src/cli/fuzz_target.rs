@@ -59,11 +59,11 @@ pub(super) struct FuzzTarget {
     pub(super) plays: AtomicU64,
 }
 
-/// A draft that was played.
+/// The draft of a conversation that was played.
 pub(super) struct PlayedDraft {
-    /// The verdict.
+    /// The verdict on the conversation.
     pub(super) verdict: ScenarioVerdict,
-    /// The findings.
+    /// The findings in the conversation.
     pub(super) found: Vec<FuzzFinding>,
 }
 
@@ -92,8 +92,9 @@ impl FuzzTarget {
     }
 
     fn judged(&self, draft: &ScenarioDraft, verdict: ScenarioVerdict) -> PlayedDraft {
-        // An external reference host keeps data over a restart, depending on its options. The stage does not know these
-        // options, so failures after a restart are not compared with the stage.
+        // An external reference host keeps data over a restart, depending on its options. The generator's stage, which
+        // is a reference host in memory, does not know these options. Failures after a restart are therefore not
+        // compared with the stage.
         let restart = draft.restart();
         let failed = verdict.failure.as_ref().and_then(|failure| failure.step);
         let lost = restart.zip(failed).is_some_and(|(restart, failed)| failed > restart);

@@ -37,7 +37,7 @@ use super::traffic_watch::{QUIET, TrafficWatch};
 
 /// The number of failures after which an expectation that is not a wait is no longer generated.
 const ENOUGH: u32 = 2;
-/// The maximum number of unexpected conversations that are listed with their reason.
+/// The maximum number of conversations with an unexpected result that are listed, each with the reason.
 const SHOWN: usize = 5;
 /// The interval at which the state is written, and the interval at which progress is printed.
 const SAVED: Duration = Duration::from_secs(5);
@@ -390,8 +390,8 @@ impl<'a> FuzzHunt<'a> {
         for missed in hold::missed(&sequence.draft, &verdict) {
             let times = self.missed.entry(missed.clone()).or_default();
             *times += 1;
-            // A wait that was missed once will be missed again. A request that was refused once may succeed
-            // later.
+            // If a message that a wait expects did not come once, it will not come later either. A request that was
+            // refused once may succeed later.
             let needed = if self.target.is_foreign && missed.is_wait() { 1 } else { ENOUGH };
             if *times >= needed && !self.target.is_honest {
                 self.campaign.unmet.insert(missed);

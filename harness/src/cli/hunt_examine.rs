@@ -69,11 +69,12 @@ impl ExaminationJob {
     }
 }
 
-/// A part of an examination that is in progress.
+/// One part of the examination of findings, while it is in progress.
 pub(super) struct UnderExamination {
     number: u64,
     pub(super) job: ExaminationJob,
-    /// Whether the part began before examinations had used up their share of the campaign's time.
+    /// Whether this part of an examination began before all examinations had used up their share of the campaign's
+    /// time.
     in_share: bool,
     traffic: TrafficWatch,
 }
@@ -82,11 +83,11 @@ pub(super) struct UnderExamination {
 pub(super) enum ExaminationResult {
     /// The results for the findings of a conversation.
     Confirmed(FailedConversation, Vec<(FuzzFinding, ConfirmationResult)>),
-    /// The case of a finding.
+    /// The smallest scenario of a finding.
     Minimised(ConfirmedFinding, Box<FindingCase>),
 }
 
-/// The number of the part of an examination, and its result.
+/// The number of one part of an examination, and the result of this part.
 pub(super) type NumberedResult = (u64, ExaminationResult);
 
 impl FuzzHunt<'_> {
@@ -118,14 +119,14 @@ impl FuzzHunt<'_> {
         !familiar
     }
 
-    /// Returns whether enough findings with the cause of a finding are confirmed. A host in this process is
-    /// examined quickly, so each of its findings is examined.
+    /// Returns whether enough findings that have the same cause as this finding are confirmed. A host in this process
+    /// is examined quickly, so each of its findings is examined.
     fn is_familiar(&self, finding: &FuzzFinding) -> bool {
         let confirmed = self.confirmed.iter().map(|it| &it.finding);
         !self.target.is_embedded() && self.campaign.is_familiar(finding, confirmed)
     }
 
-    /// Removes the findings whose cause has become familiar from the conversations that wait.
+    /// Removes findings from the conversations that wait: those for whose cause enough other findings are confirmed.
     fn set_aside(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         for FailedConversation { seed, findings, .. } in &mut waiting {
@@ -149,9 +150,9 @@ impl FuzzHunt<'_> {
         stopping: Option<CommandExit>,
         left: Option<Duration>,
     ) {
-        // No conversation starts during an examination. While an examination that began within the share only waits,
-        // further examinations may begin and use the time. These do not count as begun within the share; otherwise no
-        // conversation would start as long as findings wait.
+        // No conversation starts during an examination. Examinations have a share of the campaign's time. While an
+        // examination that began within this share only waits, further examinations may begin. These do not count as
+        // begun within the share; otherwise no conversation would start as long as findings wait.
         let in_share = stopping.is_some() || self.may_examine();
         let may_examine = in_share || self.under_examination.iter().any(|it| it.in_share);
         let may_examine = may_examine && self.has_to_examine();
@@ -257,7 +258,8 @@ impl FuzzHunt<'_> {
         &mut self,
         (number, examined): NumberedResult,
     ) -> Result<(), CommandStop> {
-        // The end of the campaign may already have kept the finding of an examination that ends at the same moment.
+        // If an examination ends at the same moment as the campaign, the end of the campaign may already have kept its
+        // finding.
         let Some(at) = self.under_examination.iter().position(|it| it.number == number) else {
             return Ok(());
         };
@@ -345,7 +347,7 @@ impl FuzzHunt<'_> {
         self.keep(draft, beside, found)
     }
 
-    /// Queues the findings that are being examined again.
+    /// Puts the findings that are being examined back into the queue.
     pub(super) fn requeue_examinations(&mut self) {
         for UnderExamination { job, .. } in self.under_examination.drain(..) {
             match job {
@@ -368,7 +370,7 @@ impl FuzzHunt<'_> {
         Ok(())
     }
 
-    /// Returns the findings that are not part of the campaign yet.
+    /// Returns the findings that wait for an examination or are being examined.
     pub(super) fn open_findings(&self) -> Vec<UnexaminedFinding> {
         let failed = self.waiting.iter().flat_map(FailedConversation::unexamined);
         let confirmed = self.confirmed.iter().map(ConfirmedFinding::unexamined);

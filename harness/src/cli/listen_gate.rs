@@ -25,9 +25,9 @@ const MAX_HEAD: usize = 64 << 10;
 const HEAD: Duration = Duration::from_secs(10);
 /// The maximum number of open connections.
 const CONNECTIONS: usize = 1_000;
-/// The path before the number of a scenario.
+/// The prefix of the URL path of a scenario: the number of the scenario follows.
 const CASE: &str = "/case/";
-/// The path of the list of scenarios.
+/// The URL path at which a client finds the list of scenarios.
 const LIST: &str = "/cases";
 
 /// A scenario behind the gate.
@@ -36,7 +36,7 @@ struct GatedCase {
     id: String,
     /// The port at which the scenario is played; `None` once it is over.
     port: Option<SocketAddr>,
-    /// Whether a client has connected.
+    /// Whether a client has connected to the path of the scenario.
     visited: watch::Sender<bool>,
 }
 
@@ -123,7 +123,8 @@ async fn accept(listener: TcpListener, cases: Arc<Mutex<Vec<GatedCase>>>) {
                         let _ = forward(stream, &cases).await;
                     });
                 }
-                // For example, the process may have no free file descriptor.
+                // The address may accept connections again after a pause, for example if the process had no free file
+                // descriptor.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             },
             Some(_) = tasks.join_next() => {}
@@ -182,7 +183,7 @@ fn destination(head: &[u8], cases: &Mutex<Vec<GatedCase>>) -> Result<SocketAddr,
     }
 }
 
-/// Returns the scenarios as JSON.
+/// Returns the list of scenarios as JSON.
 fn listed(cases: &[GatedCase]) -> Value {
     let row = |(number, case): (usize, &GatedCase)| {
         let state = match (case.port, *case.visited.borrow()) {

@@ -44,7 +44,8 @@ pub(super) struct HostWatch {
     shook: bool,
     stopped: watch::Receiver<bool>,
     sentinel: Option<SentinelConnection>,
-    /// The time at which the sentinel connection was closed while other connections were open.
+    /// The time at which the sentinel, an idle connection that shows outages, was closed while other connections were
+    /// open.
     cut_at: Option<Instant>,
     outages: u32,
     /// Why no further scenario is played: the host could not be recovered. `None` if scenarios can be played.
@@ -93,7 +94,8 @@ impl HostWatch {
         self.shook |= shook_hands;
     }
 
-    /// Opens the sentinel connection, if the host answers handshakes.
+    /// Opens the sentinel if the host answers handshakes. The sentinel is an idle connection: its close shows that the
+    /// host may have stopped.
     pub(super) fn open_sentinel(&mut self) {
         let remote = self.remote.as_ref().filter(|_| self.answered);
         self.sentinel =
@@ -116,7 +118,7 @@ impl HostWatch {
         }
     }
 
-    /// Returns whether the sentinel was closed.
+    /// Returns whether the sentinel connection was closed.
     pub(super) fn is_cut(&self) -> bool {
         self.sentinel.as_ref().is_some_and(SentinelConnection::is_cut)
     }

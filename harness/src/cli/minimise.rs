@@ -50,7 +50,8 @@ impl FindingCase {
         FindingCase::of(draft, company.clone(), String::new(), false)
     }
 
-    /// Returns a case. If the case needs other conversations at the same time, the order of frames is not used.
+    /// Returns the case of a finding. If the finding occurs only together with other conversations, the sentence
+    /// `order` is left out.
     fn of(
         draft: ScenarioDraft,
         company: ReplayCompany,
@@ -144,7 +145,7 @@ fn needs_copies() -> String {
     format!("it needs several plays at the same time, as with `--repeat {COPIES} --jobs {COMPANY}`")
 }
 
-/// The trial of the shrinker, which tests in fresh sessions whether a candidate still shows the finding.
+/// Tests for the shrinker, in fresh sessions on the target, whether a smaller candidate still shows the finding.
 struct OnTarget<'a> {
     target: &'a FuzzTarget,
     finding: &'a FuzzFinding,
@@ -178,8 +179,8 @@ impl OnTarget<'_> {
         company.play(draft, play).await.contains(&true)
     }
 
-    /// Leaves out the other conversations that a case does not need, first many at a time, then one at a time, as long
-    /// as there is time.
+    /// Leaves out the other conversations that a case does not need: first many at a time, then one at a time, until
+    /// the deadline.
     async fn leave_others_out(&mut self, case: &ScenarioDraft, time: Duration) {
         let ReplayCompany::Others(mut others) = self.company.clone() else { return };
         let until = Instant::now() + time;

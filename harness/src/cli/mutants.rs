@@ -58,13 +58,13 @@ pub struct MutantsArguments {
     /// conversations
     #[arg(long)]
     acp: bool,
-    /// Stop playing a fault as soon as everything in its row has failed, and ignore other failures
+    /// Stop playing a fault as soon as every check and scenario in its row has failed, and ignore other failures
     #[arg(long, conflicts_with_all = ["fuzz", "full", "write", "out"])]
     quick: bool,
     /// Print each fault with all checks and scenarios that failed
     #[arg(long)]
     full: bool,
-    /// Print a draft of the rows as source code, made from what failed
+    /// Print a draft of the rows as source code, made from the checks and scenarios that failed
     #[arg(long, conflicts_with = "full")]
     write: bool,
     /// Let the fuzzer find the faults instead, and print the number of steps until each fault is found and the size of
@@ -128,7 +128,8 @@ impl MutantsArguments {
         self.matrix_outcome(context, &suite, &matrix, began)
     }
 
-    /// Prints a matrix, and returns whether its rules hold, as an exit code.
+    /// Prints a kill matrix. Returns an exit code that says whether each fault was caught by the checks and scenarios
+    /// in its row.
     fn matrix_outcome<F: FaultKind>(
         &self,
         context: &CliContext,
@@ -208,7 +209,8 @@ pub(super) fn written(path: &Path, text: &str) -> Result<(), CommandStop> {
 /// The minimum percentage of faults that the fuzzer has to find.
 const ENOUGH: usize = 90;
 
-/// Reads the rows of an earlier run with the same effort. Empties the file if it contains no such rows.
+/// Reads the rows of an earlier run with the same numbers of steps and seeds and the same time limit. Makes the file if
+/// it does not exist.
 fn kept_rows<F: SoughtFault>(
     path: &Path,
     version: Version,
@@ -236,7 +238,7 @@ fn kept_rows<F: SoughtFault>(
     Ok(lines.filter_map(|line| PlantedRow::of(&line)).collect())
 }
 
-/// Formats the table as Markdown.
+/// Formats the results of the fuzzer for each fault as a Markdown table.
 fn fuzz_table<F: SoughtFault>(table: &PlantedTable<F>) -> String {
     let mut out = String::new();
     let PlantedEffort { steps, seeds, .. } = table.effort;
@@ -411,7 +413,7 @@ fn few<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Formats the rows as source code.
+/// Formats the rows of a kill matrix as source code.
 fn source<F: FaultKind>(matrix: &KillMatrix<F>) -> String {
     let mut out = String::new();
     for outcome in &matrix.outcomes {

@@ -45,7 +45,7 @@ const WITHOUT: &[(Version, &str)] = &[
 /// The first version whose reducers take the time from the actions instead of the machine's clock.
 const CLOCKLESS: Version = Version::V0_9;
 
-/// One official crate behind the line protocol, for `reducers --subject official`.
+/// Answers questions in the line protocol of REDUCERS.md with one official crate, for `reducers --subject official`.
 #[derive(Args, Debug)]
 pub struct OfficialArguments {
     /// The protocol version

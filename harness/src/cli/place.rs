@@ -88,7 +88,7 @@ impl PlayPlace {
 }
 
 impl PlayPlace {
-    /// Returns the facts about the agent that the scenario uses.
+    /// Returns what the scenario needs to know about an agent under test; empty for other targets.
     pub(super) fn side(&self) -> AgentSide {
         match self {
             PlayPlace::Agent { seat, .. } => seat.side.clone(),
@@ -111,7 +111,7 @@ pub(super) struct AgentSeat {
     pub(super) endpoint: LinkEndpoint,
     /// The folder of the agent.
     pub(super) scratch: Arc<ScratchFolder>,
-    /// The facts about the agent that the scenario uses.
+    /// What the scenario needs to know about the agent, such as its working folder.
     pub(super) side: AgentSide,
 }
 

@@ -184,7 +184,8 @@ impl<'a> RunReports<'a> {
         self.finish(Duration::ZERO, CommandExit::Unreachable, false, &[])
     }
 
-    /// Records that a scenario begins. The scenario's transcript goes to the first file.
+    /// Records that a scenario begins. Returns the recorder that writes the scenario's transcript to the first `jsonl`
+    /// report and to the connection logs.
     pub(super) fn begin(
         &mut self,
         case: u32,

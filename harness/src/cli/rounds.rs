@@ -283,7 +283,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         enough.or(gone).or(blown)
     }
 
-    /// Takes the result of a scenario. The result is reported only after the host has kept running for a while; a
+    /// Receives the result of a scenario. The result is reported only after the host has kept running for a while; a
     /// result that ends the run is reported at once.
     fn report(&mut self, played: PlayedCase) {
         self.tell_recent(RECENT);

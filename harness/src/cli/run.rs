@@ -630,7 +630,7 @@ impl RunArguments {
         words
     }
 
-    /// Returns why no further scenario begins; `None` unless the run stops at the first failure and has one.
+    /// Returns why no further scenario begins; `None` unless `--fail-fast` is given and a scenario has failed.
     pub(super) fn enough(&self, reports: &RunReports<'_>) -> Option<String> {
         let first = reports.first_failure().filter(|_| self.fail_fast)?;
         Some(format!("not played: the run failed at `{first}` (--fail-fast)"))

@@ -15,7 +15,7 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 
-/// The maximum number of bytes of a frame, with `--all` and without.
+/// The maximum number of bytes that are shown of a frame: the first value with `--all`, the second value without it.
 const WHOLE: usize = 300_000;
 const SHORT: usize = 3_000;
 

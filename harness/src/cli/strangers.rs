@@ -19,7 +19,8 @@ pub(super) fn has_credentials(url: &str, headers: &[(String, String)]) -> bool {
     !secrets_of_target(url).is_empty() || headers.iter().any(|it| !of_headers(it).is_empty())
 }
 
-/// Returns the endpoint of a host with the credentials of each kind of client.
+/// Returns the endpoint of a host. The endpoint contains a URL and headers for each kind of client: with the
+/// credentials of the run, with another user's token, with an invalid token, and without credentials.
 pub(super) fn endpoint(
     url: &str,
     headers: Vec<(String, String)>,

@@ -74,7 +74,7 @@ pub struct StressArguments {
     /// The number of sessions that the clients share
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(i64).range(1..=MAX_CLIENTS), help_heading = "Load")]
     sessions: i64,
-    /// The duration
+    /// The duration of the load
     #[arg(long, default_value = "30s", value_parser = options::duration, help_heading = "Load")]
     time: Duration,
     /// The number of actions per second, of all clients together; with `max`, each client acts as soon as its last
@@ -91,7 +91,7 @@ pub struct StressArguments {
     /// Do not start turns, even if the agent plays scripts
     #[arg(long, help_heading = "Load")]
     no_turns: bool,
-    /// The seed of all choices
+    /// The seed of all random choices
     #[arg(long, help_heading = "Load")]
     seed: Option<u64>,
     /// The time limit for each answer [default: 10s]
@@ -339,7 +339,7 @@ struct StressWatch<'a> {
     out: &'a Path,
     redactor: SecretRedactor,
     said: Instant,
-    /// The file of each finding, in order; empty if there is none.
+    /// The name of the capture file of each finding, in order; an empty string for a finding without a file.
     files: Vec<String>,
 }
 

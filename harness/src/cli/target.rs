@@ -141,7 +141,7 @@ pub struct RemoteHost {
     said: HostVoice,
     /// The settings to apply before a run and after each restart.
     settings: Vec<HostSetting>,
-    /// The protocol versions that the client for the settings offers.
+    /// The protocol versions that the harness offers when it connects to apply the settings.
     setting_offers: Vec<Version>,
 }
 
@@ -342,8 +342,8 @@ impl RemoteHost {
             true => (&self.crash_command, &self.restart_command),
             false => (&self.restart_command, &self.crash_command),
         };
-        // This command is not used for a host that the harness has started, because the harness restarts that host
-        // itself.
+        // The user's other command also restarts the host, but is not used for a host that the harness itself has
+        // started and can restart.
         let other = second.as_ref().filter(|_| self.command.is_none());
         if let Some(command) = first.as_ref().or(other) {
             let status = restarting(command).await;
