@@ -46,7 +46,7 @@ const RESOURCES: &[(&str, &str, &str, &str)] = &[
     ("ahp-probe://bytes", "application/octet-stream", "blob", "/wD+gA=="),
 ];
 
-/// Creates a content block.
+/// A function that creates a content block.
 type MakeBlock = fn() -> Value;
 
 /// The inputs with which the tool returns a content block in addition to the text. MCP and ACP have the same
@@ -87,7 +87,7 @@ pub fn given(text: &str) -> Option<Value> {
 /// The supported revisions, newest first. The server behaves the same in all of them.
 const REVISIONS: &[&str] = &["2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// Returns the newest revision.
+/// Returns the newest revision of MCP that the server supports.
 pub fn newest() -> &'static str {
     REVISIONS.first().copied().unwrap_or_default()
 }
@@ -113,7 +113,7 @@ pub type McpError = (i64, String);
 /// The answer to a request.
 #[derive(Debug, PartialEq)]
 pub enum McpReply {
-    /// The result or the error.
+    /// The result of the request, or the error.
     Now(Result<Value, McpError>),
     /// The tool was called with [`WAITS`]: there is no answer.
     Never,

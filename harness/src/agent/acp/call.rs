@@ -15,7 +15,7 @@ use super::fault::Fault;
 use super::turn::{AgentTurn, TurnWait};
 use super::{AcpAgent, AgentOutput};
 
-/// The options of a permission request: the id, the name, the kind.
+/// The options of a permission request: the id, the name and the kind of each option.
 pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ("allow", "Allow", "allow_once"),
     ("allow-always", "Always allow", "allow_always"),
@@ -34,7 +34,7 @@ pub(super) struct TurnCall {
     pub(super) ran: Option<EffectResult>,
     /// The id of the client's terminal in which the call runs.
     pub(super) terminal: Option<String>,
-    /// Whether the end was reported.
+    /// Whether the end of the call was reported.
     ended: bool,
 }
 
@@ -51,7 +51,7 @@ fn names(class: &ToolClass) -> (&str, &'static str) {
     }
 }
 
-/// Returns the key under which permanent decisions about a class are stored.
+/// Returns the key under which the user's permanent decisions about a class of tools are stored.
 pub(super) fn class(class: &ToolClass) -> &'static str {
     match class {
         ToolClass::Shell => "shell",
@@ -195,7 +195,7 @@ impl AcpAgent {
         turn.calls.len() - 1
     }
 
-    /// Asks for permission to run a call, unless there is a permanent decision for its class.
+    /// Asks for permission to run a call, unless the user has made a permanent decision about its class of tools.
     pub(super) fn permit(&mut self, turn: &mut AgentTurn, at: CallPlace<'_>) {
         let session = at.session;
         let cwd = self.cwd(session);
@@ -344,7 +344,8 @@ impl AcpAgent {
         self.update(session, update);
     }
 
-    /// Ends every call of a cancelled turn; kills and releases its terminal at the client.
+    /// Ends every call of a cancelled turn. If a call runs in a terminal of the client, kills and releases this
+    /// terminal.
     pub(super) fn abandon(&mut self, session: &str, turn: &mut AgentTurn) {
         for at in 0..turn.calls.len() {
             let Some(call) = turn.calls.get_mut(at).filter(|call| !call.ended) else {

@@ -43,7 +43,7 @@ impl ClientCapabilities {
     }
 }
 
-/// The purpose of a request.
+/// The purpose of a request to the client: what the agent expects as the response.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum RequestPurpose {
     /// Permission to run a call.
@@ -54,7 +54,7 @@ pub(super) enum RequestPurpose {
     ReadToEdit { path: String, old: String, new: String },
     /// The confirmation of a written file.
     Write,
-    /// The id of a new terminal.
+    /// The id of a new terminal, in which a command runs.
     Terminal,
     /// The exit of the process in a terminal.
     Exit,
@@ -73,7 +73,7 @@ pub(super) struct ClientRequest {
     purpose: RequestPurpose,
 }
 
-/// The position of a call.
+/// The place of a tool call: its session, its track and its index.
 #[derive(Clone, Copy)]
 pub(super) struct CallPlace<'a> {
     /// The id of the call's session.

@@ -43,7 +43,7 @@ pub enum AgentEffect {
     },
     /// Calls the tool of the harness's own MCP server.
     Call {
-        /// The server.
+        /// The address of the server.
         server: McpServerAddress,
         /// The arguments of the call.
         arguments: Value,

@@ -56,7 +56,7 @@ const REQUESTS: &[MethodRow<ServeRequest>] = &[
     MethodRow { name: "session/prompt", serve: |agent, id, params| agent.prompt(id, params) },
 ];
 
-/// The methods of an agent that stores its sessions.
+/// The methods that the agent serves only if it stores its sessions.
 const KEEPING: [&str; 5] =
     ["session/load", "session/resume", "session/list", "session/close", "session/delete"];
 
@@ -99,13 +99,14 @@ impl AcpAgent {
         }
     }
 
-    /// Returns whether an injected fault accepts a request about an unknown session.
+    /// Returns whether an injected fault makes the agent accept a request about an unknown session.
     fn takes_strange_session(&self, method: &str, params: &Value) -> bool {
         let named = params["sessionId"].as_str().is_some_and(|id| !self.sessions.contains_key(id));
         named && method != "session/prompt" && self.has(Fault::TakesAnySession)
     }
 
-    /// Returns the error in the params of a request by the tables of the protocol; `None` if they are valid.
+    /// Checks the params of a request against the tables of the protocol. Returns the first error; `None` if the params
+    /// are valid.
     fn odd_params(&self, method: &str, params: &Value) -> Option<String> {
         if self.has(Fault::TakesAnything) {
             return None;

@@ -105,11 +105,11 @@ struct AgentSession {
     /// it since.
     open: bool,
     settings: SessionSettings,
-    /// The conversation so far, as updates.
+    /// The conversation so far, as the updates with which the agent replays it.
     kept: Vec<Value>,
 }
 
-/// The agent.
+/// The scripted agent, with its sessions and its open requests.
 #[derive(Debug, Default)]
 pub struct AcpAgent {
     config: AgentConfig,
@@ -122,7 +122,7 @@ pub struct AcpAgent {
     sessions: HashMap<String, AgentSession>,
     /// The sessions whose stored state has changed since the last [`AcpAgent::take_changed`].
     changed: BTreeSet<String>,
-    /// The active turns, by session.
+    /// The active turn of each session, by the id of the session.
     turns: LiteMap<String, AgentTurn>,
     /// The open requests to the client, by id.
     asked: LiteMap<u64, ClientRequest>,
@@ -132,7 +132,7 @@ pub struct AcpAgent {
     serial: u64,
     /// The folder of the first session.
     first_folder: String,
-    /// Whether the agent leaves all prompts without an answer; an injected fault sets this after invalid
+    /// Whether the agent no longer answers prompts. An injected fault sets this flag after a request with invalid
     /// params.
     stopped: bool,
     /// Whether a cancellation arrived outside of a turn. An injected fault then applies this cancellation to

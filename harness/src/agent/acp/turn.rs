@@ -36,7 +36,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The size of the context window that the agent reports, in tokens.
 const CONTEXT: u64 = 200_000;
 
-/// The failures of scripts that are stop reasons in ACP, not errors.
+/// The kinds of failure in scripts for which ACP has a stop reason: the turn then ends without an error.
 const STOPS: &[(&str, &str)] = &[
     ("refusal", "refusal"),
     ("max-tokens", "max_tokens"),
@@ -109,7 +109,7 @@ pub(super) struct AgentTurn {
     /// The tracks; the main track is the first.
     pub(super) tracks: Vec<TurnTrack>,
     pub(super) calls: Vec<TurnCall>,
-    /// The delayed details of calls.
+    /// The details of calls whose input was delayed, to be sent later.
     pub(super) told_later: Vec<Value>,
     /// The number of requests that the client has not answered.
     pub(super) open: usize,

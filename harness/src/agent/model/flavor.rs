@@ -19,7 +19,7 @@ pub struct ModelFlavor {
     pub name: String,
     /// A sentence about the agents that need the flavor.
     pub doc: String,
-    /// The names of the models.
+    /// The names in the list of models.
     pub models: Vec<String>,
     rows: Vec<FixedAnswer>,
     failures: Vec<FailureRow>,
@@ -42,7 +42,7 @@ pub(super) struct FailureRow {
 #[derive(Clone, Debug)]
 pub(super) struct FixedAnswer {
     method: Option<String>,
-    /// The end of the path.
+    /// The end of the path: a request matches if its path ends with this string.
     path: String,
     pub(super) status: u16,
     /// The response; `None` if the path is that of an MCP server.

@@ -88,7 +88,7 @@ pub struct ModelRequest<'a> {
     pub body: &'a [u8],
 }
 
-/// The circumstances of a request.
+/// What an answer depends on besides the request itself.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelSetting<'a> {
     /// The flavor of the agents that send requests.

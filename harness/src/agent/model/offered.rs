@@ -96,7 +96,7 @@ pub(super) fn offered(family: ModelFamily, body: &Value) -> Vec<OfferedTool> {
     }
 }
 
-/// The names of the member with the schema of the arguments.
+/// The names of the member that contains the schema of a tool's arguments, in the different families.
 const PARAMETERS: &[&str] =
     &["parametersJsonSchema", "parameters_json_schema", "parameters", "input_schema"];
 

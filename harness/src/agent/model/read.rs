@@ -137,7 +137,8 @@ fn texts(value: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// Returns whether a message with the role of the user is a prompt, and not only context or a release.
+/// Returns whether the text of a message with the role of the user is a prompt. It is not a prompt if it contains only
+/// context, or if it only releases a hold.
 fn theirs(text: &str) -> bool {
     let bare = unwrapped(text);
     script::find(text).is_some() || !(bare.is_empty() || bare.starts_with(script::RELEASE))

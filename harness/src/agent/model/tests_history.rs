@@ -3,8 +3,8 @@
 use super::tests::{ask, shell};
 use super::*;
 
-/// Checks that the log has the user's messages without the context that agents wrap around them, in the forms
-/// that real agents send.
+/// Checks that the log has the user's messages without the context that agents wrap around them. The messages in this
+/// test have the same forms as those of real agents.
 #[test]
 fn the_log_has_the_messages_of_the_user() {
     let tools =

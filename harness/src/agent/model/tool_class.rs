@@ -26,7 +26,7 @@ pub(super) struct ToolKind {
     shapes: &'static [ToolShape],
 }
 
-/// The parameters of a tool.
+/// A set of parameters by which tools of a class are recognised.
 pub(super) struct ToolShape {
     /// The names of the tool's input members, one list of possible names for each part of the input.
     pub(super) parts: &'static [&'static [&'static str]],

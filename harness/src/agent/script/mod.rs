@@ -265,9 +265,9 @@ pub enum ToolClass {
 /// A kind of tool that many agents have and that is optional for hosts.
 #[derive(Debug, Eq, PartialEq)]
 pub struct CommonTool {
-    /// The name in scripts.
+    /// The name of the kind in scripts.
     pub name: &'static str,
-    /// The kind in ACP.
+    /// The name of the kind in ACP.
     pub kind: &'static str,
 }
 
@@ -390,7 +390,7 @@ pub enum ScriptErrorKind {
     /// Too many items.
     #[error("expected at most {limit} {what}")]
     TooMany {
-        /// The maximum.
+        /// The maximum number of items.
         limit: usize,
         /// The kind of item.
         what: &'static str,

@@ -233,7 +233,7 @@ impl AgentVariant for AskedFirst {
 /// report, and only updates follow.
 #[derive(Default)]
 struct ReportedByAsking {
-    /// The delayed first reports.
+    /// The first reports of calls, held back until the permission request or an update for the call.
     held: Vec<Value>,
 }
 

@@ -45,7 +45,7 @@ pub(super) const EXTENSIONS: &str = "agentclientprotocol.com, protocol v1 › ex
 pub(super) const INITIALIZE: &str = "schema v1 › InitializeResponse, AgentCapabilities";
 pub(super) const UPDATE: &str = "schema v1 › SessionUpdate";
 
-/// Creates a row.
+/// Creates the row of one variant.
 pub(super) const fn row(
     name: &'static str,
     does: &'static str,

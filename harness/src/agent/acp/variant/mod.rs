@@ -79,14 +79,14 @@ pub struct MessageFlow {
     pub to_agent: Vec<Value>,
 }
 
-/// The context of a message.
+/// The context in which a variant handles a message.
 #[derive(Clone, Copy, Debug)]
 pub struct VariantLink<'a> {
     /// The method of the client's request that the message answers; `None` for other messages.
     pub answers: Option<&'a str>,
     /// The client's capabilities from its `initialize`.
     pub offers: &'a Value,
-    /// The time of the agent.
+    /// The current time on the agent's clock.
     pub now: Duration,
 }
 
