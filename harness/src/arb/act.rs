@@ -158,7 +158,7 @@ fn rule(uri: &str, name: &str, came: &ClientStepResult, draw: &ConversationDraw)
 fn bid(draw: &mut ConversationDraw, kinds: &[ChannelKind]) -> Option<ActionBid> {
     let kind = *draw.dice.pick(kinds)?;
     let channels = draw.channels(kind);
-    // The newest channel is preferred.
+    // In 30 percent of the cases, the newest channel is chosen.
     let last = channels.last().filter(|_| draw.dice.chance(30)).cloned();
     let (uri, state) = last.or_else(|| draw.dice.pick(&channels).cloned())?;
     let rows = draw.protocol.actions();
@@ -182,7 +182,7 @@ fn bid_on(
         super::subscribe::follow(draw, &by, &uri)?;
         hearers = vec![by];
     }
-    // In some cases the first generated action is used even if the stage rejects it.
+    // In 16 percent of the cases, the first generated action is used even if the stage rejects it.
     let tries = if draw.dice.chance(16) { 1 } else { TRIES };
     for _ in 0..tries {
         let hearer = draw.dice.pick(&hearers).filter(|_| draw.dice.clone().chance(88)).cloned();
@@ -335,7 +335,7 @@ const FITS: &[(&str, ActionFit)] = &[
         }
     }),
     ("session/customizationToggled", |draw, bid, action| {
-        // Up to 0.5.1 the reducer changes only entries at the top level.
+        // Up to 0.5.1 the reducer changes only customizations at the top level of the tree.
         let depth = match draw.stage().version() < Version::V0_5_2 {
             true => EntryDepth::Top,
             false => EntryDepth::Any,
@@ -458,7 +458,7 @@ enum EntryDepth {
     Any,
 }
 
-/// Returns the id of a customization, optionally of one with this type.
+/// Returns the id of a customization in a state. If a type is given, returns the id of a customization with this type.
 fn entry(
     draw: &mut ConversationDraw,
     state: &Value,

@@ -23,7 +23,7 @@ use super::subscribe::{follow, subscription};
 /// The prefixes of methods about files.
 const FILED: [&str; 2] = ["resource", "createResourceWatch"];
 
-/// The requirement to cite for results of the reference host that no other requirement covers.
+/// The requirement that a step cites if no other requirement covers the result of the reference host.
 const SERVED: &str = "jsonrpc.response.exactly-one";
 
 /// The percentage of requests with a deviation.
@@ -132,7 +132,7 @@ const ROWS: &[RequestRow] = &[
         let resources = resources(draw);
         let resource = draw.dice.pick(&resources).filter(|_| draw.dice.clone().chance(80)).cloned();
         let resource = resource.unwrap_or_else(|| json!("https://nobody.example.com"));
-        // Only the reference host's token is known.
+        // The generator knows the valid token of the reference host, but not the tokens of other hosts.
         let valid = draw.taste.reference && draw.dice.chance(60);
         let mut token = if valid { TOKEN.1 } else { "a-token-of-nobody" };
         if draw.dice.chance(25) {
@@ -446,7 +446,7 @@ fn result_of(draw: &mut ConversationDraw, method: &str, result: &Value) {
     }
 }
 
-/// Returns the last request.
+/// Returns the last request of the conversation.
 fn request(draw: &ConversationDraw) -> Option<&Value> {
     draw.steps.iter().rev().find_map(|step| step.get("request"))
 }

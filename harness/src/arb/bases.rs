@@ -14,7 +14,7 @@ use crate::wire::json::{Value, json};
 /// A scenario of the suite as the base of a conversation.
 #[derive(Debug)]
 pub struct BaseScenario {
-    /// The scenario.
+    /// The scenario as it was loaded from the suite.
     pub entry: SuiteEntry,
     /// The steps, each with all its members written out, and with its own copy of the scenario's script.
     pub steps: Vec<Value>,

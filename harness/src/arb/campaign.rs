@@ -39,7 +39,7 @@ const FORM: ListingForm = ListingForm {
 /// One defect, with the number of conversations that found it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FindingBucket {
-    /// The first finding.
+    /// The first finding that shows the defect.
     pub finding: FuzzFinding,
     /// The scenario that reproduces the finding.
     pub scenario: String,
@@ -63,7 +63,7 @@ pub struct FindingBucket {
 /// A finding that the campaign had no time to examine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnexaminedFinding {
-    /// The finding.
+    /// The finding that still has to be examined.
     pub finding: FuzzFinding,
     /// The seed of the first conversation with the finding.
     pub seed: u64,
@@ -73,7 +73,7 @@ pub struct UnexaminedFinding {
 /// failure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FurtherForm {
-    /// The finding.
+    /// The finding that will not be examined.
     pub finding: FuzzFinding,
     /// The seed of the first conversation with the finding.
     pub seed: u64,
@@ -265,7 +265,7 @@ impl FuzzCampaign {
         times.map(|times| *times += 1).is_some()
     }
 
-    /// Returns the state as text.
+    /// Returns the state of the campaign as text, for its file.
     pub fn to_text(&self) -> String {
         let buckets: Vec<Value> = self.buckets.iter().map(FindingBucket::value).collect();
         let unexamined: Vec<Value> = self.unexamined.iter().map(UnexaminedFinding::value).collect();

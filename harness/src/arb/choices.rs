@@ -4,8 +4,8 @@
 
 use arbitrary::Unstructured;
 
-/// A sequence of choices that depends only on the bytes. When all bytes are used up, every choice is the first option,
-/// which is by convention the simplest.
+/// A sequence of choices that depends only on the fuzzer's bytes. When all bytes are used up, every choice is the first
+/// option, which is by convention the simplest.
 #[derive(Debug)]
 pub struct ByteChoices<'a>(Unstructured<'a>);
 

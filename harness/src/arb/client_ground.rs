@@ -33,7 +33,7 @@ pub struct ClientGround {
     pub version: Version,
     /// The injected faults.
     pub faults: Vec<Fault>,
-    /// The legal variant.
+    /// The legal variant of the client; `None` for its usual behaviour.
     pub variant: Option<&'static ClientVariantRow>,
 }
 
@@ -65,9 +65,9 @@ impl ClientGround {
 
 /// Tests whether a draft still shows a finding on a reference client.
 pub struct GroundTrial<'a> {
-    /// The client.
+    /// The reference client, with which the draft is played.
     pub ground: &'a ClientGround,
-    /// The identity of the finding.
+    /// The identity of the finding that the draft has to show.
     pub key: &'a str,
 }
 

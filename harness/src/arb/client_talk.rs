@@ -39,7 +39,7 @@ const MARKER: &str = "/activityChanged";
 /// The channels whose state is compared.
 const CHANNELS: &[(ChannelKind, &str)] =
     &[(ChannelKind::Session, "${session}"), (ChannelKind::Chat, "${chat}")];
-/// The actions that end a channel, or that make the reference host act.
+/// The types of actions that no conversation publishes, because they end a channel or make the reference host act.
 const LEFT_OUT: &[&str] = &["session/creationFailed", "session/ready"];
 
 /// The source of conversations for a client.
@@ -293,8 +293,8 @@ impl ClientTalk<'_> {
     }
 }
 
-/// The events of a conversation other than actions of the host that the client receives in order: the name of each
-/// event, and a test for its steps.
+/// The events that can occur in a conversation, each with its name and a test for its steps. An action of the host that
+/// the client receives in order is not an event.
 const EVENTS: &[(&str, EventTest)] = &[
     ("a rejected action", |step| step["publish"]["rejected"].is_string()),
     ("an action with an old number", |step| step["publish"]["members"]["serverSeq"] == 0),
@@ -314,8 +314,8 @@ const EVENTS: &[(&str, EventTest)] = &[
     ("a lost connection", |step| step.get("drop").is_some()),
 ];
 
-/// Returns the names of the events in a conversation, for a message. If there are no events, returns the types of the
-/// host's actions.
+/// Returns the names of the events in a conversation, for the description of a finding. If there are no events, returns
+/// the types of the host's actions.
 pub fn events(draft: &ScenarioDraft) -> Vec<String> {
     let shows = |event: &&(&str, EventTest)| draft.steps.iter().any(event.1);
     let found: Vec<String> =

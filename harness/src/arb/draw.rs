@@ -129,7 +129,7 @@ impl ConversationDraw {
         self.fresh
     }
 
-    /// Returns the stage.
+    /// Returns the stage on which the conversation is played.
     pub fn stage(&self) -> &FuzzStage {
         &self.stage
     }
@@ -281,7 +281,7 @@ impl ConversationDraw {
         Some(came)
     }
 
-    /// Adds the expected outcome to the last step, with its requirement.
+    /// Adds the expected outcome to the last step, together with the requirement that demands this outcome.
     fn wish(&mut self, came: &ClientStepResult, rule: &str) {
         let weighty =
             crate::ledger::RequirementLedger::of(self.stage.version()).find(rule).is_some();
@@ -630,7 +630,7 @@ pub fn prune(steps: &mut Vec<Value>) {
     *steps = kept;
 }
 
-/// Returns a scenario of single steps, for the stage.
+/// Returns a scenario that consists of these steps, so that the stage can play them.
 fn scenario(clients: &[String], head: &DrawHead, steps: &[Value]) -> Option<ParsedScenario> {
     let mut root = json!({
         "scenario": "fuzz/stage", "title": "A stage", "proves": ["security.no-crash-fuzz"],
@@ -647,7 +647,7 @@ fn scenario(clients: &[String], head: &DrawHead, steps: &[Value]) -> Option<Pars
     tree(&root).0.filter(|scenario| scenario.steps.len() == steps.len())
 }
 
-/// Returns the prefix of names for a member.
+/// Returns the prefix of the names for identifiers in this member, such as `call` for a `toolCallId`.
 fn short(member: &str) -> &'static str {
     match member {
         "toolCallId" => "call",

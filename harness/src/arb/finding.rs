@@ -81,7 +81,7 @@ impl FuzzFinding {
     }
 }
 
-/// The beginning of the rules about the form of frames.
+/// The prefix of the ids of all rules about the form of frames.
 const SHAPES: &str = "shape.";
 /// The number of members that name a part of a frame, such as `params.action`.
 const PART: usize = 2;

@@ -25,7 +25,7 @@ const ENOUGH: u64 = 200;
 /// The state of a channel on which the host has sent no action.
 const NEW: &str = "new";
 
-/// The numbers of the target's answers.
+/// The numbers of requests and dispatches that the target accepted and refused.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct AnswerTally {
     /// The number of results and accepted actions.
@@ -74,7 +74,7 @@ struct GaugeCounts {
 }
 
 impl AnswerGauge {
-    /// Returns the numbers of answers.
+    /// Returns the numbers of accepted and of refused messages so far.
     pub fn tally(&self) -> AnswerTally {
         self.counts().tally
     }

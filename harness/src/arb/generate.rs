@@ -237,7 +237,7 @@ impl ConversationGenerator {
             Some(place) if scenarios > 0 && self.theme.is_none() => {
                 let turn = number / ROUND * OF_SUITE.len() as u64 + place as u64;
                 let base = (self.seed % scenarios + turn % scenarios * STRIDE) % scenarios;
-                // A number near the random number that selects this scenario.
+                // The seed is even and near the random number, and it selects this scenario.
                 let round = 2 * scenarios;
                 (rolled / round).saturating_sub(1) * round + 2 * base
             }

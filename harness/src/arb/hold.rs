@@ -157,7 +157,7 @@ enum ClaimBasis {
 /// example is not required.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum AskedPart {
-    /// The whole generated expectation.
+    /// The whole expectation, as it was generated.
     All,
     /// An error with any code.
     AnyError,
@@ -445,7 +445,7 @@ impl ClaimFit<'_> {
 
     fn fitted(&mut self, mut step: Value) -> Option<Value> {
         if step.get("rest").is_some() {
-            // The stage's duration is not valid for another host.
+            // The duration that the stage needed says nothing about another host.
             step["rest"]["for"] = json!(REST);
         }
         let answers = std::mem::take(&mut self.answers);

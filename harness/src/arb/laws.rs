@@ -330,8 +330,8 @@ fn brought(value: &Value) -> bool {
 /// The members that an action creates from its type alone.
 const MADE: [&str; 2] = ["lifecycle", "state"];
 
-/// Returns whether all values that are equal in `before` and `after` have kept their marks. A value that came with the
-/// action has the action's mark, which is also accepted.
+/// Returns whether all values that are equal in `before` and `after` have kept their marks, which are the unknown
+/// members that [`mark`] adds. A value that came with the action has the action's mark, which is also accepted.
 fn kept(before: &Value, after: &Value) -> bool {
     if before == after || brought(after) {
         return true;

@@ -365,7 +365,7 @@ const RAW: &[RawFrameRow] = &[
     ),
 ];
 
-/// Returns a dispatch of a title with unusual members.
+/// Returns a frame that dispatches a new title of a session. The members `more` are added to its params.
 fn dispatch(draw: &mut ConversationDraw, more: Value) -> Value {
     let sessions = draw.channels(ChannelKind::Session);
     let uri = draw.dice.pick(&sessions).map_or(json!("ahp-session:/nowhere"), |it| json!(it.0));

@@ -78,7 +78,7 @@ pub struct PlantedHit {
     pub steps: usize,
     /// The time until the fault was found, generation included.
     pub took: Duration,
-    /// The rule of the finding.
+    /// The rule that the finding reports as broken.
     pub rule: String,
 }
 
@@ -172,7 +172,7 @@ pub trait SoughtFault: FaultKind {
     /// Returns the checks and scenarios that must detect the fault.
     fn trips(self) -> Vec<&'static str>;
 
-    /// Returns the hand-written scenarios.
+    /// Returns the hand-written scenarios of the suite that can be played at this version.
     fn entries(suite: &ScenarioSuite, version: Version) -> Vec<SuiteEntry>;
 
     /// Plays a hand-written scenario against the host or agent with this fault.
@@ -273,7 +273,7 @@ pub struct PlantedEffort {
     pub shrinks: bool,
 }
 
-/// The callbacks of a table.
+/// The functions of the caller that [`PlantedTable::play`] needs.
 pub struct PlantedMeans<'a, F> {
     /// A function that returns the CPU time of the calling thread.
     pub clock: &'a (dyn Fn() -> Duration + Sync),
@@ -283,7 +283,7 @@ pub struct PlantedMeans<'a, F> {
     pub keep: &'a (dyn Fn(&PlantedRow<F>) + Sync),
 }
 
-/// The table of all faults.
+/// The results of the search for each fault, as a table.
 #[derive(Clone, Debug)]
 pub struct PlantedTable<F> {
     /// The protocol version.

@@ -22,7 +22,7 @@ use crate::wire::version::{PUBLISHED, Version};
 
 /// The seed of all pools.
 const SEED: u64 = 1;
-/// The number of states.
+/// The number of initial states in a pool.
 const STATES: usize = 8;
 /// The number of actions: as many as one byte can select.
 const ACTIONS: usize = 256;
@@ -120,7 +120,7 @@ pub struct LazyPool {
 }
 
 impl LazyPool {
-    /// Returns the pool.
+    /// Returns the pool, and generates it on the first call.
     pub fn get(&self) -> &ActionPool {
         self.drawn.get_or_init(|| ActionPool::draw(self.version, self.kind))
     }

@@ -31,7 +31,7 @@ const SALT: u64 = 0x7ace_7ace;
 /// A conversation with another interleaving.
 #[derive(Clone, Debug)]
 pub struct RacedConversation {
-    /// The conversation.
+    /// The draft of the changed conversation.
     pub draft: ScenarioDraft,
     /// The index of the first step after the two steps that are sent together.
     pub after: usize,

@@ -11,7 +11,7 @@ use crate::wire::json::{Value, json};
 pub const FIXED_CODES: [i64; 10] =
     [-32700, -32601, -32001, -32003, -32005, -32007, -32008, -32009, -32010, -32011];
 
-/// The requirement to cite for actions of the reference host that no other requirement covers.
+/// The requirement that a step cites if no other requirement covers an action of the reference host.
 pub const LIVE: &str = "subscribe.live-after-response";
 
 /// The events of a turn that conversations wait for on every host.

@@ -30,7 +30,7 @@ use crate::wire::version::Version;
 /// The seed of the stage's host. The seed is a part of every identifier that the host creates, so these identifiers
 /// differ from all other strings, and no target can know them.
 const SEED: u64 = 0x5ced_ab1e;
-/// The mark in the identifiers of the stage's host.
+/// The part that all identifiers of the stage's host contain, and that strings from elsewhere do not contain.
 const MARK: &str = "-5cedab1e-";
 /// The time limit of a wait.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -41,11 +41,11 @@ const MOST_EVENTS: usize = 2_000;
 /// An event on the stage.
 #[derive(Clone, Debug)]
 pub struct PassedFrames {
-    /// The client.
+    /// The client on whose connection the event occurred.
     pub client: String,
-    /// The time.
+    /// The virtual time of the event.
     pub at: Duration,
-    /// The event.
+    /// The event: a frame that was sent or received, or the beginning or end of the connection.
     pub event: ConnectionEvent,
 }
 
@@ -171,7 +171,7 @@ impl FuzzStage {
         }
     }
 
-    /// Returns the host.
+    /// Returns the reference host on the stage.
     pub fn host(&self) -> &RefHost {
         &self.host
     }
@@ -211,7 +211,7 @@ impl FuzzStage {
         self.version
     }
 
-    /// Returns the bindings.
+    /// Returns the values to which the names of the scenario are bound.
     pub fn bindings(&self) -> &NameBindings {
         self.play.case().bindings()
     }

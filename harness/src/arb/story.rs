@@ -105,15 +105,15 @@ impl ActionStory {
 /// One action of a story, with the state before and after it.
 #[derive(Debug)]
 pub struct StoryStep<'a> {
-    /// The version.
+    /// The version of the reducer.
     pub version: Version,
-    /// The state before.
+    /// The state before the action.
     pub before: Value,
     /// The action.
     pub action: &'a Value,
-    /// The reducer's outcome.
+    /// The outcome that the reducer returned for the action.
     pub outcome: ActionOutcome,
-    /// The state after.
+    /// The state after the action.
     pub after: Value,
 }
 

@@ -118,7 +118,7 @@ fn disturbed(draw: &mut ConversationDraw, base: &BaseScenario) -> Vec<ActionLogE
     let cut = draw.dice.chance(CUT);
     let end = if cut { 1 + draw.dice.below(base.steps.len()) } else { base.steps.len() };
     let steps = &base.steps[..end];
-    // A `never` needs a later barrier.
+    // A `never` step needs a later `barrier` step.
     let barrier = steps.iter().rposition(|step| step.get("barrier").is_some());
     let ended = |at: usize| barrier.is_some_and(|barrier| at < barrier);
     let how = if cut { "cut short" } else { "disturbed" };

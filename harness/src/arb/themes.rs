@@ -6,9 +6,9 @@
 
 /// The theme of a conversation: its opening, and the moves that are more frequent in it.
 pub(super) struct ConversationTheme {
-    /// The name.
+    /// The name of the theme.
     pub(super) name: &'static str,
-    /// The first steps.
+    /// The first steps of a conversation with this theme.
     pub(super) opening: ConversationOpening,
     /// The preferred subject of scripts and files.
     pub(super) focus: &'static str,

@@ -24,7 +24,7 @@ const ANSWERS: &[(&str, bool)] = &[
 /// The kinds of options that a raw answer may choose; the flag says whether the call may run after the answer.
 const KINDS: &[(&str, bool)] = &[("allow_once", true), ("reject_once", false)];
 
-/// The delays of a client before it answers.
+/// The delays of a client before it answers a request for permission.
 const THINKS: &[&str] = &["1ms", "10ms", "100ms", "400ms", "1200ms"];
 
 /// Adds steps that answer a request for permission of an open turn.

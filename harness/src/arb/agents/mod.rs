@@ -57,7 +57,7 @@ pub struct AgentConversationGenerator {
     abilities: AgentAbilitySet,
 }
 
-/// The name of a move and its deviation; `None` if the move is not possible now.
+/// The log entry of a move: its name and its deviation; `None` if the move is not possible now.
 type AgentMoveLog = Option<(String, &'static str)>;
 
 type AgentMove = fn(&mut AgentConversationDraw) -> AgentMoveLog;

@@ -12,9 +12,9 @@ const LONGEST: usize = 50;
 
 /// An initial state of a pool, and a sequence of actions.
 pub(super) struct ActionSequence<'a> {
-    /// The pool.
+    /// The pool from which the state and the actions come.
     pub pool: &'static ActionPool,
-    /// The index of the state.
+    /// The index of the initial state in the pool.
     pub state: usize,
     /// The actions; each byte selects one of the pool.
     pub picks: &'a [u8],
