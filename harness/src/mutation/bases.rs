@@ -149,7 +149,8 @@ pub fn of_clients(capture: MutableCapture) -> MutableCapture {
     capture
 }
 
-/// Returns whether a capture can be a base.
+/// Returns whether a capture can be changed into mutants: it is not too short or too long, and the checks find nothing
+/// above a note.
 pub fn is_clean(capture: &MutableCapture) -> bool {
     (LEAST..=MOST).contains(&capture.lines.len())
         && capture.judge().heaviest().is_none_or(|weight| weight < Weight::Should)

@@ -25,9 +25,9 @@ pub struct MutableCapture {
     pub name: String,
     /// The version of connections whose handshake the capture does not contain.
     pub assume: Option<Version>,
-    /// The party that is judged.
+    /// The party whose messages the checks judge.
     pub subject: JudgedSubject,
-    /// The lines.
+    /// The lines of the conversation, as in a capture file.
     pub lines: Vec<TranscriptLine>,
 }
 

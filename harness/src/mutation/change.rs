@@ -103,7 +103,7 @@ pub enum WireChange {
 /// A changed conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedCapture {
-    /// The lines.
+    /// The lines after the change.
     pub lines: Vec<TranscriptLine>,
     /// A description of the change for people.
     pub what: String,
@@ -599,7 +599,7 @@ fn insert(
 }
 
 impl CaptureReading<'_> {
-    /// Returns whether the handshake of a connection was answered before this line.
+    /// Returns whether the host answered the handshake of the connection `life` before this line.
     fn fenced_begin(&self, life: usize, line: usize) -> bool {
         let lines = self.lives[life].begin..line;
         lines.into_iter().any(|at| {

@@ -40,7 +40,7 @@ pub enum FaultEvidence {
     /// The connection received the answer to a request that it sent some time later. Later messages may overtake a
     /// message without a `serverSeq`, so an answer to an immediate request is not evidence.
     LateFence,
-    /// The connection receives another frame when the whole deadline has passed.
+    /// The connection receives another frame after the whole deadline has passed.
     Wait,
     /// The capture continues until the host has been idle.
     Rest,
@@ -50,7 +50,7 @@ pub enum FaultEvidence {
     Overtaken,
     /// A later action has a lower number.
     Later,
-    /// A connection is subscribed to the channel at this place.
+    /// A connection is subscribed to the channel that the member at this JSON pointer names.
     Seen(&'static str),
     /// Another connection received the same notification, and this connection received the answer to a request
     /// that it sent some time later.
@@ -164,7 +164,8 @@ fn is_made_up_for(original: &CaptureReading<'_>, line: usize) -> bool {
     changed.iter().all(|(name, _)| LAGGING.contains(&name.as_str()) || told(name))
 }
 
-/// Returns whether the connection received a snapshot that contains the action, up to a line.
+/// Returns whether the connection received a snapshot that contains the action after the action and not later than the
+/// line `until`.
 fn made_good(original: &CaptureReading<'_>, spot: &EnvelopeSpot, until: usize) -> bool {
     let Some((channel, seq)) = original.value(spot).and_then(key_of) else { return false };
     let life = original.facts[spot.line].life;

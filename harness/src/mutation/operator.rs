@@ -106,9 +106,10 @@ pub struct WireOperator {
     pub wrong: &'static str,
     /// The frames or places to which the operator applies.
     pub target: OperatorTarget,
-    /// The change.
+    /// The change that makes a correct conversation wrong.
     pub change: WireChange,
-    /// The kinds of evidence of the fault; one of them is sufficient. A mutant without evidence is undecidable.
+    /// The kinds of evidence of the fault. A capture with evidence of one of these kinds proves the fault; a mutant
+    /// without evidence is undecidable.
     pub shown: &'static [FaultEvidence],
     /// The condition under which a host may behave like the mutant, with the reason.
     pub legal: Option<(PlaceCondition, &'static str)>,
@@ -163,9 +164,9 @@ pub enum PlaceCondition {
     Rejected,
     /// Another connection received the same envelope.
     Twin,
-    /// The pattern matches a value.
+    /// The JSON pointer, which may contain wildcards, matches a value.
     Has(&'static str),
-    /// The pattern matches no value.
+    /// The JSON pointer, which may contain wildcards, matches no value.
     Lacks(&'static str),
     /// The pattern matches this JSON value.
     Is(&'static str, &'static str),

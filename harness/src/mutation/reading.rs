@@ -41,7 +41,7 @@ pub enum FrameRole {
     Other,
 }
 
-/// The meaning of one line.
+/// The meaning of one line of a capture.
 #[derive(Clone, Debug)]
 pub struct FrameFact {
     /// The role of the frame.
@@ -74,7 +74,7 @@ pub struct ConnectionFact {
 /// The place of an envelope: the line, and the pointer into its message.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct EnvelopeSpot {
-    /// The line.
+    /// The index of the line in the capture.
     pub line: usize,
     /// The pointer into the message, a JSON pointer.
     pub base: String,
@@ -86,11 +86,11 @@ type EnvelopeKey = (u32, u64, String);
 /// A conversation with the meaning of its lines.
 #[derive(Debug)]
 pub struct CaptureReading<'a> {
-    /// The lines.
+    /// The lines of the conversation.
     pub lines: &'a [TranscriptLine],
     /// The meaning of each line.
     pub facts: Vec<FrameFact>,
-    /// The connections.
+    /// The connections, in the order of their opening.
     pub lives: Vec<ConnectionFact>,
     /// The line of each answer, by the line of the request.
     pub answered: HashMap<usize, usize>,

@@ -7,7 +7,7 @@ use crate::wire::json::{Value, json};
 
 use super::capture::edit;
 
-/// The places of the host's numbers in a message.
+/// The places in a message that can contain a `serverSeq` number.
 const PLACES: [&str; 4] = [
     "/params/serverSeq",
     "/result/serverSeq",
@@ -22,13 +22,13 @@ const LISTS: [(&str, &str); 2] =
 /// place is the number of the last action in a snapshot, or of the last action that a client has seen.
 const ENVELOPES: (&str, &str) = (PLACES[0], LISTS[0].0);
 
-/// Replaces every number of the host by the result of the function.
+/// Replaces every `serverSeq` number by the number that the function `to` returns for it.
 pub(super) fn renumber(lines: &mut [TranscriptLine], to: &dyn Fn(u64) -> u64) {
     respell(lines, &|number, _| json!(to(number)));
 }
 
-/// Replaces every number of the host by another JSON value. The second argument of the function says whether the number
-/// is the number of an action.
+/// Replaces every `serverSeq` number by the JSON value that the function `to` returns for it. The second argument of
+/// the function says whether the number is the number of an action.
 pub(super) fn respell(lines: &mut [TranscriptLine], to: &dyn Fn(u64, bool) -> Value) {
     let change = |value: &mut Value, is_action: bool| {
         if let Some(number) = value.as_u64() {

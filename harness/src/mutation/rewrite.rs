@@ -17,7 +17,7 @@ pub struct LegalRewrite {
     pub name: &'static str,
     /// Why the rewritten capture is legal.
     pub legal: &'static str,
-    /// The change.
+    /// The change of the capture.
     pub kind: RewriteKind,
 }
 
@@ -51,9 +51,9 @@ pub enum RewriteKind {
     RenameConnections,
     /// Writes the identifiers of requests in another form.
     RequestIds(spelling::IdForm),
-    /// Replaces the host's numbers by other numbers in the same order.
+    /// Replaces the `serverSeq` numbers by other numbers in the same order.
     Renumber(names::NumberForm),
-    /// Increases the clients' own numbers by this amount.
+    /// Increases each `clientSeq` by this amount.
     ClientNumbers(i64),
     /// Adds unknown members to objects: to the objects in this member, or to all objects.
     Extend(FramePortion, Option<&'static str>),

@@ -16,7 +16,7 @@ use super::operator::WireOperator;
 use super::reading::{CaptureReading, EnvelopeSpot};
 use super::rewrite::LegalRewrite;
 
-/// The maximum number of places that are tried for each required mutant.
+/// The maximum number of places that are tried for each mutant that is still wanted.
 const TRIES: usize = 6;
 /// The maximum number of times that one rewrite is applied to one capture, if there are too few captures.
 const AGAIN: usize = 14;
@@ -43,9 +43,9 @@ pub struct WireMutant {
     pub capture: String,
     /// The changed line of the base capture, counted from 1.
     pub line: usize,
-    /// The change.
+    /// A description of the change for people.
     pub what: String,
-    /// The outcome.
+    /// The outcome of the mutant.
     pub fate: MutantFate,
     /// The checks with findings, or why the mutant does not count.
     pub why: String,

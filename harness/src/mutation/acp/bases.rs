@@ -86,14 +86,14 @@ pub fn of_agents(capture: &mut MutableCapture) {
     }
 }
 
-/// Returns whether a capture can be a base.
+/// Returns whether a capture can be changed into mutants: it is long enough, and the checks find nothing above a note.
 fn is_clean(capture: &MutableCapture) -> bool {
     capture.lines.len() >= LEAST
         && capture.judge().heaviest().is_none_or(|weight| weight < Weight::Should)
 }
 
 /// Returns the conversation without the `close` lines at its end, so that every connection stays open. At the end, the
-/// agent refuses unknown requests.
+/// client sends further requests with an unknown method, which the agent refuses.
 fn heard_later(lines: &[TranscriptLine]) -> Vec<TranscriptLine> {
     let closes =
         lines.iter().rev().take_while(|line| matches!(line.event, ConnectionEvent::Closed { .. }));

@@ -34,7 +34,7 @@ pub(in crate::mutation) const TEXTS: &[&str] = &[
 /// The minimum length of a name that is replaced; shorter names may occur by coincidence.
 const LEAST: usize = 2;
 
-/// A change of the host's numbers.
+/// A change of all `serverSeq` numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NumberForm {
     /// Adds this amount.
@@ -118,7 +118,7 @@ pub(in crate::mutation) fn rename_connections(lines: &mut [TranscriptLine]) {
     }
 }
 
-/// Replaces the host's numbers.
+/// Replaces all `serverSeq` numbers by other numbers in the same order.
 pub(in crate::mutation) fn renumbered(
     lines: &mut [TranscriptLine],
     form: NumberForm,
@@ -135,7 +135,7 @@ pub(in crate::mutation) fn renumbered(
     });
 }
 
-/// Increases the clients' own numbers.
+/// Increases each `clientSeq` by the amount `more`.
 pub(in crate::mutation) fn client_numbers(lines: &mut [TranscriptLine], more: i64) {
     for line in lines {
         edit(line, |value| {

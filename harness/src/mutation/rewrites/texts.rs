@@ -12,7 +12,7 @@ use super::super::pointer;
 use super::super::reading::{CaptureReading, EnvelopeSpot, envelopes, key_of};
 use super::super::renumber::respell;
 
-/// The maximum number of splits.
+/// The maximum number of strings that are split in one capture.
 const MOST: usize = 3;
 
 /// The envelopes of one action type whose actions the host itself created. The key is the channel and the `serverSeq`;
