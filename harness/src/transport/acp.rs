@@ -40,8 +40,8 @@ const OUTBOX: usize = 100_000;
 const MAX_CLIENTS: usize = 1_000;
 /// The pause before the next attempt to accept a connection.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The timeout for connecting to the run. If the run does not answer, the agent works without a connection to
-/// the run.
+/// The timeout for connecting to the `ahp-harness run` process. If that process does not answer, the agent works
+/// without a connection to it.
 const CONNECTING: Duration = Duration::from_secs(2);
 /// The timeout of a tool.
 const RUNNING: Duration = Duration::from_secs(120);
@@ -59,7 +59,7 @@ pub type KeepSession = Box<dyn FnMut(&str, &Value) + Send>;
 pub struct AcpProcessOptions {
     /// The log of all messages; each line has the format of a capture.
     pub log: Option<Box<dyn Write + Send>>,
-    /// The address of the run that receives all messages and releases holds.
+    /// The address of the `ahp-harness run` process, which receives all messages and releases holds.
     pub run: Option<SocketAddr>,
     /// Whether tools only describe their actions instead of performing them.
     pub pretend: bool,
@@ -251,7 +251,8 @@ pub(super) fn standard_input() -> mpsc::Receiver<String> {
     receiver
 }
 
-/// Connects to the run. Returns the sender for messages to the run, and the receiver of releases.
+/// Connects to the `ahp-harness run` process. Returns the sender for messages to this process, and the receiver of the
+/// releases that it sends.
 async fn connect(
     run: Option<SocketAddr>,
 ) -> (Option<mpsc::UnboundedSender<String>>, mpsc::Receiver<(String, String)>) {

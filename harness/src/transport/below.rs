@@ -39,7 +39,7 @@ pub struct HeardBelow {
     pub peer: String,
     /// The direction of the message.
     pub way: BelowEvent,
-    /// The message.
+    /// The message as it appeared on the wire.
     pub seen: Arc<SeenFrame>,
 }
 

@@ -20,13 +20,13 @@ use crate::host::SansIoHost;
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 
-/// The events by number.
+/// The events that the host has handled, by their numbers.
 const EVENTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("events");
 /// The settings of the host, as one JSON object.
 const SETTINGS: TableDefinition<'_, &str, &str> = TableDefinition::new("settings");
-/// The key of the settings.
+/// The key under which the settings of the host are stored.
 const OF_HOST: &str = "host";
-/// The file in the folder.
+/// The name of the journal's file in its folder.
 const FILE: &str = "host.redb";
 
 /// The properties of the host, besides its events. A journal can only be continued with the same values.

@@ -42,7 +42,7 @@ pub struct ServedStandIn {
     base: String,
     hub: Arc<AgentHub>,
     state: Mutex<HttpState>,
-    /// The notification about each release.
+    /// The notification that wakes the waiting answers after each release.
     released: Notify,
 }
 

@@ -15,7 +15,7 @@ use crate::wire::frame::Frame;
 
 use super::websocket::MAX_MESSAGE;
 
-/// The item that ends with a WebSocket frame.
+/// The item that is complete when a WebSocket frame ends.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FrameEnd {
     /// Nothing: a ping, a pong, or bytes that are no longer parsed.
@@ -24,7 +24,7 @@ pub enum FrameEnd {
     Fragment,
     /// A message.
     Message(Frame),
-    /// The direction: a close frame with its code and reason.
+    /// This direction of the connection: a close frame with its code and reason.
     Close(Option<u16>, String),
     /// The bytes are not valid WebSocket frames, or a message is too long. Later bytes are no longer parsed.
     Broken(TapBreak),

@@ -73,7 +73,7 @@ pub enum LinkEvent {
     Ended {
         /// The close code, if the other side sent one.
         code: Option<u16>,
-        /// The reason for the end.
+        /// The reason for the end, as a text for the user.
         reason: String,
     },
 }
@@ -218,7 +218,7 @@ impl WebSocketLink {
                     code: close.as_ref().map(|close| close.code.into()),
                     reason: close.map(|close| close.reason.as_str().to_owned()).unwrap_or_default(),
                 }),
-                // The library answers pings.
+                // The WebSocket library answers pings, so these frames need no handling here.
                 Poll::Ready(Some(Ok(_))) => continue,
                 Poll::Ready(Some(Err(error))) => {
                     Poll::Ready(LinkEvent::Ended { code: None, reason: explain(&error) })
