@@ -15,7 +15,7 @@ use measure::{cpu, mib, resident};
 
 const CLIENTS: u64 = 32;
 const ACTIONS: u64 = 100_000;
-/// The number of printed lines.
+/// The number of measurements during a run; each one is printed as a line.
 const STEPS: u64 = 10;
 
 fn main() {

@@ -70,7 +70,7 @@ fn main() {
     );
 }
 
-/// The path of the frames.
+/// The way of the frames from the client to the host.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum BenchRoute {
     Direct,

@@ -83,7 +83,8 @@ const DOES: &[&str] = &[
     // `MultiHostClient` reconnects by itself, according to its policy.
     "reconnect",
 ];
-/// How often `sync` yields to the client's tasks after a `ping`. Each time, a task passes on up to 128 events.
+/// How often `sync` yields after a `ping`, so that the client's own tasks can run. Each time, a task passes on up to
+/// 128 events.
 #[cfg(not(any(feature = "v0-5", feature = "v0-4")))]
 const TURNS: u32 = 100;
 /// The URI of the catalogue of automations. The mirror stores one catalogue per host.
