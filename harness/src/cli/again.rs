@@ -40,7 +40,7 @@ pub(super) fn watched(paths: &[PathBuf]) -> Vec<SeenFile> {
     found
 }
 
-/// Returns the scenarios that failed because of a defect that has to be fixed.
+/// Returns the names of the scenarios whose failure shows a defect that has to be fixed.
 pub(super) fn to_mend(causes: &CauseFold) -> Vec<String> {
     let all = causes.by_cause();
     let scenarios = all.iter().filter(|cause| is_to_mend(cause)).flat_map(FailureCause::scenarios);

@@ -35,11 +35,11 @@ pub(super) struct AgentOutside {
     model: String,
     /// The folder that contains the file of the profile.
     folder: String,
-    /// The address to which the harness's MCP tool reports its calls.
+    /// The address of this process, to which the harness's MCP server reports the calls of its tool.
     tool: SocketAddr,
     /// The harness's MCP server for agents that connect by HTTP.
     servers: Arc<McpHttpServer>,
-    /// The settings with which the agent asks for permission, as the first look found them.
+    /// The settings with which the agent asks for permission; the first look finds them.
     asking: Mutex<Option<AskingSetup>>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct AgentOutside {
 #[derive(Default)]
 struct PermissionTrial {
     found: Option<AskingSetup>,
-    /// The settings that were tried and with which the agent did not ask.
+    /// The settings that were tried: with none of them did the agent ask for permission.
     tried: Vec<AskingSetup>,
 }
 

@@ -45,7 +45,7 @@ pub(super) enum PlayTarget {
     Clients(Box<ClientOutside>),
 }
 
-/// The choice of the host's agent with which sessions are created.
+/// The user's choice of the provider, which is the agent of the host that sessions use.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum ProviderChoice {
     /// Each agent of the host, one after the other.
@@ -65,7 +65,7 @@ impl FromStr for ProviderChoice {
     }
 }
 
-/// A target and its agent.
+/// The options that name the target of a run and the agent of this target.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct RunAim {
     /// Play against the host at this URL (ws:// or wss://, with path and query if the host needs them)

@@ -33,7 +33,7 @@ pub(super) const NEEDED: u32 = 2;
 pub(super) const COMPANY: usize = 4;
 const IN_A_ROW: usize = 2;
 const APART: Duration = Duration::from_millis(500);
-/// The number of replays of one conversation together with copies of it.
+/// The total number of copies of one conversation that are replayed together.
 pub(super) const COPIES: usize = COMPANY * IN_A_ROW;
 
 /// The time limit of a wait in the conversations that are played together with a failed conversation. Their steps after
@@ -55,7 +55,7 @@ pub(super) struct FailedConversation {
     pub(super) beside: Vec<ScenarioDraft>,
 }
 
-/// What has to be played together with a conversation, at the same time, for a finding to occur.
+/// What has to be played at the same time as a conversation so that a finding occurs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ReplayCompany {
     /// Nothing.
@@ -186,7 +186,7 @@ pub(super) enum ConfirmationResult {
         /// The number of replays that showed the finding, and the number of all replays.
         again: (u32, u32),
     },
-    /// The text permits the behaviour: the reference host shows it under this legal variant.
+    /// The specification permits the behaviour: the reference host shows it under this legal variant.
     Permitted(&'static str),
     /// The finding never occurs with the longer time limit that `run` sets for a wait: the host was only slow.
     TooEarly,
@@ -257,8 +257,7 @@ pub(super) async fn confirm(
             companies.push(ReplayCompany::Others(beside.clone()));
         }
     }
-    // For each finding, the number of replays without other conversations in which it occurred, and the number of these
-    // replays.
+    // For each finding, counts the replays of the conversation alone: those that showed the finding, and all of them.
     let mut alone = BTreeMap::new();
     for company in companies {
         let mut counts: Vec<ReplayCount> = left.drain(..).map(ReplayCount::new).collect();

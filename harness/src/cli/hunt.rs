@@ -81,9 +81,10 @@ pub(super) struct FuzzHunt<'a> {
     /// The identities of the findings that wait for examination or are being examined, each with the number of further
     /// occurrences.
     pub(super) pending: BTreeMap<String, u64>,
-    /// The findings that were dismissed: the text permits the behaviour, or the host was only slow.
+    /// The identities of the findings that were dismissed: the specification permits the behaviour, or the host was
+    /// only slow.
     pub(super) dismissed: BTreeSet<String>,
-    /// The findings that the text permits, each with the legal variant that shows the behaviour.
+    /// The findings that the specification permits, each with the legal variant that shows the same behaviour.
     pub(super) permitted: BTreeMap<String, &'static str>,
     /// The conversations that ended last, each with the time of its end.
     pub(super) recent: VecDeque<(Instant, DrawnSequence)>,

@@ -58,8 +58,8 @@ impl FuzzHunt<'_> {
         &mut self,
         mut sequence: DrawnSequence,
     ) -> Option<(DrawnSequence, BTreeMap<String, u64>)> {
-        // A target without faults is the reference host itself, so coverage is counted when the conversation is
-        // played.
+        // If the target is the reference host without faults, coverage is counted when the conversation is played on
+        // it.
         if self.target.is_honest {
             return Some((sequence, BTreeMap::new()));
         }

@@ -55,7 +55,7 @@ impl FuzzHunt<'_> {
         while let Some(played) = playing.join_next().await {
             struck.extend(played.ok());
         }
-        // The examinations used the host that has stopped, so their results are not used.
+        // The host stopped during these examinations, so their results are not used.
         while examining.join_next().await.is_some() {}
         self.requeue_examinations();
         struck.sort_by_key(|played| played.number);

@@ -22,11 +22,11 @@ use super::target::RemoteHost;
 /// The number of outages after which no further scenario is played. Without this limit, a host that stops again and
 /// again would be restarted for hours.
 const MAX_OUTAGES: u32 = 20;
-/// An unused host is watched for as long as the scenario took plus `GRACE`, but at most for `MAX_IDLE`, to see whether
-/// the host stops by itself.
+/// To see whether a host stops by itself, the host is watched without use: for the duration of the scenario plus
+/// `GRACE`, but at most for `MAX_IDLE`.
 pub(super) const GRACE: Duration = Duration::from_millis(300);
 const MAX_IDLE: Duration = Duration::from_secs(30);
-/// The time within which the harness notices all closed connections if a host closes them at the same moment.
+/// If a host closes all connections at the same moment, the harness has noticed all closes after this time.
 const TOGETHER: Duration = Duration::from_millis(50);
 /// If the host stops, the scenarios that ended within this time before are suspected.
 pub(super) const RECENT: Duration = Duration::from_secs(2);
@@ -287,9 +287,9 @@ pub(super) async fn alone<L: LonePlayer>(
 
 /// The result of playing suspects one at a time.
 pub(super) struct TrialResults<P> {
-    /// The replays after which the host was still running.
+    /// The results of the suspects after which the host was still running.
     pub(super) held: Vec<P>,
-    /// The replays that stop the host, each with a description of the outage.
+    /// The results of the suspects that stop the host, each with a description of the outage.
     pub(super) ended: Vec<(P, String)>,
 }
 

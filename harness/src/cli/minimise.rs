@@ -87,9 +87,9 @@ pub(super) fn shorter(
     (draft != *whole && draft.scenario().is_ok()).then_some(draft)
 }
 
-/// Minimises a finding in fresh sessions on the target, and returns its case. `quick` is a shorter conversation, with
-/// which minimising begins if this conversation shows the finding. `limit` is the time limit for minimising on a target
-/// outside of this process; `None` to leave the case as it is.
+/// Minimises a finding in fresh sessions on the target, and returns its case. `quick` is a shorter conversation: if it
+/// also shows the finding, minimising begins with it. `limit` is the time limit for minimising on a target outside of
+/// this process; `None` to leave the case as it is.
 pub(super) async fn minimise(
     target: &FuzzTarget,
     confirmed: &ConfirmedFinding,

@@ -178,7 +178,7 @@ impl MutantsArguments {
         let keep = |row: &PlantedRow<F>| {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(file) = file.as_mut() {
-                // If a row could not be written, its fault is played again in the next run.
+                // A write error is ignored: the fault of this row is then played again in the next run.
                 let _ = writeln!(file, "{}", row.value().to_text());
             }
         };

@@ -65,7 +65,7 @@ pub fn report(text: &str) -> Result<ReportOption, String> {
     }
 }
 
-/// The party of a conversation that is judged.
+/// The options that select which party of a conversation is judged.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SubjectOption {
     /// The party to judge: host or clients

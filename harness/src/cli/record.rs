@@ -93,7 +93,7 @@ enum CaptureFormat {
     AhpLog,
 }
 
-/// The destination of a recording.
+/// The destination of a recording: one capture file, or a folder of logs.
 #[derive(Clone)]
 enum CaptureSink {
     Capture(RunWriter),
@@ -265,7 +265,7 @@ struct RecordMessage {
     quiet: bool,
 }
 
-/// Lets the proxy forward messages without the journal, once the journal has ended or failed.
+/// A guard: when the journal ends or fails, the proxy forwards messages without waiting for the journal.
 struct JournalEnd<'a>(&'a RecordProxy);
 
 impl Drop for JournalEnd<'_> {

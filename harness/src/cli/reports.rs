@@ -71,7 +71,7 @@ pub(super) struct RunReports<'a> {
     silent: bool,
     faults: Vec<String>,
     remarks: Vec<String>,
-    /// The reasons why scenarios were not played, each with the number of further scenarios with that reason.
+    /// The reasons why scenarios were not played. The number counts the further scenarios with the same reason.
     unplayed: Vec<(ForeignText, usize)>,
     /// The header and the failures of the run, for the job summary.
     header: RunHeader,

@@ -47,7 +47,7 @@ pub(super) struct QueuedCase {
     /// The id of the scenario, followed by `#` and the number of the round from the second round on.
     name: String,
     planned: PlannedScenario,
-    /// The number of earlier attempts at which the scenario did not pass.
+    /// The number of earlier attempts, all of which failed.
     attempts: u16,
 }
 

@@ -412,7 +412,7 @@ impl RunArguments {
         if self.acp.is_some() { ProtocolStandard::Acp } else { ProtocolStandard::Ahp }
     }
 
-    /// Returns the limit of a wait.
+    /// Returns the time limit of each wait in a scenario.
     pub(super) fn limit(&self, target: &PlayTarget) -> Duration {
         target.limit(self.timeout, self.standard(), self.agent(target))
     }

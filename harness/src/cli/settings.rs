@@ -1,4 +1,4 @@
-//! Reads `ahp-harness.toml`, a file of options that a team would otherwise repeat.
+//! Reads `ahp-harness.toml`, a file with options that users would otherwise repeat on each command line.
 //!
 //! A section has the name of a command, and its members are the long options of that command. An option on the
 //! command line takes precedence, and so does another option that names the target. The section `run` also

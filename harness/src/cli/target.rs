@@ -243,7 +243,7 @@ impl RemoteHost {
         self.crash_command.is_some() || (self.command.is_some() && self.restart_command.is_none())
     }
 
-    /// Returns how the harness can restart the host.
+    /// Returns whether the harness can restart the host, and whether it can kill it.
     pub(super) fn ways_to_restart(&self) -> HostRestarts {
         match (self.restarts(), self.crashes()) {
             (_, true) => HostRestarts::Crashes,
@@ -509,7 +509,7 @@ async fn launch(
     }
 }
 
-/// Reads the beginning of the next line that a host prints, and skips the rest of a long line.
+/// Reads the next line that a host prints. If the line is too long, skips its end.
 async fn bounded_line(output: &mut (impl AsyncBufRead + Unpin)) -> Option<String> {
     let mut line = Vec::new();
     loop {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::arb::gauge::AnswerGauge;
 
 /// A conversation without traffic for this time counts as only waiting for a time limit, and does not disturb an
-/// examination. It would take too long to wait for the end of such conversations.
+/// examination. Otherwise, each examination would have to wait until the time limits of all conversations have passed.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
 
 /// Watches whether a conversation has traffic or only waits.

@@ -37,7 +37,7 @@ use super::place::PlayPlace;
 
 /// The maximum number of variants in a random combination.
 const MOST: u64 = 8;
-/// The maximum number of untested scenarios that are named for each set.
+/// The maximum number of untested scenarios that the output names for each set of variants.
 const SHOWN: usize = 3;
 
 /// Plays the suite against the reference host, or with `--acp` against the reference agent, with one legal variant at a
