@@ -1,6 +1,7 @@
 //! The reports of tool calls: start, permission request, execution, end.
 //!
-//! A call is `pending` before it runs, `in_progress` while it runs, and `completed` or `failed` at its end.
+//! A tool call has the status `pending` before it runs, `in_progress` while it runs, and `completed` or `failed` at its
+//! end.
 //!
 //! Knows: updates of the protocol. Never knows: the steps of a script after the call, files.
 //!

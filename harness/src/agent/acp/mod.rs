@@ -57,7 +57,7 @@ const MAX_RELEASES: usize = 1_000;
 /// The configuration of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct AgentConfig {
-    /// A part of session ids, so that two processes use different ids.
+    /// A part of every session id. Two processes with different names never use the same id.
     pub name: String,
     /// Whether a client has to authenticate before it can use sessions.
     pub auth: bool,
@@ -95,7 +95,7 @@ struct AgentSession {
     cwd: String,
     /// The first MCP server that the client named for the session.
     server: Option<McpServerAddress>,
-    /// The scenario to which the session belongs, from its last scripted prompt.
+    /// The scenario to which the session belongs: the scenario that the last prompt with a script named.
     case: String,
     /// The permanent decisions, by class of tool.
     remembered: LiteMap<&'static str, bool>,
@@ -120,7 +120,7 @@ pub struct AcpAgent {
     /// Whether the client has logged out.
     logged_out: bool,
     sessions: HashMap<String, AgentSession>,
-    /// The sessions whose stored state has changed since the last [`AcpAgent::take_changed`].
+    /// The sessions whose stored state has changed since the last call of [`AcpAgent::take_changed`].
     changed: BTreeSet<String>,
     /// The active turn of each session, by the id of the session.
     turns: LiteMap<String, AgentTurn>,
@@ -207,7 +207,7 @@ impl AcpAgent {
         self.play();
     }
 
-    /// Returns the time of the next timer; `None` if no timer is set.
+    /// Returns the time at which the next timer is due; `None` if no timer is set.
     pub fn next_timeout(&self) -> Option<Duration> {
         self.turns.values().filter_map(AgentTurn::due).min()
     }

@@ -361,7 +361,8 @@ impl AcpAgent {
         self.update(session, json!({"sessionUpdate": kind, "content": content}));
     }
 
-    /// Responds to the prompt and ends the turn. Always returns `false`, the value with which a turn ends.
+    /// Responds to the prompt and ends the turn. Always returns `false`, which tells [`AcpAgent::with_turn`] that the
+    /// turn has ended.
     pub(super) fn finish(&mut self, turn: &AgentTurn, reason: &str) -> bool {
         let cancelled = reason == "cancelled";
         let session = turn.session.as_str();

@@ -190,7 +190,7 @@ fn turn(
 }
 
 /// Returns the options of a request for the log: the short strings outside of the conversation. Returns null if there
-/// are too many, because a missing string must not look like a missing option.
+/// are too many options: if some of them were left out, a reader could think that the request lacks them.
 fn options(body: &Value) -> Value {
     fn collect(value: &Value, depth: usize, found: &mut Vec<Value>) {
         match value {

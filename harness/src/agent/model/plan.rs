@@ -1,4 +1,5 @@
-//! The next part of the script: from the current place in the conversation up to the next tool calls.
+//! The part of the script that the next response plays: from the current place in the conversation up to the next tool
+//! calls.
 //!
 //! Knows: scripts, requests. Never knows: the form of a response.
 //!
@@ -13,7 +14,7 @@ use super::offered::{CallForm, OfferedTool};
 use super::read::{ParsedRequest, unwrapped};
 use super::tools::{self, NoFittingTool};
 
-/// The text of a response for which the script has no text.
+/// The text of a response if the script contains no text for it.
 const LAST_WORD: &str = "Done.";
 
 /// The content of a response, in order.

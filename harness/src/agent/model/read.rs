@@ -24,7 +24,8 @@ pub(super) struct ParsedRequest {
     pub(super) array: bool,
     /// The user's latest message, with the context that the agent wraps around it.
     pub(super) prompt: String,
-    /// The length of the conversation, which distinguishes a message from an earlier message with the same text.
+    /// The length of the conversation. It distinguishes the user's latest message from an earlier message with the same
+    /// text.
     pub(super) place: usize,
     /// The number of rounds of tool calls since the user's latest message.
     pub(super) rounds: usize,

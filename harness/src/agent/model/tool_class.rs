@@ -289,8 +289,8 @@ impl ToolKind {
         fitting.min_by_key(|(rank, _)| *rank).map(|(_, found)| found)
     }
 
-    /// Returns the rank of a tool with these parameters; a lower rank is better. Returns `None` if the tool is
-    /// not of the class.
+    /// Returns the rank of a tool for this class if its parameters match `shape`; a lower rank is better. Returns
+    /// `None` if the tool is not of the class.
     fn rank(&self, tool: &OfferedTool, shape: &ToolShape) -> Option<usize> {
         let lower = tool.name.to_ascii_lowercase();
         let known = self.names.iter().position(|name| *name == tool.name);

@@ -21,8 +21,8 @@ use super::tool_class::{
 pub(super) struct NoFittingTool {
     /// The description, for the conversation and the log.
     pub(super) problem: String,
-    /// Whether the missing tool would be the agent's own tool, which a host cannot provide. The agent gets tools of
-    /// clients and MCP servers through the host.
+    /// Whether the missing tool would be a tool of the agent itself. If not, the host should have passed on the tool of
+    /// a client or of an MCP server.
     pub(super) own: bool,
 }
 

@@ -171,7 +171,7 @@ pub enum AskKind {
     Url,
 }
 
-/// The arguments of an asking step, after the question.
+/// The arguments that follow the question in a step that asks the user.
 enum AskTail {
     /// No arguments.
     Nothing,
@@ -183,7 +183,7 @@ enum AskTail {
     Address,
 }
 
-/// The steps that ask: the word, the kind of answer, the arguments.
+/// The steps that ask the user: the word of the step, the kind of the answer, and the arguments after the question.
 const ASKS: &[(&str, AskKind, AskTail)] = &[
     ("ask", AskKind::SingleSelect, AskTail::MaybeOptions),
     ("ask-multi-select", AskKind::MultiSelect, AskTail::Options),
@@ -457,8 +457,8 @@ const KNOWN: &str = ": known";
 /// The suffix of an unknown word in the answer to `recall`.
 const UNKNOWN: &str = ": unknown";
 
-/// The beginning of each line of a transcript that an agent receives as context. A script in such a transcript is
-/// not played.
+/// The prefix of each line of an earlier conversation that an agent receives as context. A script in such lines is not
+/// played.
 pub const QUOTE: &str = "| ";
 
 /// Returns the answer to `recall`: a line for each word, which states whether the word occurs in `given`.

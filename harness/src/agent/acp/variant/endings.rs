@@ -383,7 +383,7 @@ impl AgentVariant for CancelledRequests {
     }
 }
 
-/// Changes the error of each error response.
+/// Changes the member `error` of each error response of the agent.
 struct ChangedErrors(fn(&mut Value));
 
 impl AgentVariant for ChangedErrors {

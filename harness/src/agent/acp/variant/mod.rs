@@ -120,7 +120,7 @@ pub struct VariantAgent {
 /// The maximum number of open requests whose methods are remembered.
 const MAX_ASKED: usize = 100_000;
 
-/// A message in transit, with the number of variants between the message and the agent.
+/// A message on its way through the variants. The number counts the variants between the message and the agent.
 enum PassingMessage {
     ToAgent(usize, Value),
     ToClient(usize, Value),
@@ -204,7 +204,7 @@ impl VariantAgent {
         self.drain();
     }
 
-    /// Returns the time of the next timer; `None` if no timer is set.
+    /// Returns the time at which the next timer is due; `None` if no timer is set.
     pub fn next_timeout(&self) -> Option<Duration> {
         let waiting = self.waiting.iter().map(|(due, _)| *due).min();
         let waiting = waiting.into_iter().chain(self.coming.front().map(|(due, _)| *due));
