@@ -38,8 +38,8 @@ pub struct ActionBid {
     pub action: Value,
 }
 
-/// Dispatches an action on a channel of one of these kinds. Returns the action type, the deviation and the
-/// result.
+/// Dispatches an action on a channel of one of these kinds. Returns the log entry: the type of the action, the
+/// deviation and the result.
 pub fn dispatch(draw: &mut ConversationDraw, kinds: &[ChannelKind]) -> Option<ActionLogEntry> {
     let bid = bid(draw, kinds)?;
     deviating(draw, bid, DEVIANT)
@@ -83,7 +83,7 @@ pub fn dispatch_on(
 const STARTS: [&str; 3] =
     ["chat/turnStarted", "chat/pendingMessageSet", "automation/createRequested"];
 
-/// The action type or method, the deviation, and the result.
+/// One move in the log of a conversation: the action type or method, the deviation, and the result.
 pub type ActionLogEntry = (String, &'static str, ClientStepResult);
 
 fn send(
@@ -113,7 +113,7 @@ fn send(
     Some((name, deviation, came))
 }
 
-/// Extends an expected rejection: the host also has to give a reason.
+/// If the last step expects a rejection, also expects that the host states a reason.
 fn says_why(draw: &mut ConversationDraw) {
     let Some(step) = draw.steps.last_mut().and_then(super::draft::members_mut) else { return };
     if step.remove("refused").is_some() {

@@ -384,9 +384,9 @@ fn send(
     Some(came)
 }
 
-/// Returns whether a request names an object that never existed, so that every host has to answer with an error.
-/// Otherwise, the reference host may have answered with an error for another reason, such as the directories of a new
-/// chat.
+/// Returns whether a request names an object that never existed, so that every host has to answer with an error. If the
+/// request names no such object, the reference host may have answered with an error for another reason, such as the
+/// directories of a new chat, and another host may answer differently.
 fn is_reason(rule: &str, params: &Value) -> bool {
     let place = match rule {
         "chat.create.source.unknown-chat" => "/source/chat",
@@ -563,7 +563,7 @@ fn paged(draw: &ConversationDraw) -> bool {
         .is_some_and(|params| params.get("limit").is_some() || params.get("cursor").is_some())
 }
 
-/// The URI of a request's channel, and the channel with its state if it exists.
+/// The channel of a request: its URI, and if the channel exists, its URI and its state.
 type ChannelPlace = (Option<String>, Option<(String, Value)>);
 
 fn channel(draw: &mut ConversationDraw, on: &RequestChannel) -> Option<ChannelPlace> {

@@ -28,7 +28,7 @@ const DOUBTFUL: u32 = 8;
 const EXAMINED: usize = 2;
 /// All weights of findings.
 const WEIGHTS: [Weight; 4] = [Weight::Note, Weight::Should, Weight::Essential, Weight::Must];
-/// The format of the file of known findings.
+/// The format of the file that lists known findings (the baseline).
 const FORM: ListingForm = ListingForm {
     what: "a baseline of findings",
     list: "known",
@@ -52,7 +52,7 @@ pub struct FindingBucket {
     /// Whether the finding occurred in too few replays. A flaky finding is listed separately and does not count as a
     /// failure.
     pub flaky: bool,
-    /// The keys of other findings that shrank to the same scenario.
+    /// The keys of other findings whose smallest scenario is the same.
     pub also: Vec<String>,
     /// The order of the clients' frames that the finding needs, as a sentence; empty if it occurs in every order.
     pub order: String,

@@ -21,7 +21,8 @@ pub const AGREES: &str = "fuzz.state-agrees";
 const MOVES: (usize, usize) = (3, 14);
 /// The name of the client under test.
 const TESTED: &str = "A";
-/// A function that returns an action of the client, with its channel. A number makes the content unique.
+/// A function that returns an action for the client to dispatch, and the channel of the action. The number makes the
+/// content of the action unique.
 type OwnAction = fn(u64) -> (&'static str, Value);
 /// A function that returns whether a step is part of an event.
 type EventTest = fn(&Value) -> bool;

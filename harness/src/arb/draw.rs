@@ -40,7 +40,7 @@ const MOST_WAITS: usize = 8;
 const LEEWAY: u128 = 50;
 /// The error code for an object that does not exist.
 const NOT_FOUND: i64 = -32008;
-/// The time without any work after which the host counts as idle.
+/// The host counts as idle if it does nothing by itself for this time.
 const REST: Duration = Duration::from_millis(250);
 
 /// The members of a scenario's header that affect how its steps are played; empty for a conversation without a
@@ -210,8 +210,8 @@ impl ConversationDraw {
         self.stage.is_quiet(REST)
     }
 
-    /// Plays a step that cannot fail and appends it. Returns `None` if the target or the version lacks what the
-    /// step needs, or if the step failed on the stage.
+    /// Plays a step and appends it to the conversation, without adding an expected outcome to the step. Returns `None`
+    /// if the target or the version lacks what the step needs, or if the step failed on the stage.
     pub fn put(&mut self, step: Value) -> Option<Vec<PassedFrames>> {
         let playable = scenario(&self.clients, &self.head, std::slice::from_ref(&step));
         if playable.as_ref().is_some_and(|it| self.lacks(it)) {
@@ -443,8 +443,8 @@ impl ConversationDraw {
         self.wait(client, message, told, Some(rule))
     }
 
-    /// Returns the members that distinguish a message, including members whose values only the reference host
-    /// guarantees.
+    /// Returns the members of a message that distinguish it from other messages of its kind. If the target is the
+    /// reference host, this includes members whose values only the reference host guarantees.
     fn told(&self, value: &Value, names: &BoundNames) -> Value {
         let mut told = telling(value, names);
         for member in ["data", "commandLine", "invocationMessage"]

@@ -55,7 +55,7 @@ enum EmbeddedSubject {
 type NamedSubject = (&'static str, Box<dyn SansIoHost + Send>);
 
 impl EmbeddedGround {
-    /// Creates a factory of hosts with these faults. The mode says who plays the host's agent.
+    /// Creates a factory of hosts with these faults. `agent` is the component that plays the host's agent.
     pub fn of(version: Version, agent: AgentMode, faults: &[HostFault]) -> EmbeddedGround {
         let subject = EmbeddedSubject::Host { agent, faults: faults.to_vec() };
         EmbeddedGround { version, subject }

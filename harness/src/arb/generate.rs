@@ -183,8 +183,8 @@ const SHORTEST: usize = 3;
 const LONGER: usize = 16;
 /// The percentage of moves after which the host gets time to react.
 const PAUSED: usize = 75;
-/// The number of channels of each kind that are compared at the end. Automations are shared by all
-/// conversations, so their runs may not have ended.
+/// The maximum number of channels of each kind whose states are compared at the end of a conversation. All
+/// conversations share the automations, so the runs of automations may not have ended.
 const LOOKED_AT: &[(ChannelKind, usize)] = &[
     (ChannelKind::Session, 3),
     (ChannelKind::Chat, 3),
@@ -301,7 +301,7 @@ pub(super) fn finished(
     Some(DrawnSequence { seed, draft, told, whole })
 }
 
-/// Makes up to this many moves, some of them more frequently than usual, and returns their log.
+/// Makes up to this many moves, and returns their log. The moves in `more` are made more frequently than usual.
 pub(super) fn go_on(
     draw: &mut ConversationDraw,
     more: &[(&'static str, usize)],

@@ -369,7 +369,7 @@ struct PendingDispatches {
 }
 
 impl PendingDispatches {
-    /// Returns whether a step and a pending dispatch of another client have a name in common.
+    /// Returns whether a step uses a name that also occurs in a pending dispatch of another client.
     fn cross(&self, step: &Value) -> bool {
         let (clients, names) = (clients_of(step), names_in(step));
         let others = self.names.iter().filter(|(client, _)| !clients.contains(*client));

@@ -185,7 +185,7 @@ fn forget_endless(state: &Value, shown: &mut Value) {
     }
 }
 
-/// Returns a pattern for the parts of a value that `spec` selects; `None` if it selects none.
+/// Returns a pattern for the parts of a value that `spec` selects; `None` if `spec` selects no part.
 fn project(names: &BoundNames, value: &Value, spec: &Value) -> Option<Value> {
     match spec {
         Value::Bool(true) => names.symbolic(value).filter(|value| !value.is_null()),

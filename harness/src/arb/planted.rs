@@ -93,8 +93,8 @@ pub struct PlantedRow<F> {
     pub hits: Vec<Option<PlantedHit>>,
     /// The number of steps of the shrunk scenario, from the first seed that found the fault.
     pub small: Option<usize>,
-    /// The smallest hand-written scenario that the fault's row names and that detects the fault: its id and its
-    /// number of steps.
+    /// The id and the number of steps of a hand-written scenario: the smallest scenario that the fault's row names and
+    /// that detects the fault.
     pub by_hand: Option<(String, usize)>,
 }
 
@@ -107,8 +107,8 @@ impl<F: SoughtFault> PlantedRow<F> {
         steps.get(steps.len() / 2).copied().filter(|steps| *steps < usize::MAX)
     }
 
-    /// Returns the number of steps of the shrunk scenario minus that of the hand-written scenario; `None` if one of
-    /// them is missing.
+    /// Returns how many steps the shrunk scenario has more than the hand-written scenario; `None` if one of these
+    /// scenarios is missing.
     pub fn more(&self) -> Option<isize> {
         let (small, (_, by_hand)) = (self.small?, self.by_hand.as_ref()?);
         Some(small as isize - *by_hand as isize)
@@ -150,7 +150,7 @@ impl<F: SoughtFault> PlantedRow<F> {
 
 /// A kind of injected fault that generated conversations search for.
 pub trait SoughtFault: FaultKind {
-    /// Whether the fault is one of an agent under test.
+    /// Whether faults of this kind are faults of an agent under test, and not of a host.
     const IS_OF_AGENTS: bool;
 
     /// Returns the mode of the agent in the conversations in which the fault may be observed.

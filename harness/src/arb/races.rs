@@ -23,7 +23,7 @@ use super::hold::{StepEnding, names_in};
 const DELAYS: [u64; 7] = [0, 0, 1, 3, 10, 30, 80];
 /// The pause after the two steps, in which the host can process both, in milliseconds.
 const AFTER: u64 = 100;
-/// The identifiers of requests that no step waits for, far from all others.
+/// The first identifier of requests that no step waits for. The identifiers of all other requests are far from it.
 const OWN_IDS: usize = 9_700;
 /// A number that makes the choices of a race independent of the choices of its conversation.
 const SALT: u64 = 0x7ace_7ace;

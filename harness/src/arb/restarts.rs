@@ -109,7 +109,8 @@ fn followed(draw: &mut ConversationDraw) -> Option<FollowedSession> {
     Some(FollowedSession { by, session, chat })
 }
 
-/// Gives a session a title, and waits until the host has accepted it. Returns the name of the `serverSeq`.
+/// Gives a session a title, and waits until the host has accepted the title. Returns the name to which the `serverSeq`
+/// of this action is bound.
 fn rename(draw: &mut ConversationDraw, followed: &FollowedSession, when: &str) -> Option<String> {
     let (title, name) = (format!("{when} {}", draw.number()), format!("number{}", draw.number()));
     draw.put(json!({"dispatch": {

@@ -31,8 +31,8 @@ const CUT: usize = 30;
 const LONGEST: usize = 8;
 /// A client that no scenario uses, so that it may connect and disconnect at any time.
 const FURTHER: &str = "Z";
-/// The number at which the names and identifiers of random moves begin. The names and identifiers of a scenario have
-/// lower numbers.
+/// The first number for names and identifiers of random moves. The names and identifiers of the scenario have lower
+/// numbers.
 const NUMBERS: usize = 100;
 
 /// How a conversation differs from its scenario.

@@ -41,7 +41,7 @@ pub(super) struct OpenTurn {
     /// The calls that still wait for permission: for each call, the file that the call creates, or an empty string if
     /// it creates none.
     pub(super) asks: Vec<String>,
-    /// Whether the turn ends by itself after every call was allowed or denied.
+    /// Whether the turn ends without a cancellation once every call was allowed or denied.
     pub(super) ends: bool,
 }
 

@@ -17,7 +17,7 @@ struct ScriptLine {
     needs: &'static str,
     /// Whether the agent asks for permission before it executes the line.
     asks: bool,
-    /// Whether the line ends by itself.
+    /// Whether the line ends without a cancellation.
     ends: bool,
     /// The weight of the line in the random choice.
     often: usize,

@@ -78,7 +78,8 @@ fn written(state: &ChatState) -> Value {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// Runs the target `chat` on the official crate, with the same law.
+/// Runs the same sequences of actions as the target `chat` on the reducer of the official crate, and checks the same
+/// law.
 pub fn official(data: &[u8]) {
     let Some(typed) = typed() else { return };
     let Some(ActionSequence { state, picks, .. }) = order(data, typed.pool) else { return };

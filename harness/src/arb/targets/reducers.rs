@@ -20,14 +20,16 @@ pub(super) struct ActionSequence<'a> {
     pub picks: &'a [u8],
 }
 
-/// Runs a sequence of actions on any channel kind of any version, with the cheap laws.
+/// Runs a sequence of actions on any channel kind of any version. Checks after every action that tool calls follow
+/// their transition table.
 pub fn reducers(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let all = ActionPool::all();
     play(rest, all[usize::from(*first) % all.len()].get());
 }
 
-/// Runs a sequence of actions on a chat of 1.0.0, with the same laws.
+/// Runs a sequence of actions on a chat of 1.0.0. Checks after every action that tool calls follow their transition
+/// table.
 pub fn chat(data: &[u8]) {
     if let Some(pool) = ActionPool::of(Version::V1_0, ChannelKind::Chat) {
         play(data, pool);
