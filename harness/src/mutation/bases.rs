@@ -126,9 +126,9 @@ pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     captures
 }
 
-/// Returns a capture of the suite in which the clients are judged. The clients of the suite subscribe only to the
-/// channels that a scenario needs. Here, each client also subscribes to the root channel with its handshake, as clients
-/// should.
+/// Changes a capture of the suite so that its clients can be judged. The clients of the suite subscribe only to the
+/// channels that a scenario needs. In the returned capture, each client also subscribes to the root channel with its
+/// handshake, as clients should.
 pub fn of_clients(capture: MutableCapture) -> MutableCapture {
     let mut capture = capture.of_clients();
     let sent = |line: &&mut TranscriptLine| matches!(line.event, ConnectionEvent::Sent(_));

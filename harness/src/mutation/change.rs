@@ -1,4 +1,4 @@
-//! The mechanisms by which operators change a conversation. The other parts of an operator are data.
+//! The code that changes a conversation for an operator. The other parts of an operator are data.
 //!
 //! Knows: captures, the meaning of their frames. Never knows: rules.
 //!
@@ -329,7 +329,7 @@ impl WireChange {
     }
 }
 
-/// Returns the copies to which a change applies.
+/// Returns the places of the copies of an envelope that a change affects.
 pub(super) fn places(
     reading: &CaptureReading<'_>,
     spot: &EnvelopeSpot,

@@ -44,7 +44,7 @@ pub enum FaultEvidence {
     Wait,
     /// The capture continues until the host has been idle.
     Rest,
-    /// A later snapshot does not match the previous one and the actions in between.
+    /// A later snapshot does not match the previous snapshot with the actions between the two applied to it.
     State,
     /// A later dispatch of the client on the same channel is settled.
     Overtaken,

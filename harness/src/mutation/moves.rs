@@ -117,7 +117,8 @@ pub(super) fn before_dispatch(
         let fact = &reading.facts[at];
         fact.role == FrameRole::Action && fact.life == life
     });
-    // If actions were in between, the connection's numbers would also be out of order, which is another fault.
+    // If actions were between the two lines, the `serverSeq` numbers of the connection would also be out of order,
+    // which is another fault.
     if between {
         return None;
     }

@@ -104,7 +104,7 @@ pub struct WireOperator {
     pub class: FaultClass,
     /// A sentence that describes the fault of the host.
     pub wrong: &'static str,
-    /// The frames or places to which the operator applies.
+    /// The frames, or the places in frames, that the operator can change.
     pub target: OperatorTarget,
     /// The change that makes a correct conversation wrong.
     pub change: WireChange,

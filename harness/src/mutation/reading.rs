@@ -80,7 +80,7 @@ pub struct EnvelopeSpot {
     pub base: String,
 }
 
-/// The identity of an envelope: the number of restarts of the host before it, the `serverSeq`, and the channel.
+/// The identity of an envelope: how often the host was restarted before the envelope, the `serverSeq`, and the channel.
 type EnvelopeKey = (u32, u64, String);
 
 /// A conversation with the meaning of its lines.

@@ -42,7 +42,7 @@ const TALK: &str = r#"
 {"t":13.003,"conn":"B","dir":"s2c","msg":{"jsonrpc":"2.0","id":4,"result":null}}
 "#;
 
-/// The indices of the lines with B's copy of the second draft and with A's echo of the first draft.
+/// The index of the line with B's copy of the second draft, and the index of the line with A's echo of the first draft.
 const COPY: usize = 15;
 const ECHO: usize = 11;
 

@@ -32,8 +32,8 @@ const FIRST_IDLE: i64 = 7_000_001;
 const OF_EACH: usize = 2;
 
 /// Returns captures in which the checks find nothing above a note: each scenario as it was played, and a second time
-/// with further requests at the end. The agent without variants plays all scenarios, and each of the first `drawn`
-/// variants plays two.
+/// with further requests at the end. The agent without variants plays all scenarios. Each of the first `drawn` variants
+/// of the agent plays two scenarios.
 pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     let suite = ScenarioSuite::carried();
     let entries = agents::playable(&suite);

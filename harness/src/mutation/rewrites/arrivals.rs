@@ -28,7 +28,7 @@ pub enum TimeForm {
     Unknown,
 }
 
-/// A change of the order of frames of different connections.
+/// A way to change the order of frames of different connections.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ArrivalForm {
     /// Frames of the host move after frames of other connections.
