@@ -45,7 +45,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const CONNECTING: Duration = Duration::from_secs(2);
 /// The timeout of a tool.
 const RUNNING: Duration = Duration::from_secs(120);
-/// The maximum number of bytes kept of a tool's output or of a file.
+/// The maximum number of bytes that are kept: of the output of a tool, and of the content of a file.
 const KEPT: u64 = 1 << 20;
 /// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);

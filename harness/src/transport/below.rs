@@ -53,7 +53,7 @@ pub struct AgentHub {
 struct BelowState {
     cases: LiteMap<String, mpsc::Sender<HeardBelow>>,
     agents: Vec<AgentConnected>,
-    /// Releases whose scenario no agent knows yet: the scenario and the name.
+    /// The releases for scenarios that no agent plays yet: for each release, the scenario and the name of the hold.
     early: Vec<(String, String)>,
     serial: u64,
 }

@@ -33,7 +33,7 @@ use super::http_server::{self, HttpBody, HttpService, whole};
 
 /// The maximum number of exchanges that `GET /ahp/log` can return.
 const REMEMBERED: usize = 10_000;
-/// The maximum number of stored releases for which no answer waits yet.
+/// The maximum number of releases that are stored because no answer waits for them yet.
 const MAX_RELEASES: usize = 1_000;
 
 /// A stand-in that is being served.

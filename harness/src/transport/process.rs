@@ -35,7 +35,7 @@ const WAITING: usize = 256;
 const MAX_STDERR: usize = 1_000;
 /// The number of the line that is replaced by a note about omitted lines.
 const LEFT_OUT: usize = MAX_STDERR + 1;
-/// The maximum number of bytes of a line of standard error that are kept.
+/// The maximum number of bytes that are kept of each line of standard error.
 const STDERR_LINE: usize = 4_096;
 /// The number of last lines of standard error that are reported when the agent ends, and the number of
 /// characters of each. The cause of an error is often above a long stack trace.
@@ -276,7 +276,7 @@ async fn complain(
     }
 }
 
-/// Reports a frame to the scenario outside the conversation.
+/// Reports a frame to the scenario that is not part of the conversation with the agent.
 fn tell(hub: &AgentHub, case: &str, way: BelowEvent, frame: Frame) {
     let seen = Arc::new(SeenFrame::new(frame));
     hub.tell(case, HeardBelow { peer: way.peer().to_owned(), way, seen });

@@ -302,8 +302,8 @@ enum EngineStep {
 }
 
 impl EngineStep {
-    /// Returns the event to store in the journal; `None` for an event of a shell, because shells do not outlive the
-    /// process.
+    /// Returns the event that the journal stores for this step; `None` for an event of a shell, because shells do not
+    /// outlive the process.
     fn journaled(&self) -> Option<JournaledEvent> {
         Some(match self {
             EngineStep::Input(EngineInput::Admit(conn, headers, _)) => {
