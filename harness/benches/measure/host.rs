@@ -99,7 +99,7 @@ fn dispatched(text: &str) -> Option<(&str, &str)> {
     Some((action.strip_suffix("}}")?, client_seq))
 }
 
-/// Returns the envelope of a client's action.
+/// Returns the envelope with which the host echoes a client's action.
 pub fn envelope(action: &str, seq: u64, client_id: &str, client_seq: &str) -> String {
     let parts = [
         "{\"jsonrpc\":\"2.0\",\"method\":\"action\",\"params\":{\"channel\":\"",

@@ -20,8 +20,8 @@ pub fn wanted() -> bool {
     std::env::args().any(|argument| argument == "--bench")
 }
 
-/// Returns whether a side has to be measured. `--only ours` and `--only bare` omit the other side, for a profile
-/// or an instruction count.
+/// Returns whether a side of the comparison (`ours` or `bare`) has to be measured. With `--only ours` or `--only bare`,
+/// only this side runs, for a profiler or for counting instructions.
 pub fn asked_for(side: &str) -> bool {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--only");
     arguments.nth(1).is_none_or(|only| only == side)
