@@ -217,9 +217,9 @@ impl VectorTally {
                 StepResult::Done => format!("       {what}"),
                 StepResult::Broken(why) => format!("FAIL   {what}: {why}"),
                 StepResult::Untested(why) if why.is_empty() => {
-                    format!("-      {what}: not looked at")
+                    format!("-      {what}: not checked")
                 }
-                StepResult::Untested(why) => format!("-      {what}: not looked at: {why}"),
+                StepResult::Untested(why) => format!("-      {what}: not checked: {why}"),
             };
             let _ = writeln!(text, "  {line}");
         }

@@ -123,7 +123,7 @@ fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, CommandStop> {
         if texts.len() == before {
             let path = path.display();
             return Err(CommandStop::usage(format!(
-                "`{path}` holds no scenario (hint: scenarios end with `.yaml` or `.json`)"
+                "`{path}` contains no scenario (hint: scenarios end with `.yaml` or `.json`)"
             )));
         }
     }

@@ -284,7 +284,7 @@ impl<'a> FuzzHunt<'a> {
 
     fn died(&mut self, error: &tokio::task::JoinError) {
         if !error.is_cancelled() {
-            self.context.error(&format!("a conversation's task died: {error}\n"));
+            self.context.error(&format!("the task that plays a conversation failed: {error}\n"));
         }
     }
 

@@ -230,7 +230,7 @@ impl RecordArguments {
         proxy.end();
         let journal = judging
             .await
-            .map_err(|error| CommandStop::fault(format!("the judging task died: {error}")))?;
+            .map_err(|error| CommandStop::fault(format!("the judging thread failed: {error}")))?;
         let counts = journal.counts;
         let mut summary = subject.summary(ProtocolStandard::Ahp, self.threshold.fail_on());
         let lines: Vec<CheckLine> = journal.finish().iter().map(CheckLine::from).collect();
@@ -246,7 +246,7 @@ impl RecordArguments {
         let checks = console.checks(&summary);
         context.say(&redactor.text(&format!("\n{findings}\n{passed}\n{checks}")));
         for rule in proxy.unused() {
-            context.say(&format!("note: the rule `{rule}` changed no message\n"));
+            context.say(&format!("note: no message matched the transport fault `{rule}`\n"));
         }
         if let Some(writer) = writer {
             writer.finish(&counts).map_err(|error| {

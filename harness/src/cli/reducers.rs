@@ -171,7 +171,7 @@ impl ReducersArguments {
                 "{name}: {messages} messages that are valid in {spec}, {misshapen} that are not\n"
             ));
             if messages == 0 {
-                return Err(CommandStop::usage(format!("`{name}` holds no message of {spec}")));
+                return Err(CommandStop::usage(format!("`{name}` has no message of {spec}")));
             }
             for (kind, values) in said.values {
                 all.entry(kind).or_default().extend(values);

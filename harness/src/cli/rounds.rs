@@ -337,7 +337,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     }
 
     fn died(&mut self, error: &tokio::task::JoinError) {
-        self.reports.fault(&format!("a scenario's task died: {error}"));
+        self.reports.fault(&format!("the task that plays a scenario failed: {error}"));
     }
 
     fn saw(&mut self, played: &PlayedCase) {

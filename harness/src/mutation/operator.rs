@@ -64,7 +64,7 @@ fault_classes! {
     ClientDispatches "dispatches of clients" "What clients dispatch.",
     UpdateDelivery "delivery of updates" "Which updates an agent sends, and when.",
     CallMembers "members of calls" "Members of reports of tool calls that are absent or of another type.",
-    CallStates "states of calls" "The sequence of states that the reports of a tool call give.",
+    CallStates "states of calls" "The sequence of statuses in the reports of a tool call.",
     UpdateContents "contents of updates" "The content of an update or of a tool call.",
     Permissions "permission" "Requests for permission.",
     AgentRequests "files and terminals" "Requests of an agent to its client about files and terminals.",

@@ -271,7 +271,7 @@ impl OfficialClientDriver {
 
     fn subscribe(&mut self, id: u64, command: &Value, channel: String) {
         if command["params"].as_object().is_some_and(|params| !params.is_empty()) {
-            let why = "the client's `subscribe` takes a channel and nothing else";
+            let why = "the client's `subscribe` accepts only a channel";
             return self.answer(id, Err(json!({"message": why})));
         }
         self.waiting.entry(channel.clone()).or_default();

@@ -179,13 +179,13 @@ impl AcpAgent {
         if self.has(Fault::RefusesMedia)
             && blocks.any(|block| more.iter().any(|kind| block["type"] == *kind))
         {
-            return Err(invalid("only texts are taken"));
+            return Err(invalid("only text content is accepted"));
         }
         let links = params["prompt"].as_array().into_iter().flatten();
         if self.has(Fault::RefusesLinks)
             && links.into_iter().any(|block| block["type"] == "resource_link")
         {
-            return Err(invalid("links are not taken"));
+            return Err(invalid("links are not accepted"));
         }
         if std::mem::take(&mut self.kept) {
             return Ok(Some(json!({"stopReason": "cancelled"})));

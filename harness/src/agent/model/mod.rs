@@ -142,7 +142,7 @@ pub fn answer(request: &ModelRequest<'_>, setting: &ModelSetting<'_>) -> ModelEx
         }
         RequestRoute::Mcp => mcp(request.method, body.as_ref()),
         RequestRoute::Unauthorized => {
-            record["problem"] = json!("the token is none");
+            record["problem"] = json!("the token is not valid");
             ModelReply::json(401, &json!({"message": "Bad credentials"}))
         }
         RequestRoute::Unknown => {

@@ -142,7 +142,7 @@ fn asks_first(tool: &OfferedTool, arguments: &mut Map) {
     };
     arguments.insert(*name, json!(*value));
     if let Some((reason, _)) = member(REASONS, tool) {
-        arguments.insert(reason, json!("The script wants its user asked."));
+        arguments.insert(reason, json!("The script asks for the approval of its user."));
     }
 }
 

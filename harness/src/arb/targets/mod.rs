@@ -51,7 +51,7 @@ pub const TARGETS: &[ByteTarget] = &[
     },
     ByteTarget {
         name: "reducers",
-        doc: "sequences of actions from a pool, with the cheap laws checked after each action",
+        doc: "sequences of actions from a pool: each tool call has to follow its transition table",
         run: reducers,
     },
     ByteTarget {
@@ -66,17 +66,17 @@ pub const TARGETS: &[ByteTarget] = &[
     },
     ByteTarget {
         name: "dispatch",
-        doc: "several clients send anything they may to the reference host, and every check runs",
+        doc: "several clients send any permitted message to the reference host, and every check runs",
         run: dispatch,
     },
     ByteTarget {
         name: "reconnect",
-        doc: "clients lose their connections and reconnect to a host that forgets, and every check runs",
+        doc: "clients reconnect to a host that keeps few actions for them, and every check runs",
         run: reconnect,
     },
     ByteTarget {
         name: "host",
-        doc: "lines as frames of one client, and every check runs",
+        doc: "each line is sent as a frame of one client, and every check runs",
         run: host,
     },
     ByteTarget { name: "scenario", doc: "a text as a scenario file", run: scenario },

@@ -107,7 +107,7 @@ operator_table! {
         dispatch(&["chat/turnStarted"]), Remove(One, "/params/action/startedAt"), &[Itself]),
     row(ClientDispatches, "client-starts-some-day", "A client starts a turn with an invalid time.",
         dispatch(&["chat/turnStarted"]), Set(One, "/params/action/startedAt", "\"soon\""), &[Itself]).advised_by(TIMES),
-    row(ClientDispatches, "client-enters-another", "A client enters another client as active.",
+    row(ClientDispatches, "client-enters-another", "A client adds another client as an active client.",
         dispatch(&["session/activeClientSet"]), Set(One, "/params/action/activeClient/clientId", "\"nobody\""), &[Itself]),
     row(ClientDispatches, "client-title-is-a-number", "A title is a number.",
         dispatch(&["session/titleChanged"]), Set(One, "/params/action/title", "7"), &[Itself]),
