@@ -62,7 +62,7 @@ enum AgentSubcommand {
 /// interrupted.
 #[derive(Args, Debug)]
 struct AgentModelArguments {
-    /// Where to listen; loopback addresses only, port 0 for a free one
+    /// The address to listen at; loopback addresses only, port 0 for a free port
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// The kind of agent: plain, or copilot (which also makes requests that have nothing to do with the prompt)

@@ -25,7 +25,7 @@ use super::files;
 use super::options::ReportOption as Kind;
 use super::run::RunArguments;
 
-/// The maximum number of reasons for unreachable requirements that the console lists.
+/// The maximum number of reasons that the console lists for requirements that could not be tested.
 const REASONS: usize = 8;
 
 /// Plays every profile against a host and writes a certificate.
@@ -98,7 +98,8 @@ impl ReportArguments {
     }
 }
 
-/// Returns the exit code of a run, which is at least [`CommandExit::Failed`] unless the verdict is a success.
+/// Returns the exit code of `certify`: the exit code of the run, but [`CommandExit::Failed`] instead of success if the
+/// verdict is not a success.
 fn with_verdict(code: CommandExit, verdict: ProfileVerdict) -> CommandExit {
     match verdict {
         ProfileVerdict::Conformant | ProfileVerdict::NotApplicable => code,

@@ -91,7 +91,8 @@ impl CliContext {
             .collect()
     }
 
-    /// Buffers the output if this context buffers. Returns whether the context buffers.
+    /// If this context buffers its output, adds the result of `said` to the buffer. Returns whether this context
+    /// buffers its output.
     fn keeps(&self, said: impl FnOnce() -> CliMessage) -> bool {
         if let Some(held) = &self.held {
             held.lock().unwrap_or_else(PoisonError::into_inner).push(said());

@@ -56,7 +56,8 @@ impl FileSource for DiskFiles {
     }
 }
 
-/// Returns whether a path is something else than a file, such as `/dev/null`. A rename would put a file in its place.
+/// Returns whether a path names something other than a regular file, such as `/dev/null`. Replacing it by a rename
+/// would put a regular file in its place.
 pub fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|about| !about.is_file())
 }

@@ -159,8 +159,8 @@ pub(super) async fn look(
 mod tests {
     use super::*;
 
-    /// Returns the result of [`look`] for a host that passes exactly these probes, each in a folder with this URI
-    /// suffix.
+    /// Returns the result of [`look`] for a simulated host. The host passes exactly the probes in this list, each in a
+    /// folder whose URI ends with this suffix.
     async fn found(
         is_local: bool,
         prepared: Option<&str>,

@@ -35,14 +35,14 @@ use super::lone_trial::{HostWatch, RECENT};
 use super::minimise::and_then;
 use super::traffic_watch::{QUIET, TrafficWatch};
 
-/// The number of failures after which an expectation that is not a wait is no longer generated.
+/// If an expectation that is not a wait has failed this many times, it is no longer generated.
 const ENOUGH: u32 = 2;
 /// The maximum number of conversations with an unexpected result that are listed, each with the reason.
 const SHOWN: usize = 5;
 /// The interval at which the state is written, and the interval at which progress is printed.
 const SAVED: Duration = Duration::from_secs(5);
 const SAID: Duration = Duration::from_secs(10);
-/// The number of conversations without new coverage after which the progress line mentions this.
+/// After this many conversations without new coverage, the progress line says that nothing new was found.
 pub(super) const STALE: u64 = 100;
 /// A conversation without traffic for `IDLE` counts as waiting. For each conversation with traffic, `WAITING`
 /// conversations may be in progress.
@@ -365,7 +365,7 @@ impl<'a> FuzzHunt<'a> {
         self.under_way.iter_mut().any(|it| alone || it.restarts || it.traffic.talks(QUIET))
     }
 
-    /// Records that a conversation has ended. Returns the conversations that were played at the same time.
+    /// Records that a conversation has ended. Returns the conversations that had traffic at the same time.
     pub(super) fn landed(&mut self, played: &PlayedSequence) -> Vec<ScenarioDraft> {
         let at = self.under_way.iter().position(|it| it.number == played.number);
         at.map(|at| self.under_way.remove(at).beside).unwrap_or_default()

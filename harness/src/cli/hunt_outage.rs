@@ -44,7 +44,8 @@ impl FuzzHunt<'_> {
         if well { None } else { self.watch.trouble(cut && !restarts).await }
     }
 
-    /// Waits for all conversations that are being played. Findings under examination are examined again later.
+    /// Waits until all conversations and examinations in progress have ended. The findings of these examinations are
+    /// examined again later.
     pub(super) async fn drained(
         &mut self,
         first: PlayedSequence,

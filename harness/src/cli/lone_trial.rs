@@ -156,7 +156,7 @@ impl HostWatch {
         what
     }
 
-    /// Waits for `work`, unless the run ends first.
+    /// Waits for the result of `work`. Returns early if the run is stopped.
     async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut stopped = self.stopped.clone();
         tokio::select! {
@@ -249,7 +249,7 @@ pub(super) trait LonePlayer {
     /// Returns how long the suspect was played.
     fn took(played: &Self::Played) -> Duration;
 
-    /// Records that the result of playing a suspect is not used.
+    /// Records that a suspect was played and that the result is not used, for this reason.
     fn void(&mut self, played: &Self::Played, reason: &str);
 }
 

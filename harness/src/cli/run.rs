@@ -90,8 +90,8 @@ pub struct RunArguments {
     #[arg(long, help_heading = "Selection")]
     aggressive: bool,
 
-    /// The command is the client itself, which connects to the URL, and not a driver: only what the client does without
-    /// commands is tested
+    /// The command starts the client itself, which connects to the URL, and no driver: only what the client does
+    /// without commands is tested
     #[arg(long, hide = true, requires = "command", help_heading = "Target")]
     pub(super) passive: bool,
     /// Start nothing, and wait at this address, such as 127.0.0.1:9001, for a client that connects by itself: each

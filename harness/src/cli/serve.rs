@@ -32,7 +32,7 @@ use super::variants;
 /// interrupted.
 #[derive(Args, Debug)]
 pub struct ServeArguments {
-    /// Where to listen; loopback addresses only, port 0 for a free one
+    /// The address to listen at; loopback addresses only, port 0 for a free port
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// Behave like this legal variant (repeatable); `ahp-harness list variants` names them

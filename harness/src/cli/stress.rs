@@ -45,7 +45,7 @@ const LEAST_REST: Duration = Duration::from_secs(15);
 const MOST_REST: Duration = Duration::from_secs(90);
 /// The interval at which the progress line is updated.
 const SAID: Duration = Duration::from_secs(10);
-/// The number of open files besides the connections.
+/// The number of files that the process may have open besides the connections.
 const OTHER_FILES: u64 = 100;
 /// The maximum number of clients; each client needs an open file.
 const MAX_CLIENTS: i64 = 50_000;

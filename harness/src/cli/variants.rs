@@ -270,8 +270,8 @@ pub(super) fn named(names: &[String]) -> Result<Vec<&'static VariantRow>, Comman
     names.iter().map(find).collect()
 }
 
-/// Calls `work` with a player whose hosts listen on loopback ports. If this thread has no runtime, the work
-/// runs on another thread.
+/// Calls `work` with a player that plays scenarios over sockets, with hosts that listen on loopback ports. Does nothing
+/// if no runtime can be started.
 fn over_sockets(work: &dyn Fn(VariantPlayer<'_>)) {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
     // No signal stops the player early.
