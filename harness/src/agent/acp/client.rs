@@ -52,7 +52,7 @@ pub(super) enum RequestPurpose {
     Read,
     /// The text of a file, for a replacement in it.
     ReadToEdit { path: String, old: String, new: String },
-    /// The confirmation of a written file.
+    /// The confirmation that the client has written a file.
     Write,
     /// The id of a new terminal, in which a command runs.
     Terminal,
@@ -60,7 +60,7 @@ pub(super) enum RequestPurpose {
     Exit,
     /// The output of a terminal, and whether its process succeeded.
     Printed(bool),
-    /// No purpose; the response has no effect.
+    /// Nothing: the agent ignores the response.
     Nothing,
 }
 

@@ -23,7 +23,7 @@ pub const AUTH_METHOD: &str = "scripted";
 /// An error response: the code and the message.
 pub(super) struct MethodRefusal(pub(super) i64, pub(super) String);
 
-/// The answer to a request; `None` if the response follows later.
+/// The result of serving a request; `None` if the agent responds later.
 pub(super) type MethodAnswer = Result<Option<Value>, MethodRefusal>;
 
 /// A method of the protocol.

@@ -104,7 +104,8 @@ impl ModelFlavor {
         })
     }
 
-    /// Returns the row for a kind of failure in a family; `None` for the family's usual form.
+    /// Returns the row that replaces the form of a failure of this kind in this family; `None` if the failure has its
+    /// usual form.
     pub(super) fn failure(&self, family: &str, kind: &str) -> Option<&FailureRow> {
         self.failures.iter().find(|row| {
             row.family == family && (row.kinds.is_empty() || row.kinds.iter().any(|it| it == kind))

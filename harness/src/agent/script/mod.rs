@@ -125,7 +125,7 @@ pub enum ScriptStep {
     },
     /// Streams until it is cancelled.
     Endless,
-    /// Says for each word whether the agent has received the word.
+    /// Answers, for each of these words, whether the agent has received it.
     Recall(Vec<String>),
     /// Reports the current activity; an empty string ends the activity.
     Activity(String),

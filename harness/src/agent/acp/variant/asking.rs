@@ -16,7 +16,7 @@ fn asks(message: &Value) -> bool {
     message["method"] == "session/request_permission"
 }
 
-/// Changes the options of each request.
+/// Changes the options of each permission request.
 struct ChangedOptions(fn(&mut Vec<Value>));
 
 impl AgentVariant for ChangedOptions {
@@ -34,7 +34,7 @@ impl AgentVariant for ChangedOptions {
     }
 }
 
-/// Offers each option twice.
+/// Offers each option of a permission request twice.
 struct OptionsTwice;
 
 /// The suffix of the id of the second copy.
@@ -137,7 +137,7 @@ impl AgentVariant for NeverAsks {
     }
 }
 
-/// Asks before every call.
+/// Makes the agent ask for permission before every call.
 struct AlwaysAsks;
 
 impl AgentVariant for AlwaysAsks {
@@ -146,7 +146,7 @@ impl AgentVariant for AlwaysAsks {
     }
 }
 
-/// Asks a second time after a call was allowed.
+/// Asks for permission a second time after a call was allowed.
 #[derive(Default)]
 struct AsksTwice {
     /// The open permission requests by id: the message, and the id of the original request if the request is a

@@ -27,7 +27,7 @@ fn late(millis: fn(&mut Dice, &VariantLink<'_>, &Value) -> u64) -> Box<dyn Agent
     Box::new(AgentDelayedMessages { millis, dice: Dice::seeded(1) })
 }
 
-/// Delays messages of the client by this many milliseconds.
+/// Delays the client's messages to the agent by this many milliseconds.
 struct HearsLate(u64);
 
 impl AgentVariant for HearsLate {

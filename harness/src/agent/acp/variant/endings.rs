@@ -59,7 +59,7 @@ impl AgentVariant for LastWords {
     }
 }
 
-/// Delays the response to a cancelled prompt.
+/// Delays the agent's response to a prompt that the client has cancelled.
 struct SlowToStop;
 
 impl AgentVariant for SlowToStop {

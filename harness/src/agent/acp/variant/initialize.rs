@@ -7,7 +7,7 @@ use crate::wire::json::{Map, Value, json};
 use super::catalogue::{AgentVariantRow, INITIALIZE, offering_less, row};
 use super::{AgentVariant, MessageFlow, VariantLink, session_of, success, updating};
 
-/// Changes the result of a method.
+/// Changes the result of every request of one method.
 struct ChangedResult {
     method: &'static str,
     change: fn(&mut Map),

@@ -109,7 +109,7 @@ impl FamilyVoice {
         if self.array.is_some() { "application/json" } else { "text/event-stream" }
     }
 
-    /// Writes a part; returns the bytes of the stream.
+    /// Writes a part of the response; returns the bytes to send if the response is streamed.
     pub(super) fn say(&mut self, say: &SpokenPart<'_>) -> String {
         let events = self.events(say);
         let mut bytes = self.written(&events);
@@ -215,7 +215,7 @@ impl FamilyVoice {
         self.parts.iter().any(|part| matches!(part, AnswerPart::Call(_)))
     }
 
-    /// Returns all strings of a kind.
+    /// Returns the whole text of this kind in the response so far.
     fn said(&self, wanted: TextKind) -> String {
         let said = self.parts.iter().filter_map(|part| match part {
             AnswerPart::Said(kind, text) if *kind == wanted => Some(text.as_str()),

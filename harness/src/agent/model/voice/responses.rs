@@ -66,7 +66,7 @@ pub(super) fn whole(voice: &FamilyVoice) -> Value {
     response(voice, "completed")
 }
 
-/// The streamed member of a call, and the names of its events.
+/// The streamed member of a call of a function, and the names of the events for this member.
 const FUNCTION: [&str; 3] = [
     "arguments",
     "response.function_call_arguments.delta",
