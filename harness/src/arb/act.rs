@@ -516,7 +516,7 @@ fn definition(draw: &mut ConversationDraw) -> Value {
     definition
 }
 
-/// Makes an action name a tool call with this status, if there is one.
+/// If the chat has a tool call with this status, makes the action name this call.
 fn call_of(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value, status: &str) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);

@@ -308,7 +308,7 @@ fn source(draw: &mut ConversationDraw, sampled: &Value) -> Value {
     source
 }
 
-/// Sends a request with one of the methods for which `wanted` returns true.
+/// Sends a request. Its method is one of those for which `wanted` returns true.
 pub fn ask(draw: &mut ConversationDraw, wanted: impl Fn(&str) -> bool) -> Option<ActionLogEntry> {
     let known =
         |row: &&RequestRow| wanted(row.method) && draw.protocol.method(row.method).is_some();

@@ -36,7 +36,8 @@ use super::step_result::{ClientStepResult, came};
 const PAUSE: Duration = Duration::from_millis(1_300);
 /// The maximum number of waits after one step.
 const MOST_WAITS: usize = 8;
-/// The time that a scenario waits longer than the stage for changes of which no client is notified, in milliseconds.
+/// The additional time, in milliseconds, that a scenario waits for changes of which no client is notified. The rest of
+/// the wait is the time that the stage needed.
 const LEEWAY: u128 = 50;
 /// The error code for an object that does not exist.
 const NOT_FOUND: i64 = -32008;

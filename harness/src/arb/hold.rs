@@ -290,7 +290,8 @@ fn fit_from(
     prune(&mut draft.steps);
 }
 
-/// Removes only the expectations that a host does not meet. The host is the reference host with faults.
+/// Removes only the expectations in `unmet` from a draft. The draft is for the reference host with faults, which does
+/// not meet these expectations.
 pub fn loosen(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     let mut fit = ClaimFit::new(unmet);
     let loosened = |step: Value| match fit.is_unmet(&step) || fit.lacks(&step) {

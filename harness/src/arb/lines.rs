@@ -13,7 +13,7 @@ use super::restarts;
 use super::step_result::ClientStepResult;
 use crate::run::plan::HostRestarts;
 
-/// The first identifier of raw requests, far above the identifiers that clients count up.
+/// The first identifier of raw requests. It is far above the identifiers of other requests, which clients count from 1.
 const OWN_IDS: usize = 9_000;
 
 fn told(name: &str, deviation: &'static str, came: ClientStepResult) -> Option<ActionLogEntry> {
@@ -444,7 +444,7 @@ fn raw_of(draw: &mut ConversationDraw, by: &str, row: &RawFrameRow) -> Option<Ac
     told("raw", name, came)
 }
 
-/// Adds the expected response to a raw frame.
+/// Adds a step that expects the response to a raw frame.
 fn answer(
     draw: &mut ConversationDraw,
     by: &str,

@@ -294,7 +294,7 @@ pub struct PlantedTable<F> {
     pub rows: Vec<PlantedRow<F>>,
 }
 
-/// The generated conversations, and the time to generate one of their steps.
+/// The generated conversations of all seeds, and the average time to generate one step.
 struct DrawnConversations {
     seeds: Vec<Vec<ScenarioDraft>>,
     a_step: Duration,

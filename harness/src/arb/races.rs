@@ -232,7 +232,7 @@ pub fn open_orders(draft: &ScenarioDraft) -> Vec<OpenOrder> {
     found
 }
 
-/// Returns whether no outcome of a step is awaited.
+/// Returns whether the conversation does not wait for the outcome of a step.
 fn is_open(step: &Value) -> bool {
     let waits = ["request", "subscribe", "reconnect"].iter().any(|verb| step.get(verb).is_some());
     !waits && StepEnding::of(step).is_none()

@@ -84,7 +84,7 @@ pub fn subscribe(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     subscription(draw, &by, &uri, "legal")
 }
 
-/// Subscribes a client to a channel, with this deviation or `legal`.
+/// Subscribes a client to a channel. The log entry has this deviation, or `legal`.
 pub(super) fn subscription(
     draw: &mut ConversationDraw,
     by: &str,

@@ -47,7 +47,7 @@ pub(super) fn valid(method: &str, session: &str) -> Value {
     }
 }
 
-/// The methods whose params are corrupted, each with its weight. An agent without the method refuses the
+/// The methods whose params are made invalid, each with its weight. An agent that does not have the method refuses the
 /// request as well.
 const SPOILT: &[(&str, usize)] = &[
     ("session/prompt", 6),
@@ -62,7 +62,7 @@ const SPOILT: &[(&str, usize)] = &[
     ("authenticate", 1),
 ];
 
-/// Returns a value with one change: a member is removed, or another value takes its place.
+/// Returns a copy of a value with one random change: a member is removed, or is replaced by another value.
 fn spoilt(draw: &mut AgentConversationDraw, value: &Value) -> Value {
     let mut value = value.clone();
     match &mut value {
