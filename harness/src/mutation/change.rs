@@ -345,7 +345,7 @@ pub(super) fn places(
     all
 }
 
-/// Returns the places of the same notification on all connections.
+/// Returns the places at which connections received the same notification as on this line.
 fn same_notices(reading: &CaptureReading<'_>, line: usize) -> Vec<EnvelopeSpot> {
     let lines = reading
         .lines
@@ -357,7 +357,7 @@ fn same_notices(reading: &CaptureReading<'_>, line: usize) -> Vec<EnvelopeSpot> 
     same.map(|(line, _)| EnvelopeSpot { line, base: String::new() }).collect()
 }
 
-/// Removes the envelope at a place: the line, or an entry of a replay.
+/// Removes the envelope at a place: removes the whole line, or an entry of the list in a replay.
 fn take(lines: &mut Vec<TranscriptLine>, spot: &EnvelopeSpot) {
     if spot.base.starts_with("/result") {
         edit(&mut lines[spot.line], |value| remove(value, &spot.base));
@@ -457,7 +457,7 @@ fn remove_at(
     Some(format!("`{}{place}` left out", spot.base))
 }
 
-/// Returns another value that the same member has elsewhere in the conversation.
+/// Returns a different value that the same member has in another frame of the conversation.
 fn other_value(
     reading: &CaptureReading<'_>,
     spot: &EnvelopeSpot,

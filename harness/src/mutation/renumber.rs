@@ -18,7 +18,7 @@ const PLACES: [&str; 4] = [
 const LISTS: [(&str, &str); 2] =
     [("/result/actions", "serverSeq"), ("/result/snapshots", "fromSeq")];
 
-/// The place and the list of envelopes. A number in these places is the number of an action. A number in any other
+/// The place and the list that contain envelopes. A number there is the number of an action. A number in any other
 /// place is the number of the last action in a snapshot, or of the last action that a client has seen.
 const ENVELOPES: (&str, &str) = (PLACES[0], LISTS[0].0);
 

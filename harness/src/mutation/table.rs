@@ -75,7 +75,7 @@ pub fn by_class(results: &[OperatorResult]) -> Vec<(FaultClass, WireScore)> {
     FaultClass::ALL.iter().map(of).filter(|(_, score)| score.tried > 0).collect()
 }
 
-/// The head of the score tables.
+/// The head of the tables of scores, in Markdown.
 const HEAD: &str = "tried | killed | noted | survived | legal | undecidable | score |\n\
                     |---|--:|--:|--:|--:|--:|--:|--:|\n";
 

@@ -1,4 +1,4 @@
-//! The turn of a frame, and the reports of a tool call.
+//! Finds the prompt whose turn contains a frame, and the reports of a tool call.
 //!
 //! Knows: the meaning of frames. Never knows: operators.
 //!

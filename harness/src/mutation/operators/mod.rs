@@ -59,7 +59,7 @@ pub fn named(name: &str) -> Option<&'static WireOperator> {
     all().chain(others).find(|operator| operator.name == name)
 }
 
-/// Returns a row without a legal exception.
+/// Returns the row of an operator whose mutants are always faulty.
 const fn row(
     class: FaultClass,
     name: &'static str,
