@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::below::MAX_LINE;
 use super::child::ChildProcess;
 
-/// The maximum number of lines queued in each direction.
+/// The maximum number of lines that are queued to the agent, and from the agent.
 const WAITING: usize = 10_000;
 /// The maximum number of lines of standard error that are passed on, and the maximum number of bytes of each line.
 const MAX_ERRORS: usize = 1_000;

@@ -27,7 +27,7 @@ pub const MAX_LINE: u64 = 17 << 20;
 const MAX_AGENTS: usize = 1_000;
 /// The maximum number of messages queued for one scenario; further messages are dropped.
 const MAX_WAITING: usize = 100_000;
-/// The maximum number of stored releases whose scenario no agent knows yet.
+/// The maximum number of releases that are stored because no agent plays their scenario yet.
 const MAX_RELEASES: usize = 1_000;
 /// The pause before the next attempt to accept a connection.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -124,7 +124,7 @@ pub struct HostJournal {
     next: u64,
 }
 
-/// The end of a journal that is continued.
+/// Where a stored journal ends, so that the host can continue from there.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct JournalExtent {
     /// The number of events.

@@ -32,7 +32,7 @@ use super::http_server::{self, HttpBody, HttpService, whole};
 const MAX_CASES: usize = 10_000;
 /// The maximum number of open event streams.
 const MAX_STREAMS: usize = 1_000;
-/// The number of answers queued for one event stream.
+/// The maximum number of answers that are queued for one event stream.
 const MAX_WAITING: usize = 1_000;
 
 /// The MCP server for all scenarios of a run.

@@ -99,7 +99,7 @@ impl ScratchFolder {
         std::fs::write(path, text)
     }
 
-    /// Performs a task for the client; the result is reported to the scenario.
+    /// Performs a file operation or a command for the client, and reports the result to the scenario.
     pub fn run(self: &Arc<Self>, errand: ClientErrand) {
         match errand {
             ClientErrand::Read { token, path } => {

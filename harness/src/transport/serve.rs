@@ -323,7 +323,7 @@ impl EngineStep {
     }
 }
 
-/// A host engine and the receivers of its outputs.
+/// A host engine that is being served, and the connections and processes that receive its outputs.
 struct ServedEngine {
     host: Box<dyn SansIoHost + Send>,
     agent: AgentProcess,
