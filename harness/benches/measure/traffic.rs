@@ -1,4 +1,4 @@
-//! Generates the traffic of one chat: subscribed connections, and turns one after another.
+//! Generates the traffic of one chat: connections subscribe to the chat, and turns follow one after another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub fn begun(row: &TrafficRow) -> (Oracle, impl FnMut(u32, ConnectionEvent) -> T
     (oracle, next)
 }
 
-/// Returns the handshakes and subscriptions.
+/// Returns the frames of the handshakes and of the subscriptions to the channels.
 fn opening(
     row: &TrafficRow,
     next: &mut impl FnMut(u32, ConnectionEvent) -> TranscriptEntry,

@@ -15,7 +15,7 @@ use std::io::{self, BufRead, Write};
 
 use wrapper::{Answer, Question};
 
-/// Answers every line with the crate of a version, until the input ends.
+/// Answers every line of the input with the crate of this version, until the input ends.
 ///
 /// # Errors
 ///
