@@ -1,5 +1,5 @@
 // A template of a driver (CLIENT_DRIVER.md) for a client in TypeScript or JavaScript: fill in the functions with calls of
-// your client. A function that is not filled in throws, and `hello` names only the filled ones.
+// your client. A function that is not filled in throws an error. The answer to `hello` lists only the commands in DOES.
 // For TypeScript, rename this file to driver.ts and start it with `node --experimental-strip-types driver.ts`.
 import { createInterface } from "node:readline";
 

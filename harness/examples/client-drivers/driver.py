@@ -1,5 +1,5 @@
 """A template of a driver (CLIENT_DRIVER.md) for a client in Python: fill in the functions with calls of your client.
-A function that is not filled in raises, and `hello` names only the filled ones."""
+A function that is not filled in raises an error. The answer to `hello` lists only the commands in DOES."""
 import asyncio
 import json
 import sys
