@@ -47,7 +47,7 @@ pub(super) struct AgentOutside {
 #[derive(Default)]
 struct PermissionTrial {
     found: Option<AskingSetup>,
-    /// The settings that were tried: with none of them did the agent ask for permission.
+    /// The settings that were tried but did not make the agent ask for permission.
     tried: Vec<AskingSetup>,
 }
 

@@ -10,7 +10,7 @@ use crate::arb::campaign::{FindingBucket, FurtherForm, FuzzCampaign, UnexaminedF
 
 use super::hunt::{FuzzHunt, STALE};
 
-/// The maximum number of findings listed for one cause that were not examined because the cause was already known.
+/// For each cause, the maximum number of listed findings that were not examined because the cause was already known.
 const SHOWN_FORMS: usize = 5;
 
 impl FuzzHunt<'_> {

@@ -51,7 +51,7 @@ impl FindingCase {
     }
 
     /// Returns the case of a finding. If the finding occurs only together with other conversations, the sentence
-    /// `order` is left out.
+    /// `order` is not used.
     fn of(
         draft: ScenarioDraft,
         company: ReplayCompany,

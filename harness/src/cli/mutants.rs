@@ -209,8 +209,8 @@ pub(super) fn written(path: &Path, text: &str) -> Result<(), CommandStop> {
 /// The minimum percentage of faults that the fuzzer has to find.
 const ENOUGH: usize = 90;
 
-/// Reads the rows of an earlier run with the same numbers of steps and seeds and the same time limit. Makes the file if
-/// it does not exist.
+/// Reads the rows that an earlier run with the same settings has saved in this file. Makes the file if it does not
+/// exist.
 fn kept_rows<F: SoughtFault>(
     path: &Path,
     version: Version,

@@ -37,7 +37,7 @@ const ANSWER_FACTOR: usize = 16;
 const STARTING: Duration = Duration::from_secs(10);
 /// The time for a subject to end after its input was closed.
 const ENDING: Duration = Duration::from_secs(2);
-/// After a subject has ended, the harness reads the rest of its standard error for this time.
+/// After a subject has ended, the harness reads the rest of its standard error for at most this time.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// The maximum length of the standard error of a subject that is kept, in bytes.
 const MAX_WORDS: usize = 400;

@@ -164,8 +164,8 @@ fn is_made_up_for(original: &CaptureReading<'_>, line: usize) -> bool {
     changed.iter().all(|(name, _)| LAGGING.contains(&name.as_str()) || told(name))
 }
 
-/// Returns whether the connection received a snapshot that contains the action after the action and not later than the
-/// line `until`.
+/// Returns whether the connection received a snapshot that contains the action, from the line of the action to the line
+/// `until`.
 fn made_good(original: &CaptureReading<'_>, spot: &EnvelopeSpot, until: usize) -> bool {
     let Some((channel, seq)) = original.value(spot).and_then(key_of) else { return false };
     let life = original.facts[spot.line].life;

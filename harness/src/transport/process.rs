@@ -276,7 +276,8 @@ async fn complain(
     }
 }
 
-/// Reports a frame to the scenario that is not part of the conversation with the agent.
+/// Sends the scenario a frame that does not belong to the conversation with the agent, such as a line of standard
+/// error.
 fn tell(hub: &AgentHub, case: &str, way: BelowEvent, frame: Frame) {
     let seen = Arc::new(SeenFrame::new(frame));
     hub.tell(case, HeardBelow { peer: way.peer().to_owned(), way, seen });
