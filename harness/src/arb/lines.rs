@@ -13,7 +13,7 @@ use super::restarts;
 use super::step_result::ClientStepResult;
 use crate::run::plan::HostRestarts;
 
-/// The first identifier of raw requests. It is far above the identifiers of other requests, which clients count from 1.
+/// The first identifier of raw requests. It is far above the identifiers of other requests, which clients count up.
 const OWN_IDS: usize = 9_000;
 
 fn told(name: &str, deviation: &'static str, came: ClientStepResult) -> Option<ActionLogEntry> {

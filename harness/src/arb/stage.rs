@@ -45,7 +45,7 @@ pub struct PassedFrames {
     pub client: String,
     /// The virtual time of the event.
     pub at: Duration,
-    /// The event: a frame that was sent or received, or the beginning or end of the connection.
+    /// The event, such as a frame that was sent or received.
     pub event: ConnectionEvent,
 }
 

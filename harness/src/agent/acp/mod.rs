@@ -57,7 +57,7 @@ const MAX_RELEASES: usize = 1_000;
 /// The configuration of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct AgentConfig {
-    /// A part of every session id. Two processes with different names never use the same id.
+    /// A part of every session id. With different names, two processes use different ids.
     pub name: String,
     /// Whether a client has to authenticate before it can use sessions.
     pub auth: bool,
