@@ -17,15 +17,15 @@ use super::payload::{
 const FILES: &str = "files";
 const OPERATIONS: &str = "operations";
 
-/// A status with its error.
+/// The status that an action sets for a changeset or for an operation, with the error of this status.
 struct ChangesetTransition<'a> {
     status: &'a str,
     error: Option<&'a Value>,
 }
 
 impl<'a> ChangesetTransition<'a> {
-    /// Reads a status. Only the status `error` has an error; with any other status, the action's error is
-    /// ignored.
+    /// Reads the status in an action, and its error. Only the status `error` has an error; with any other status, the
+    /// member `error` of the action is ignored.
     fn read(action: &'a Object) -> ReducerResult<ChangesetTransition<'a>> {
         let status = text(action, "status")?;
         let failed = status == "error";
@@ -66,8 +66,8 @@ pub(super) fn content_changed(changeset: &mut Object, action: &Object) -> Reduce
     Ok(())
 }
 
-/// Replaces the content as in versions before 0.9.0: the action also sets the error, or clears the error if the action
-/// has none. The status stays.
+/// Replaces the content as versions before 0.9.0 define it: the action also sets the error, or clears the error if the
+/// action has none. The status stays.
 pub(super) fn content_changed_with_error(changeset: &mut Object, action: &Object) -> ReducerResult {
     let error = optional(action, "error", PayloadShape::Object)?;
     content_changed(changeset, action)?;
@@ -75,8 +75,8 @@ pub(super) fn content_changed_with_error(changeset: &mut Object, action: &Object
     Ok(())
 }
 
-/// Marks the files in the action's list `member` as reviewed or not reviewed. Ids without a file are ignored. A file
-/// that was never marked is not equal to a file that is marked as not reviewed.
+/// Marks the files in the action's list `member` as reviewed or not reviewed. Ids that belong to no file are ignored.
+/// The state of a file that was never marked differs from the state of a file that is marked as not reviewed.
 pub(super) fn files_reviewed(
     changeset: &mut Object,
     action: &Object,

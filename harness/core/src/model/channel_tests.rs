@@ -73,7 +73,7 @@ fn entries_of_annotations_are_set_and_removed() {
             (remove("a", "z"), ExpectedOutcome::NoOp(NoOp::UnknownEntry)),
             (remove("z", "e"), ExpectedOutcome::NoOp(NoOp::UnknownAnnotation)),
             (json!({"type": "annotations/entryRemoved", "annotationId": "a"}), Invalid("entryId")),
-            // The reducers do not prevent the removal of the last entry.
+            // The reducers do not prevent the removal of an annotation's last entry.
             (
                 remove("b", "e"),
                 State(with(&before, json!({"annotations": [a, with(b, json!({"entries": []}))]}))),
@@ -100,7 +100,7 @@ fn annotations_are_updated_and_have_an_origin_in_newer_versions() {
             row(json!({"resolved": true})),
             row(json!({"resource": "file:///z", "range": {"start": 9}})),
             row(json!({})),
-            // Null counts as absent, and an absent member leaves the range unchanged.
+            // In an update, null counts as absent, and an absent `range` leaves the annotation's range unchanged.
             (
                 json!({"type": "annotations/updated", "annotationId": "a", "range": null}),
                 State(before.clone()),
@@ -110,7 +110,7 @@ fn annotations_are_updated_and_have_an_origin_in_newer_versions() {
                 ExpectedOutcome::NoOp(NoOp::UnknownAnnotation),
             ),
             (update("a", json!({"resolved": 1})), Invalid("resolved")),
-            // An update never changes these members.
+            // An update of an annotation never changes the members `id`, `entries` and `_meta`.
             (update("a", json!({"id": "q", "entries": [], "_meta": {}})), State(before.clone())),
         ],
     );

@@ -12,7 +12,7 @@ use super::payload::{
     Object, PayloadShape, ReducerResult, append, assign, given, object, required, text, text_of,
 };
 
-/// The member of a turn that holds its parts.
+/// The name of the member of a turn that contains the parts of the turn's response.
 pub(super) const PARTS: &str = "responseParts";
 
 /// Returns the active turn, regardless of its id.

@@ -16,7 +16,7 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::timestamp;
 use crate::wire::version::Version;
 
-/// The conventions of a channel in one version.
+/// The conventions of one kind of channel in one version.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelDialect {
     /// The member that contains title, status and times: `summary` in sessions up to 0.4.0. `None` if these
@@ -26,13 +26,13 @@ pub struct ChannelDialect {
     pub stamp: ClockFormat,
     /// The member that contains a user's message: `userMessage` up to 0.2.0, `message` in later versions.
     pub message: &'static str,
-    /// The members that are copied from the start action to a tool call. The owning client is in `toolClientId` up to
-    /// 0.2.0, and in `contributor` later; `intention` exists from 0.5.1 on.
+    /// The names of the members that a new tool call receives from the action that starts it. The owning client is in
+    /// `toolClientId` up to 0.2.0, and in `contributor` later; `intention` exists from 0.5.1 on.
     pub tool_start: &'static [&'static str],
-    /// The members that are copied to a pending tool call from the action that requests confirmation. `riskAssessment`
-    /// exists from 0.6.0 on.
+    /// The names of the members that a pending tool call receives from the action that requests its confirmation.
+    /// `riskAssessment` exists from 0.6.0 on.
     pub asked: &'static [&'static str],
-    /// Whether later tool-call actions replace `_meta`. The value is `true` from 0.4.0 on.
+    /// Whether the later actions on a tool call replace the call's `_meta`. The value is `true` from 0.4.0 on.
     pub tool_meta: bool,
     /// Whether `toolCallReady` applies to a call that already waits for confirmation. Such a call keeps the
     /// members that the action omits. The value is `true` from 0.6.0 on.
@@ -44,9 +44,9 @@ pub struct ChannelDialect {
     pub refines_calls: bool,
     /// Whether `toolCallDelta` may omit `content`. The value is `true` from 0.7.0 on.
     pub empty_deltas: bool,
-    /// The place of input requests.
+    /// The place of input requests in the state of a channel.
     pub questions: QuestionPlace,
-    /// The times that turns have.
+    /// The times that the state contains for each turn.
     pub times: TurnTimes,
     /// Whether clients can load older turns, so a state may have a cursor. The value is `true` from 0.5.1 on.
     pub pages: bool,
@@ -64,7 +64,7 @@ pub enum ClockFormat {
     Text,
 }
 
-/// The place of input requests in a state.
+/// The place of input requests in the state of a channel.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum QuestionPlace {
     /// The requests are in the list `inputRequests` beside the turns, until they are answered. Versions up to
@@ -74,7 +74,7 @@ pub enum QuestionPlace {
     Parts,
 }
 
-/// The times that turns have.
+/// The times that the state contains for each turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TurnTimes {
     /// Turns have no times. Versions up to 0.5.2 use this variant.
@@ -132,7 +132,7 @@ const REFINED: ChannelDialect = ChannelDialect { refines_calls: true, empty_delt
 const NEWEST: ChannelDialect =
     ChannelDialect { times: TurnTimes::Counted, clients_are_people: false, ..REFINED };
 
-/// A channel's dialect from a version on.
+/// The conventions of a kind of channel, and the first version to which they apply.
 struct DialectRow {
     channel: ChannelKind,
     since: Version,

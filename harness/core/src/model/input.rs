@@ -101,7 +101,7 @@ pub(super) fn completed(
     status::refresh(context, chat)
 }
 
-/// Takes the answers out of a request. The caller has to store them again.
+/// Removes the answers from a request and returns them. The caller has to store the answers again.
 fn answers_of(request: &mut Object) -> ReducerResult<Object> {
     match request.get_mut("answers").map(Value::take) {
         None | Some(Value::Null) => Ok(Object::new()),

@@ -17,7 +17,7 @@ use super::list;
 use super::payload::{Object, PayloadShape, ReducerResult, given, key_of, object, optional, text};
 use super::status;
 
-/// The member that holds the list.
+/// The name of the member of a chat that contains the list of input requests.
 pub(super) const QUESTIONS: &str = "inputRequests";
 
 /// Adds a request, or replaces the request with the same id. The old answers stay unless the new request has
@@ -99,7 +99,8 @@ pub(super) fn transcribed(
     status::refresh(context, chat)
 }
 
-/// Takes a request out of the list. An empty list is removed.
+/// Removes the request that the action names from the list, and returns the request. If the list is empty then, the
+/// list itself is removed.
 fn taken(chat: &mut Object, action: &Object) -> ReducerResult<Object> {
     let id = text(action, "requestId")?;
     text(action, "response")?;

@@ -7,7 +7,7 @@ use crate::wire::json::Value;
 use super::NoOp;
 use super::payload::{Object, ReducerResult, text_of};
 
-/// Returns the array `name`; `None` if it is absent or null.
+/// Returns the array in the member `name` of a state; `None` if the member is absent or null.
 pub fn existing<'a>(
     state: &'a mut Object,
     name: &str,
@@ -19,7 +19,7 @@ pub fn existing<'a>(
     }
 }
 
-/// Returns the array `name`, and creates it if it is absent or null.
+/// Returns the array in the member `name` of a state. If the member is absent or null, creates an empty array.
 pub fn ensured<'a>(state: &'a mut Object, name: &str) -> ReducerResult<&'a mut Vec<Value>> {
     let entry = state.entry(name).or_insert(Value::Null);
     if entry.is_null() {
@@ -28,13 +28,13 @@ pub fn ensured<'a>(state: &'a mut Object, name: &str) -> ReducerResult<&'a mut V
     entry.as_array_mut().ok_or_else(|| NoOp::MalformedState.into())
 }
 
-/// Returns the index of the first entry with this key.
+/// Returns the index of the first entry whose member `key` is the string `wanted`.
 pub fn position(items: &[Value], key: &str, wanted: &str) -> Option<usize> {
     let named = |item: &Value| item.as_object().and_then(|item| text_of(item, key)) == Some(wanted);
     items.iter().position(named)
 }
 
-/// Returns the first entry with this key.
+/// Returns the first entry whose member `key` is the string `wanted`.
 pub fn find<'a>(items: &'a mut [Value], key: &str, wanted: &str) -> Option<&'a mut Object> {
     let index = position(items, key, wanted)?;
     items.get_mut(index)?.as_object_mut()

@@ -103,7 +103,7 @@ reasons! {
     NotResumable "the turn does not end in a resumable error",
     /// The active turn has no part with that id.
     UnknownPart "the active turn has no part with that id",
-    /// The part is of another kind.
+    /// The part that the action names is of another kind than the action requires.
     WrongPartKind "the part is of another kind",
     /// Error parts are allowed only in `chat/error`.
     ErrorPart "error parts come through `chat/error` only",
@@ -135,7 +135,7 @@ reasons! {
     NotBlocking "the MCP server does not block the session",
     /// No background work has that id.
     UnknownWork "the chat has no such background work",
-    /// The directory is not in the set.
+    /// The action names a directory that is not in the set of working directories.
     UnknownDirectory "the directory is not in the set",
     /// The state has no configuration.
     NoConfig "the state has no configuration",

@@ -98,7 +98,7 @@ pub fn invalid(path: &str, shape: PayloadShape) -> ReducerStop {
     ReducerStop::Invalid { path: path.to_owned(), expected: shape.describe() }
 }
 
-/// Returns a member; `None` if it is absent or null.
+/// Returns the member `name` of an object; `None` if the member is absent or null.
 pub fn given<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
@@ -108,7 +108,7 @@ pub fn text_of<'a>(object: &'a Object, name: &str) -> Option<&'a str> {
     object.get(name).and_then(Value::as_str)
 }
 
-/// Returns a required member, which must have this shape.
+/// Returns the required member `name`. Returns an error if the member is absent or does not have this shape.
 #[inline]
 pub fn required<'a>(
     object: &'a Object,
@@ -118,7 +118,7 @@ pub fn required<'a>(
     object.get(name).filter(|value| shape.fits(value)).ok_or_else(|| invalid(name, shape))
 }
 
-/// Returns an optional member, which must have this shape. Null counts as absent.
+/// Returns the optional member `name`; `None` if it is absent or null. Returns an error if it has another shape.
 #[inline]
 pub fn optional<'a>(
     object: &'a Object,

@@ -114,7 +114,7 @@ fn commands_of_terminals_begin_and_end() {
             (json!({"type": "terminal/commandFinished"}), Invalid("commandId")),
         ],
     );
-    // A second end without a code removes the code of the first end.
+    // If a command ends a second time without an exit code, the exit code of the first end is removed.
     let again = terminal(json!([command("a", true), command("b", false), command("a", true)]));
     check_since(Version::V1, &all_ended, &[(bare, State(again))]);
     let empty = with(&before, json!({"content": null}));

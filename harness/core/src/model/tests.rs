@@ -400,7 +400,7 @@ fn a_child_of_several_containers_leaves_them_all() {
 
 #[test]
 fn finished_turns_are_neither_read_nor_copied() {
-    // These turns are malformed, so a reducer that reads them would return an error.
+    // The finished turns are malformed: a reducer that reads them would return an error.
     let mut state = chat_with(json!([{"kind": "markdown", "id": "a", "content": ""}]));
     state["turns"] = json!([null, 5, "turn"]);
     let steps = [

@@ -69,7 +69,8 @@ pub struct ToolCallTransition {
     /// The status afterwards.
     pub to: ToolCallStatus,
     /// Whether the specification's state diagram shows the transition. The reducers also accept transitions that the
-    /// diagram does not show; if a host sends such a transition, the oracle reports a note.
+    /// diagram does not show; if a host causes such a transition, the oracle reports a finding with the weight of a
+    /// note.
     pub diagram: bool,
 }
 
@@ -116,7 +117,7 @@ pub const TRANSITIONS: &[ToolCallTransition] = {
 pub(super) struct StatusRow {
     status: ToolCallStatus,
     name: &'static str,
-    /// The members of a call in this status, besides the members of every status.
+    /// The members that a tool call has in this status, in addition to the members that a call has in every status.
     pub(super) members: &'static [&'static str],
 }
 

@@ -17,7 +17,8 @@ use super::payload::{optional, optional_text, required, text, text_of};
 use super::status;
 use super::tool_call::{STATUSES, ToolCallStatus, ToolEvent, event, next};
 
-/// The members that a result may not overwrite: the members of every call, and its input and decisions.
+/// The members that a result may not overwrite: the members that a call has in every status, the input of the call, and
+/// the decisions about the call.
 const KEPT_FROM_RESULTS: &[&str] = &[
     "status",
     "toolCallId",
@@ -32,7 +33,7 @@ const KEPT_FROM_RESULTS: &[&str] = &[
     "selectedOption",
 ];
 
-/// Checks the members that an event requires, besides the members that determine the event.
+/// Checks whether an action has the members that an event requires, besides the members that determine the event.
 fn check(dialect: &ChannelDialect, action: &Object, event: ToolEvent) -> ReducerResult {
     use ToolEvent::*;
     match event {
@@ -159,7 +160,7 @@ fn started(dialect: &ChannelDialect, action: &Object) -> Object {
     call
 }
 
-/// Checks the conditions of a transition beyond the status.
+/// Checks the conditions of a transition other than the status of the call.
 fn guard(
     dialect: &ChannelDialect,
     call: &Object,

@@ -525,7 +525,8 @@ fn calls_wait_for_authentication_from_0_6_0_on() {
     }
     let resolved = action(new, "toolCallAuthResolved", &json!({}));
     leaves(new, &with_call(new, &call), &resolved, &place, &json!("running"));
-    // In the old version, this part is no reason to wait, so the status does not depend on it.
+    // In the version before the change, a part of this kind is no reason to wait, so the chat's status does not depend
+    // on the part.
     let mut parts = running(
         old,
         &json!([{"kind": "toolCall", "toolCall": call},
