@@ -7,7 +7,7 @@
 use crate::wire::protocol::Protocol;
 use crate::wire::version::PUBLISHED;
 
-/// Maximum length of the result, in characters.
+/// The maximum length of the text that [`alike`] returns, in characters.
 const LONG: usize = 160;
 
 /// Returns a message without the parts that differ from case to case: names of clients, ids, numbers, values.

@@ -84,9 +84,9 @@ pub(super) struct AnnouncementChecks {
     news: HashMap<AnnouncementKey, LatestAnnouncement>,
     /// The keys of `news`, oldest first.
     order: VecDeque<AnnouncementKey>,
-    /// The number of announcements that the host owes to each connection.
+    /// The number of announcements that each connection has still to receive.
     owing: HashMap<ConnId, usize>,
-    /// The transcript entry at which a client last requested the event.
+    /// The transcript entry at which a client last requested the creation or disposal that the key names.
     asked: HashMap<AnnouncementKey, u64>,
     /// The events that the host confirmed to a client, but has not announced to any connection.
     silent: HashMap<AnnouncementKey, UnannouncedEvent>,
@@ -111,7 +111,7 @@ struct UnannouncedEvent {
     asked: u64,
     at: Duration,
     tick: u64,
-    /// Whether the session is known to be still in creation.
+    /// Whether the transcript shows that the session is still being created.
     creating: bool,
     /// The connections to which the host owes the announcement.
     owed: Vec<ConnId>,
@@ -274,8 +274,8 @@ impl AnnouncementChecks {
         }
     }
 
-    /// Judges the announcements that the host owes to this connection, after it has answered one of its
-    /// requests.
+    /// Judges the announcements that this connection has still to receive. The host has just answered a request of the
+    /// connection.
     fn fenced(&mut self, cx: &OracleContext, sent: u64, out: &mut FindingSink) {
         let here = cx.now.conn;
         if !self.silent.is_empty() {

@@ -23,7 +23,8 @@ use super::step::{ActionFolding, OracleStep};
 const CATALOGUE: &str = "ahp-automations://";
 /// Upper bound for the changed runs that are remembered until the host is at rest.
 const MAX_TOUCHED: usize = 1_024;
-/// The legal next stages for each stage of a run. The last three rows are final stages.
+/// The legal next stages for each stage of a run. The last three rows are final stages, after which the stage of a run
+/// no longer changes.
 const FOLLOWS: [(&str, &[&str]); 5] = [
     ("pending", &["running", "failed", "cancelled"]),
     ("running", &["completed", "failed", "cancelled"]),
@@ -88,7 +89,8 @@ impl AutomationChecks {
         }
     }
 
-    /// Judges an entry of the catalogue, and compares it with the entry that it replaces. Invariant L5.
+    /// Judges a new entry of the catalogue of automations, and compares it with the entry that it replaces. Invariant
+    /// L5.
     fn set(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let Some(entry) = given(folding.envelope.action, "automation") else {
             return;
@@ -137,9 +139,9 @@ impl AutomationChecks {
         }
     }
 
-    /// Judges an entry of the catalogue. An entry lists each run once, newest first and within the limit, and
-    /// has one run for each scheduled occurrence. An entry has a `runCount` exactly if a condition needs one.
-    /// Invariant L5.
+    /// Judges an entry of the catalogue. An entry lists each run once, newest first and within the limit, and has one
+    /// run for each scheduled occurrence. An entry has a `runCount` exactly if the automation has the condition
+    /// `afterRuns`, which needs this count. Invariant L5.
     fn entry(&self, cx: &OracleContext, entry: &Value, line: u64, out: &mut FindingSink) {
         let uri = text(entry, "resource").unwrap_or_default();
         let runs = list(entry, "runs");

@@ -1,8 +1,9 @@
-//! Reads the traffic below a host as facts about conversations. The traffic is either ACP between the host and
-//! its agent, or the log of the model stand-in that the agent calls.
+//! Derives facts about conversations from the traffic of a host's agent, which is below the host. This traffic is
+//! either ACP between the host and the agent, or the log of the program that answers the agent's requests in place of a
+//! model (the model stand-in).
 //!
-//! A conversation is a session of ACP, or a prompt that the stand-in receives. An agent that lost an answer may
-//! repeat an exchange; the facts include a repeated exchange only once.
+//! A conversation is a session of ACP, or all requests to the stand-in that contain the same prompt. An agent that lost
+//! an answer may repeat an exchange; the facts include a repeated exchange only once.
 //!
 //! Knows: ACP, the stand-in's log. Never knows: the traffic above the host, rules.
 //!
@@ -31,8 +32,8 @@ const MARK: &str = "ahp-ran-";
 pub(super) enum ConversationFact {
     /// The agent received this message as its task. Other text may surround the message.
     Prompted(String),
-    /// The agent asked the model again, after the results of this many rounds of tool calls. Only conversations
-    /// with the stand-in have rounds.
+    /// The agent sent the model the results of this many rounds of tool calls, to receive the next part of the answer.
+    /// Only conversations with the model stand-in have rounds.
     Round(u64),
     /// The agent sent a piece of its answer.
     Text(String),
@@ -42,7 +43,7 @@ pub(super) enum ConversationFact {
     Answered { id: String, allowed: bool },
     /// A call has run. `mark` is the mark in its output, such as `ahp-ran-42`; `None` if the output is not known.
     Ran { id: String, mark: Option<String> },
-    /// The agent received a request to stop, or the reader of its answer disconnected.
+    /// The agent received a request to stop, or the receiver of the agent's answer disconnected.
     Cancelled,
     /// The agent finished the prompt, or failed to finish it.
     Ended,
@@ -63,7 +64,7 @@ struct PermissionRequest {
     allowing: Vec<String>,
 }
 
-/// The state that is needed to read later messages.
+/// The state that is needed to derive facts from later messages.
 #[derive(Debug, Default)]
 pub(super) struct BelowReading {
     prompts: LiteMap<IdSpace, String>,

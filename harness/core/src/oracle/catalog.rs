@@ -54,17 +54,17 @@ pub(super) struct CatalogChecks {
     chats: ChatMemory<ToldStatus>,
 }
 
-/// The last status of a chat in the catalogue. The status is legal if the chat had it at some time between
-/// the previous update and the next update of the entry.
+/// The status that the catalogue last stated for a chat. This status is legal if the chat had it at some time between
+/// the previous update and the next update of the chat's entry.
 #[derive(Default)]
 struct ToldStatus {
-    /// Whether the catalogue was up to date at the previous update. If the catalogue was up to date, `since`
-    /// contains every status that may legally arrive late.
+    /// Whether the catalogue stated the chat's real status at the previous update of the entry. If so, `since` contains
+    /// every status that may legally arrive late.
     sure: bool,
-    /// The status in the catalogue, the line of its update, and the statuses that the chat had before and after
-    /// the update.
+    /// The status that the catalogue states, the line of this update, and the statuses that the chat had before and
+    /// after the update.
     told: Option<(Value, u64, Vec<Value>)>,
-    /// The statuses that the chat had since the last update of its entry.
+    /// The statuses that the chat had since the last update of its catalogue entry.
     since: Vec<Value>,
 }
 
@@ -85,7 +85,7 @@ impl ToldStatus {
         (had.len() <= MAX_STATUSES && !had.contains(&status)).then_some((status, line))
     }
 
-    /// Resets the record. `sure` says whether the catalogue is up to date.
+    /// Forgets all recorded statuses. `sure` states whether the catalogue states the chat's real status now.
     fn begin(&mut self, sure: bool) {
         *self = ToldStatus { sure, ..ToldStatus::default() };
     }
@@ -191,7 +191,8 @@ impl CatalogChecks {
         known.since.extend(now);
     }
 
-    /// Marks the entries of a session at rest as up to date; [`at_rest`] compares them.
+    /// Marks the catalogue entries of a session that is at rest as up to date; [`at_rest`] compares the entries with
+    /// their chats.
     fn rested(&mut self, cx: &OracleContext, family: &SessionFamily<'_>) {
         for (uri, chat) in family.chats(cx) {
             if let Some(known) = cx.channels.find(uri).and_then(|id| self.chats.of(id, chat)) {

@@ -1,9 +1,10 @@
-//! The rows of the catalogue of checks about the traffic below a host: ACP to its agent, or the agent's requests to
-//! a model.
+//! The rows of the catalogue for checks of the traffic below a host: ACP between the host and its agent, or the agent's
+//! requests to a model.
 //!
 //! Knows: weights. Never knows: the implementation of checks.
 
-/// Adds the rows about the traffic below a host to the rows of a catalogue.
+/// Adds the rows for checks of the traffic below a host (to its agent, or from the agent to a model) to the rows of a
+/// catalogue.
 macro_rules! with_rows_below_hosts {
     ($catalogue:ident { $($rows:tt)* }) => { $catalogue! { $($rows)*
     CallsToldOnce "below.calls-told-once" Essential "N1"

@@ -17,7 +17,7 @@ use super::check::{CheckFamily, FindingSink};
 use super::context::OracleContext;
 use super::step::{ActionDelivery, OracleStep};
 
-/// Upper bound for the dispatched turns that are followed; further turns are not judged.
+/// Upper bound for the dispatched turns that are remembered until the host settles them; further turns are not judged.
 const MAX_WAITING: usize = 1_024;
 
 /// The turns that clients dispatched and that the host has neither accepted nor rejected yet.

@@ -156,8 +156,8 @@ fn recomputing(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Findin
     let Some(fold) = cx.folded(folding.channel) else {
         return;
     };
-    // Before 0.9.0, enumerations are closed, and the status did not distinguish the first computation from a
-    // later one.
+    // Before 0.9.0, enumerations are closed, and the status does not distinguish the first computation from a later
+    // one.
     if !cx
         .here()
         .and_then(|conn| conn.protocol)

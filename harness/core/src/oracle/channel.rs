@@ -32,11 +32,12 @@ pub(super) struct ChannelId(u32);
 /// The record of one channel.
 pub(super) struct ChannelRecord {
     pub uri: Arc<str>,
-    /// The kind, once a snapshot, a catalogue, the scheme of the URI, or an action has shown it.
+    /// The kind of the channel; `None` until a snapshot, a catalogue, the scheme of the URI, or an action shows the
+    /// kind.
     pub kind: Option<ChannelKind>,
     /// The line that showed the kind; 0 if the scheme of the URI showed it.
     pub kind_line: u64,
-    /// The numbers of the channel's accepted actions in the log, ascending.
+    /// The numbers (`serverSeq`) of those accepted actions of the channel that are in the log, ascending.
     pub recent: VecDeque<u64>,
     /// The highest number of the channel's actions that were dropped from the log.
     pub forgotten: u64,
@@ -139,7 +140,7 @@ impl SnapshotPlace {
 pub(super) struct ChannelRecords {
     by_uri: foldhash::HashMap<Arc<str>, ChannelId>,
     all: Vec<ChannelRecord>,
-    /// The bytes of all URIs.
+    /// The total length of all URIs, in bytes.
     bytes: usize,
 }
 
@@ -323,7 +324,7 @@ const TELLING: &[(ChannelKind, &[(&str, TellingShape)])] = {
     ]
 };
 
-/// The JSON type of a member in [`TELLING`].
+/// The JSON type that a member in [`TELLING`] must have.
 #[derive(Clone, Copy)]
 enum TellingShape {
     Text,

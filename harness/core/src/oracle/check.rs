@@ -17,7 +17,7 @@ const MAX_FINDINGS: usize = 100;
 
 /// A family of checks: a fold over the steps of a transcript.
 pub(super) trait CheckFamily {
-    /// Judges one step. `cx` is the state just before the step takes effect.
+    /// Judges one step. `cx` contains the state just before the step takes effect.
     fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink);
 
     /// Judges what can be judged only at the end of the transcript.
@@ -73,7 +73,7 @@ pub(super) struct FindingSink {
     fresh: Vec<Finding>,
     /// Whether observations are counted. Before a handshake no message exercises a check.
     counts: bool,
-    /// Whether the current party is judged. If not, its observations and findings do not count.
+    /// Whether the party to which the current entry belongs is judged. If not, observations and findings do not count.
     judges: bool,
 }
 
@@ -107,7 +107,7 @@ impl FindingSink {
         self.judges = judges;
     }
 
-    /// Counts an observation of a rule, and an observation of the requirement that the rule names, if any.
+    /// Counts an observation of a rule, and, if the rule names a requirement, an observation of this requirement.
     #[inline]
     pub(super) fn seen(&mut self, rule: impl CheckRule) {
         if let Some(report) =
@@ -120,8 +120,8 @@ impl FindingSink {
         }
     }
 
-    /// Counts an observation of one requirement, but no observation of the check. Only requirements in `apart`
-    /// have separate counts.
+    /// Counts an observation of one requirement, but no observation of the check. Only the requirements in
+    /// [`CheckRow::apart`](super::CheckRow::apart) have separate counts.
     #[inline]
     pub(super) fn seen_of(&mut self, rule: impl CheckRule, requirement: &'static str) {
         let counts = self.counts && self.judges;

@@ -88,10 +88,11 @@ pub(super) struct OpenRequest {
     pub at: Duration,
     /// The entry at which the request was sent.
     pub tick: u64,
-    /// The highest `serverSeq` of an accepted action that any connection had received when the request was sent, and
-    /// its line.
+    /// The highest `serverSeq` of the accepted actions that any connection had received when the request was sent, and
+    /// the line of this action.
     pub floor: Option<(u64, u64)>,
-    /// The highest `serverSeq` that the host had stated in any message when the request was sent, and its line.
+    /// The highest `serverSeq` that the host had stated in any message when the request was sent, and the line of this
+    /// message.
     pub counter: Option<(u64, u64)>,
     /// Whether the host has to answer the request. A host need not answer a malformed request.
     pub sound: bool,
@@ -127,13 +128,13 @@ pub(super) struct SubscriptionRecord {
     pub merged: bool,
     /// The entry and the line at which the client sent the unsubscribe.
     pub ending: Option<(u64, u64)>,
-    /// The entry at which the client requested the replay that began the subscription; `None` after the first
-    /// live action.
+    /// The entry at which the client requested the replay that began the subscription; `None` if there was no replay,
+    /// or once a live action has arrived.
     pub replayed: Option<u64>,
 }
 
 impl SubscriptionRecord {
-    /// Creates a subscription that the host may serve but does not have to serve.
+    /// Creates a subscription on which the host may deliver actions, but does not have to deliver them.
     pub(super) fn possible(line: u64, tick: u64) -> SubscriptionRecord {
         SubscriptionRecord {
             from_seq: None,
@@ -156,8 +157,8 @@ impl SubscriptionRecord {
     }
 }
 
-/// Turns an id into a map key. The ids `2` and `2.0` have the same key. Ids of types that JSON-RPC does not permit also
-/// have keys.
+/// Converts the id of a message to a key for maps. The ids `2` and `2.0` have the same key. Ids of types that JSON-RPC
+/// does not permit also have keys.
 pub(super) fn id_key(id: &Value) -> String {
     match id {
         Value::Array(items) => {
@@ -181,7 +182,7 @@ pub(super) fn id_key(id: &Value) -> String {
 }
 
 impl ConnectionRecord {
-    /// Returns whether events before the first transcript entry may affect this connection.
+    /// Returns whether events before the first entry of the transcript may affect this connection.
     pub(super) fn partial(&self) -> bool {
         !self.opened || (self.assumed && self.handshake_line == 0)
     }
@@ -224,7 +225,7 @@ impl ConnectionRecord {
         known.map(|(_, line)| *line)
     }
 
-    /// Returns the open requests in arbitrary order.
+    /// Returns the requests without an answer so far, in arbitrary order.
     pub(super) fn open_requests(&self) -> impl Iterator<Item = &OpenRequest> {
         self.requests.values().flatten()
     }

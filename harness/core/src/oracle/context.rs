@@ -45,7 +45,7 @@ const MAX_CLOSED: usize = 1_024;
 /// of a host at rest do not wait longer for delayed summaries.
 const REST: Duration = Duration::from_secs(1);
 
-/// The members of a JSON-RPC error that can be malformed, regardless of the cause of the error.
+/// The members of a JSON-RPC error response that the checks judge even before a version is negotiated.
 const ERROR_MEMBERS: [&str; 3] = ["error", "error.code", "error.message"];
 
 /// The receiver of the steps.
@@ -76,15 +76,15 @@ pub(super) struct OracleContext {
     /// The channels with snapshots that are ahead of the fold.
     pub waiting: Vec<ChannelId>,
     pub versions: HashMap<Arc<str>, Version>,
-    /// Whether a connection may have dispatched actions that are missing from the transcript.
+    /// Whether a client may have dispatched actions that are missing from the transcript.
     pub unseen: bool,
     /// The number of closed connections that are remembered.
     closed: usize,
     pub families: SessionFamilies,
     pub rests: SessionRests,
-    /// The secrets that no frame of the host may contain, with JSON escapes.
+    /// The secrets that no frame of the host may contain, each in the form that it has in JSON text, with escapes.
     pub secrets: Vec<String>,
-    /// The names of connections in messages. A connection may have no name.
+    /// The names by which messages call the connections. A connection may have no name.
     pub names: HashMap<ConnId, Arc<str>>,
 }
 
@@ -138,7 +138,7 @@ impl OracleContext {
         }
     }
 
-    /// Emits the steps of a rest, if the pause before an entry was long enough.
+    /// Emits the steps of a host at rest, if the pause before an entry was long enough.
     fn rest_before(&mut self, entry: &TranscriptEntry, emit: StepEmitter<'_>) {
         let quiet = entry.at.saturating_sub(self.now.at);
         let rests = quiet >= REST + self.options.spread && self.answered_all(entry.at);
@@ -162,7 +162,7 @@ impl OracleContext {
     /// Returns whether every request was answered, except requests that have been open for longer than the deadline.
     fn answered_all(&self, now: Duration) -> bool {
         let patience = self.options.patience();
-        // If a connection has a gap, its open requests are unknown.
+        // If the transcript lacks some traffic of a connection, the open requests of the connection are unknown.
         if self.conns.values().any(|conn| conn.gap && !conn.closed && !conn.stale) {
             return false;
         }
@@ -200,7 +200,7 @@ impl OracleContext {
         self.channel(id)?.fold.as_ref()
     }
 
-    /// Returns the URI of a channel, for messages.
+    /// Returns the URI of a channel, to be shown in messages.
     pub(super) fn uri(&self, id: ChannelId) -> &str {
         self.channel(id).map_or("", |channel| &channel.uri)
     }
@@ -361,7 +361,7 @@ impl OracleContext {
             _ => Vec::new(),
         };
         if answers.is_some() {
-            // The host repeats the id that the client chose, so errors of the id are not the host's.
+            // The host repeats the id that the client chose, so the host is not responsible for a malformed id.
             errors.retain(|error| error.path != "id");
         }
         let (sender, checked) = (MessageOrigin::Host, protocol.is_some());
@@ -450,9 +450,9 @@ impl OracleContext {
         Some(request)
     }
 
-    /// Returns whether an observation exercises a rule. The current connection must have had a successful handshake, or
-    /// may have had one before the transcript began. At the end of the transcript, or if there is no current
-    /// connection, a handshake on any connection is enough.
+    /// Returns whether an observation exercises a rule. Observations count if the current connection has had a
+    /// successful handshake, or may have had one before the transcript began. At the end of the transcript, or if there
+    /// is no current connection, a handshake on any connection is enough.
     pub(super) fn counts(&self, ended: bool) -> bool {
         let shaken = |conn: &ConnectionRecord| conn.shaken || conn.partial();
         match self.here() {
@@ -512,7 +512,7 @@ impl OracleContext {
                         self.channels.list(text(summary, "resource").unwrap_or_default(), summary);
                     }
                 }
-                // Perhaps no later message states which session owns the chat, so the owner is recorded here.
+                // Later messages may not state which session owns the chat, so the owner is recorded here.
                 let params = request.params();
                 let owned = match method {
                     "createChat" => Some((&params["channel"], &params["chat"])),
@@ -578,8 +578,8 @@ pub(super) fn version_of(result: &Value) -> Option<Version> {
     }
 }
 
-/// Returns the highest known version that an `initialize` offers, if all known offered versions share one table.
-/// Returns `None` if the answer names an offered version that the harness does not know.
+/// Returns the highest known version that an `initialize` offers, with its table, if all known offered versions share
+/// this table. Returns `None` if the answer names an offered version that the harness does not know.
 fn offered(params: &Value, result: &Value) -> Option<(Version, &'static Protocol)> {
     let offers = list(params, "protocolVersions");
     if result.get("protocolVersion").is_some_and(|found| offers.contains(found)) {

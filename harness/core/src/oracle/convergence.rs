@@ -1,6 +1,6 @@
 //! Checks states: every snapshot agrees with all earlier snapshots and the actions after them.
 //!
-//! Knows: comparisons, the masks. Never knows: the folding of states.
+//! Knows: comparisons, the masks. Never knows: how actions are folded into states.
 
 use crate::wire::json::Value;
 
@@ -30,7 +30,7 @@ const HARMLESS: &[NoOp] = &[
     NoOp::EventOnly,
 ];
 /// The reasons for which an accepted action of a client may have no effect: the state already has the requested value,
-/// or the action concerns something outside the state.
+/// or the effect of the action is outside the state.
 const IDEMPOTENT: &[NoOp] =
     &[NoOp::Unchanged, NoOp::UnknownDirectory, NoOp::RequestOnly, NoOp::EventOnly];
 
@@ -54,8 +54,8 @@ impl CheckFamily for ConvergenceChecks {
     }
 }
 
-/// Judges whether a snapshot belongs to the requested channel. A client would keep the state of another channel
-/// under the wrong name. Source: `subscribe.snapshot-resource-matches`. Invariant D2.
+/// Judges whether a snapshot belongs to the requested channel. If it belongs to another channel, the client stores the
+/// state under the wrong name. Source: `subscribe.snapshot-resource-matches`. Invariant D2.
 fn answers_for(
     cx: &OracleContext,
     request: &OpenRequest,
@@ -118,7 +118,8 @@ fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Findi
     out.with_diff(Rule::SnapshotAgrees.of(LOG), weight, message, lines, Some(diff));
 }
 
-/// Returns whether a rejected action, folded onto the state, explains the difference. Invariant C5.
+/// Returns whether the difference between a snapshot and the folded state disappears if a rejected action is folded
+/// onto the state, which means that the host has applied the rejected action. Invariant C5.
 fn effect_of_rejection(
     cx: &OracleContext,
     comparison: &StateComparison<'_>,
@@ -153,7 +154,7 @@ fn effect_of_rejection(
     false
 }
 
-/// Judges an action that has no effect. Invariants D4 and C7.
+/// Judges an accepted action that has no effect on the folded state. Invariants D4 and C7.
 fn dead(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,

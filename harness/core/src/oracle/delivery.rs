@@ -19,7 +19,7 @@ use super::step::{ActionDelivery, OracleStep};
 
 impl OracleContext {
     /// Records an action. `replayed` is the index of the action in a replay; `None` if the action arrived live.
-    /// `resumes` means that the replay continues the channel's fold.
+    /// `resumes` is `true` if the replay continues the channel's fold.
     pub(super) fn deliver(
         &mut self,
         seen: &Arc<SeenFrame>,
@@ -65,7 +65,7 @@ impl OracleContext {
         self.catalogue(channel, &envelope);
     }
 
-    /// Adds an accepted action to the log and to the record of the connection.
+    /// Adds an accepted action to the log and to the subscription of the current connection.
     fn take(
         &mut self,
         channel: ChannelId,

@@ -17,8 +17,8 @@ const MAX_LINES: usize = 200;
 const CONTEXT: usize = 2;
 
 /// Renders both values as sorted, indented JSON, and returns the changed lines. A line that is only in the expected
-/// value begins with `-`, and a line that is only in the found value begins with `+`. A few common lines surround the
-/// changed lines.
+/// value begins with `-`, and a line that is only in the found value begins with `+`. A few unchanged lines are shown
+/// before and after the changed lines.
 pub(super) fn difference(expected: &Value, found: &Value) -> String {
     let pretty = |value: &Value| serde_json::to_string_pretty(&value.sorted()).unwrap_or_default();
     let (expected, found) = (pretty(expected), pretty(found));
@@ -36,7 +36,8 @@ pub(super) fn difference(expected: &Value, found: &Value) -> String {
     text
 }
 
-/// Calls the algorithm directly, because the library's entry point would compile all algorithms for every type.
+/// Calls the algorithm for differences directly, because the library's general entry point would compile all algorithms
+/// for every type.
 fn changes(expected: &[&str], found: &[&str]) -> Vec<DiffOp> {
     let mut changes = Replace::new(Capture::new());
     match myers::diff(&mut changes, expected, 0..expected.len(), found, 0..found.len()) {

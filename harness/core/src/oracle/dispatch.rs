@@ -36,10 +36,10 @@ const WATCHED_ACTIONS: usize = 4;
 #[derive(Default)]
 pub(super) struct DispatchChecks {
     all: VecDeque<DispatchRecord>,
-    /// The number of dispatches that were removed from the front of `all`.
+    /// The number of dispatches that were removed from the beginning of the list `all`.
     forgotten: usize,
-    /// The places of the dispatches, by client and `clientSeq`. A place is the number of earlier dispatches, including
-    /// dispatches that were removed.
+    /// The places of the dispatches, by client and `clientSeq`. The place of a dispatch is the number of earlier
+    /// dispatches, including those that are no longer in the list.
     by_number: foldhash::HashMap<Arc<str>, ClientNumbers>,
     /// The places of the dispatches that the host has neither accepted nor rejected yet, by connection and
     /// channel.
@@ -47,8 +47,8 @@ pub(super) struct DispatchChecks {
     /// The newest settled dispatch of each connection, and of each of its channels.
     settled: LiteMap<(ConnId, Option<ChannelId>), SettledDispatch>,
     watched: VecDeque<WatchedRejection>,
-    /// Whether a client may have sent a dispatch that could not be read or attributed. If so, the checks cannot
-    /// distinguish a forged origin from a real origin.
+    /// Whether a client may have sent a dispatch that could not be read, or whose client is unknown. If so, the checks
+    /// cannot distinguish a forged origin from a real origin.
     unclear: bool,
 }
 
@@ -61,7 +61,7 @@ struct DispatchRecord {
     seen: Option<Arc<SeenFrame>>,
     action_type: Text,
     conn: ConnId,
-    /// The tables of the version that the connection uses.
+    /// The tables of the version that the connection of the dispatch uses.
     protocol: Option<&'static Protocol>,
     client: Option<Arc<str>>,
     client_seq: i64,
@@ -72,7 +72,7 @@ struct DispatchRecord {
     /// The highest `serverSeq` that any connection had received before the dispatch, with its line.
     floor: Option<(u64, u64)>,
     settled: Option<DispatchSettlement>,
-    /// Whether the connection that sent the dispatch has received its echo or rejection.
+    /// Whether the connection that sent the dispatch has received the echo or the rejection of the dispatch.
     returned: bool,
     /// Whether the host has to defer the action until no turn is active.
     deferred: bool,
@@ -107,14 +107,14 @@ struct WatchedRejection {
     left: usize,
 }
 
-/// The dispatches that have to be judged now.
+/// The moment at which unsettled dispatches are judged, which selects the dispatches.
 #[derive(Clone, Copy)]
 enum DispatchTiming {
-    /// The dispatches of a connection that ends.
+    /// A connection ends: its dispatches are judged.
     Closed(ConnId),
-    /// The dispatches on one channel of a connection, when the subscription ends.
+    /// A subscription ends: the dispatches that the connection sent on this channel are judged.
     Ending(ConnId, ChannelId),
-    /// All dispatches, at the end of the transcript.
+    /// The transcript ends: all dispatches are judged.
     Ended,
 }
 
@@ -349,7 +349,8 @@ impl DispatchChecks {
                     first = first.or(Some((dispatched.line, known.line)));
                 }
                 Some(known) if same(known) => {
-                    // Another subscriber received the echo or rejection earlier.
+                    // This action has already settled the dispatch: another subscriber received the echo or rejection
+                    // earlier.
                     self.return_to(cx, index, delivery, out);
                     return;
                 }
@@ -465,8 +466,8 @@ impl DispatchChecks {
         }
     }
 
-    /// Removes a dispatch from the dispatches that the host still has to settle. The dispatch is nearly always the
-    /// oldest of its channel.
+    /// Removes a dispatch from the dispatches that the host still has to settle. The removed dispatch is nearly always
+    /// the oldest dispatch on its channel.
     fn pay(&mut self, conn: ConnId, channel: ChannelId, place: usize) {
         let Some(places) = self.owed.get_mut(&(conn, channel)) else { return };
         if let Some(index) = places.iter().position(|owed| *owed == place) {
@@ -519,7 +520,7 @@ impl DispatchChecks {
         told.into_iter().for_each(|(conn, channel, place)| self.pay(conn, channel, place));
     }
 
-    /// Judges whether the host sends an action itself that it has just rejected. Invariant C5.
+    /// Judges whether an action of the host repeats a client's action that the host has just rejected. Invariant C5.
     fn watch(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.watched.is_empty() || delivery.envelope.rejected || delivery.replayed.is_some() {
             return;
@@ -549,8 +550,8 @@ impl DispatchChecks {
     }
 }
 
-/// Returns whether the dispatch was sent in another version than the version of this connection. Versions may
-/// name actions differently.
+/// Returns whether the dispatch was sent in another version than the version of this connection. Two versions may have
+/// different names for the same action.
 fn in_other_words(cx: &OracleContext, sent: Option<&'static Protocol>) -> bool {
     let here = cx.here().and_then(|conn| conn.protocol);
     sent.zip(here).is_some_and(|(sent, here)| !std::ptr::eq(sent, here))

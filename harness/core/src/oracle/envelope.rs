@@ -1,4 +1,4 @@
-//! Reads one action envelope, as far as it is readable.
+//! Reads one action envelope. A malformed envelope is read as far as possible.
 //!
 //! Knows: JSON. Never knows: the validity of members.
 
@@ -17,8 +17,8 @@ pub(super) struct ActionEnvelope<'a> {
     pub action: &'a Value,
     /// The `type` of the action.
     pub action_type: &'a str,
-    /// The part of the type after the slash. This part did not change when actions moved from sessions to
-    /// chats.
+    /// The part of the type after the slash. This part stayed the same when version 0.4.0 moved actions from sessions
+    /// to chats.
     pub name: &'a str,
     /// The `serverSeq`.
     pub seq: u64,

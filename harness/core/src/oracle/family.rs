@@ -1,8 +1,8 @@
 //! Tracks which chats belong to which session, and which sessions have changed.
 //!
-//! Some rules compare a session with its chats. The actions of a session and of its chats arrive on different
-//! channels, without a guaranteed order. Such rules therefore wait until the host is at rest, and then judge
-//! only the sessions that have changed since.
+//! Some rules compare the state of a session with the states of its chats. The actions of a session and of its chats
+//! arrive on different channels, without a guaranteed order. Such rules therefore wait until the host is at rest, and
+//! then judge only the sessions that have changed since.
 //!
 //! Knows: catalogues of chats, folds. Never knows: the comparisons.
 //!
@@ -39,7 +39,7 @@ impl SessionFamilies {
         self.sessions.get(chat).copied()
     }
 
-    /// Takes the changed sessions, in ascending order.
+    /// Removes and returns the changed sessions, in ascending order.
     pub(super) fn take_touched(&mut self) -> Vec<ChannelId> {
         let mut touched: Vec<ChannelId> = self.touched.drain().collect();
         touched.sort_unstable();
@@ -99,7 +99,7 @@ impl SessionFamilies {
     }
 }
 
-/// A session whose state is followed.
+/// A session whose state at least one connection follows.
 pub(super) struct SessionFamily<'a> {
     pub id: ChannelId,
     pub uri: &'a str,

@@ -28,7 +28,7 @@ const OPEN_AUDIENCE: &[&str] = &["chat/turnsLoaded"];
 /// The scheme of channels that relay messages of MCP servers. The specification does not state who receives
 /// these messages.
 const MCP: &str = "mcp:";
-/// The prefixes of notifications that go to all subscribers of one channel.
+/// The prefixes of notifications that are sent to all subscribers of the channel that the notification names.
 const OWN_NOTIFICATIONS: [&str; 2] = ["root/", "otlp/"];
 /// The prefix of notifications about the root channel.
 const ROOT_NOTIFICATIONS: &str = "root/";
@@ -53,7 +53,8 @@ const MAX_REPORTED: usize = 4_096;
 pub(super) struct FanoutChecks {
     /// The highest `serverSeq` that was reported as missed, for each subscription.
     reported: ReportedLosses,
-    /// The highest `serverSeq` that each channel delivered before its subscription was confirmed, with its line.
+    /// The highest `serverSeq` that a connection received on a channel before its subscription to the channel was
+    /// confirmed, and the line of this action.
     early: HashMap<(ConnId, ChannelId), (u64, u64)>,
 }
 
@@ -167,7 +168,8 @@ fn notified(cx: &OracleContext, method: &str, channel: Option<ChannelId>, out: &
     unsubscribed(cx, conn, channel, &format!("`{method}`"), (rule, weight), out);
 }
 
-/// Returns whether a connection may receive messages of a channel, as far as the transcript shows.
+/// Returns whether a connection may receive messages of a channel. The result is `false` only if the transcript shows
+/// that the connection is not subscribed.
 fn may_receive(cx: &OracleContext, conn: &ConnectionRecord, channel: ChannelId) -> bool {
     conn.subs.contains_key(&channel)
         || asked_for(cx, conn, channel)
@@ -286,8 +288,8 @@ const ACTIONS: &str = "version.action-types-known";
 const NOTIFICATIONS: &str = "version.notification-methods-known";
 const NEWER: &str = "version.host-no-newer-behaviour";
 
-/// Returns the actions that occur in the guide of a version but not in its types, with the requirement about them;
-/// `None` if there are no such actions.
+/// Returns the actions that only the guide of a version mentions and that its types do not define, with the requirement
+/// about these actions; `None` if there are no such actions.
 fn guide_only(protocol: &Protocol) -> Option<(&'static str, &'static [&'static str])> {
     match protocol.has(ProtocolFeature::Channels) {
         _ if protocol.has(ProtocolFeature::Chats) => None,
@@ -330,7 +332,7 @@ fn unknown(
     out.weaker(Rule::KnownActions.of(requirement), weight, message, &[cx.now.line]);
 }
 
-/// A subscription, with its connection and its channel.
+/// A subscription, identified by its connection and its channel.
 struct SubscriberKey<'a> {
     id: ConnId,
     conn: &'a ConnectionRecord,
@@ -375,8 +377,8 @@ impl FanoutChecks {
         out.weaker(rule, Weight::Note, message, &[line, cx.now.line]);
     }
 
-    /// Judges, when a replay arrives, whether actions that are newer than the replay arrived before it. The
-    /// client would apply the older replay after them. Invariant A4.
+    /// Judges, when a replay arrives, whether actions that are newer than the replay arrived before it. The client
+    /// would apply the actions of the replay after the newer actions. Invariant A4.
     fn before_replay(
         &mut self,
         cx: &OracleContext,
@@ -430,8 +432,8 @@ impl FanoutChecks {
     }
 
     /// Judges, when a subscription ends, whether its last actions are missing: actions with numbers below the last
-    /// number that the connection received, and actions that other connections received before the last fence.
-    /// Invariant A4.
+    /// number that the connection received, and actions that other connections received before the last fence (the
+    /// answer to a later request). Invariant A4.
     fn tail(&mut self, cx: &OracleContext, who: &SubscriberKey<'_>, out: &mut FindingSink) {
         let Some(channel) = cx.channel(who.channel) else {
             return;
@@ -446,7 +448,7 @@ impl FanoutChecks {
     }
 
     /// Reports the actions that a subscription has missed: actions with numbers below `before`, and actions that other
-    /// connections received before the last fence.
+    /// connections received before the last fence (the answer to a later request).
     fn report(
         &mut self,
         cx: &OracleContext,
@@ -459,7 +461,8 @@ impl FanoutChecks {
         let mut missed = Vec::new();
         let mut lines = vec![sub.line];
         for seq in numbers {
-            // A fence is used only if it is later than the confirmation of the subscription.
+            // A fence (the answer to a later request) proves a missing action only if it arrived after the confirmation
+            // of the subscription.
             let barrier = conn.fence > sub.tick;
             let due =
                 |logged: &&LoggedAction| seq < before || (barrier && logged.tick < conn.fence);

@@ -1,5 +1,5 @@
-//! Keeps one folded state for each channel, which the actions on all connections update. A restart of the host removes
-//! the states.
+//! Keeps one folded state for each channel, which the actions on all connections update. After a restart of the host,
+//! all states are removed.
 //!
 //! An action is folded if the connection that delivers it covers the fold. A connection covers the fold if its
 //! subscription receives every action after the folded state. A connection that subscribed later may have missed
@@ -40,7 +40,8 @@ pub(super) enum ActionArrival {
 }
 
 impl OracleContext {
-    /// Reads a snapshot, and returns its `fromSeq`; `None` if the snapshot is malformed.
+    /// Compares a snapshot with the folded state of its channel, or begins a folded state with it. Returns the
+    /// `fromSeq` of the snapshot; `None` if the snapshot is malformed.
     pub(super) fn snapshot(
         &mut self,
         channel: ChannelId,
@@ -106,8 +107,8 @@ impl OracleContext {
             return;
         }
         if !std::ptr::eq(fold.protocol, protocol) {
-            // If no connection delivers this channel in the fold's version any more, the fold restarts in the version
-            // of this snapshot.
+            // If no connection receives this channel in the version of the folded state any more, the fold begins anew
+            // with this snapshot, in the snapshot's version.
             if !followed {
                 channel.lose();
                 channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
@@ -292,7 +293,8 @@ impl OracleContext {
         self.settle_waiting(&ready, emit);
     }
 
-    /// When this connection ends, compares the waiting snapshots that are older than its last fence.
+    /// When this connection ends, compares the waiting snapshots that arrived before the last fence (the last answered
+    /// request) of the connection.
     pub(super) fn fenced(&mut self, emit: StepEmitter<'_>) {
         let fence = self.here().map_or(0, |conn| conn.fence);
         let ready = |waiting: &WaitingSnapshot| waiting.tick < fence;
@@ -463,7 +465,7 @@ impl OracleContext {
         }
     }
 
-    /// Remembers a rejected action of a channel with a folded state.
+    /// Remembers a rejected action, if the state of the action's channel is folded.
     pub(super) fn reject(&mut self, id: ChannelId, seen: &Arc<SeenFrame>, replayed: Option<usize>) {
         let line = self.now.line;
         let Some(channel) = self.channels.get_mut(id).filter(|channel| channel.fold.is_some())

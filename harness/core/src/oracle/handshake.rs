@@ -28,7 +28,7 @@ const SHAPE: &str = "lifecycle.initialize.result-shape";
 const EARLY: &str = "lifecycle.preinit.request-refused";
 const DATA: &str = "lifecycle.version.unsupported-data";
 const CLOSE: &str = "lifecycle.version.unsupported-close";
-/// The error code of a host that supports none of the offered versions.
+/// The error code with which a host refuses a handshake if it supports none of the offered versions.
 const UNSUPPORTED: i64 = -32005;
 /// The first version in which a refusal has to list the supported versions.
 const DATA_SINCE: Version = Version::V0_9;
@@ -36,7 +36,7 @@ const DATA_SINCE: Version = Version::V0_9;
 const UNGUARDED: [&str; 3] = ["initialize", "reconnect", "ping"];
 /// The time that a host may take to close a connection. The specification states no limit.
 const CLOSING: Duration = Duration::from_secs(1);
-/// Upper bound for the refusals that are kept until the host's version is known.
+/// Upper bound for the refusals that are kept until the transcript shows which versions the host supports.
 const MAX_BARE: usize = 64;
 /// Upper bound for the connections that are remembered.
 const MAX_CONNECTIONS: usize = 4_096;
@@ -48,12 +48,12 @@ pub(super) struct HandshakeChecks {
     agreed: HashSet<ConnId>,
     /// The connections whose handshake was answered with an error.
     refused: HashMap<ConnId, VersionRefusal>,
-    /// The lines of request and answer for each refusal that lists no version.
+    /// The lines of the request and of the answer, for each refusal that lists no versions.
     bare: Vec<[u64; 2]>,
     /// The line at which a version from 0.9.0 on was negotiated.
     modern: Option<u64>,
-    /// The observations of each requirement in [`KEPT`] on connections without a successful handshake, where the sink
-    /// does not count observations.
+    /// The observations of each requirement in [`KEPT`] on connections without a successful handshake. On such
+    /// connections, the [`FindingSink`] does not count observations.
     kept: [u64; 3],
 }
 
@@ -65,7 +65,7 @@ struct VersionRefusal {
     closes: bool,
 }
 
-/// The requirements of the counts in [`HandshakeChecks::kept`], in the same order.
+/// The requirements to which the counts in [`HandshakeChecks::kept`] belong, in the same order.
 const KEPT: [&str; 3] = [EARLY, DATA, CLOSE];
 
 impl CheckFamily for HandshakeChecks {
@@ -212,7 +212,8 @@ impl HandshakeChecks {
         }
     }
 
-    /// Reports the waiting refusals, once the host is known to support a version in which the list is required.
+    /// Reports the refusals without a list of versions, once the host is known to support a version that requires the
+    /// list.
     fn bare(&mut self, out: &mut FindingSink) {
         let Some(line) = self.modern else { return };
         for [request, answer] in std::mem::take(&mut self.bare) {

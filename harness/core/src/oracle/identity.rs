@@ -27,15 +27,15 @@ use super::masks::plain;
 use super::members::{given, list, repeated, repeated_text, text};
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// The members of a summary that a partial update omits.
+/// The members of a summary that a partial update must not contain, because they never change.
 const FIXED: &[&str] = &["resource", "provider", "createdAt"];
 
-/// The members that stay the same in every summary of a session.
+/// The members that have the same value in every summary of a session.
 const BORN: [&str; 3] = ["provider", "createdAt", "origin"];
 /// Upper bound for the sessions whose first summary is remembered.
 const MAX_SESSIONS: usize = 4_096;
 
-/// The sessions that summaries have shown.
+/// The sessions whose summaries were received, by URI.
 #[derive(Default)]
 pub(super) struct IdentityChecks {
     sessions: HashMap<String, SessionOrigin>,
@@ -81,7 +81,7 @@ impl CheckFamily for IdentityChecks {
                     let items = message.result().map_or(&[][..], |result| list(result, "items"));
                     items.iter().for_each(|summary| self.summary(cx, summary, out));
                 }
-                // From now on this URI belongs to another session or to no session.
+                // After one of these requests, the URI belongs to another session or to no session.
                 "createSession" | "disposeSession" => {
                     let session = replaced(&request.method, request.params());
                     session.and_then(|(uri, _)| self.sessions.remove(uri));
@@ -121,7 +121,7 @@ impl IdentityChecks {
         }
     }
 
-    /// Judges whether the constant members of a summary are unchanged. Invariant I9.
+    /// Judges whether the constant members of a session's summary are unchanged. Invariant I9.
     fn summary(&mut self, cx: &OracleContext, summary: &Value, out: &mut FindingSink) {
         let Some(uri) = text(summary, "resource") else {
             return;
@@ -330,7 +330,7 @@ fn once(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
     }
 }
 
-/// Judges the constant members of a list entry that an action changes. Invariant I9.
+/// If an action changes an entry of a list, judges whether the entry keeps the members that never change. Invariant I9.
 fn entry(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;
@@ -358,7 +358,7 @@ fn entry(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink)
     }
 }
 
-/// Judges whether a partial update omits the constant members. Invariant I9.
+/// Judges whether a partial update of a list entry omits the members that never change. Invariant I9.
 fn fixed(
     cx: &OracleContext,
     changes: Option<&Value>,
@@ -376,7 +376,7 @@ fn fixed(
     }
 }
 
-/// Judges whether a later snapshot repeats the constant members. Invariant I9.
+/// Judges whether a later snapshot has the same values in the members that never change. Invariant I9.
 fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     let (names, items): (&[&str], Option<(&str, &str)>) = match comparison.kind {
         ChannelKind::Session => (&["provider", "origin"], Some(("chats", "origin"))),

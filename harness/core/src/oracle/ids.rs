@@ -1,6 +1,6 @@
 //! Checks for duplicate ids in lists whose items are addressed by an id.
 //!
-//! Knows: the lists, and the member that identifies their items. Never knows: the purpose of the items.
+//! Knows: the lists, and for each list, the member that identifies its items. Never knows: the purpose of the items.
 //!
 //! Start at [`LISTS`].
 
@@ -14,7 +14,7 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated};
 use super::step::OracleStep;
 
-/// A list whose items are identified by a member.
+/// A list whose items are identified by the value of one member.
 struct IdList {
     /// The kind of state that holds the list, and the path of the list in the state.
     kind: ChannelKind,

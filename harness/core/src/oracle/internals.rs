@@ -1,4 +1,5 @@
-//! Checks that errors reveal no internals of the host, unless the client supplied them itself.
+//! Checks that errors reveal no internals of the host, such as stack traces. Strings that the client itself sent are
+//! permitted.
 //!
 //! Stack traces and home directories are useful only to an attacker.
 //!
@@ -14,7 +15,8 @@ use super::context::OracleContext;
 use super::members::text;
 use super::step::{ActionDelivery, OracleStep};
 
-/// Strings that occur only in internal messages of programs, for common programming languages.
+/// The marks by which the checks recognise an internal message: strings that only the error messages of common
+/// programming languages contain.
 const MARKS: &[&str] = &[
     "panicked at ",
     "Traceback (most recent call last)",
@@ -29,7 +31,7 @@ const MARKS: &[&str] = &[
     "site-packages/",
 ];
 
-/// The directories of users' homes, on systems whose paths begin with `/`.
+/// The directories that contain the home directories of users, on systems whose paths begin with `/`.
 const HOMES: &[&str] = &["home", "root", "Users"];
 
 /// The checks of the strings in errors and rejections.
@@ -64,7 +66,8 @@ fn look(cx: &OracleContext, error: &Value, asked: &Value, out: &mut FindingSink)
     }
 }
 
-/// Judges a string of the host. A mark is not reported if the client's own request contains it.
+/// Judges a string of the host. A mark of an internal message is not reported if the client's own request contains the
+/// mark.
 fn told(cx: &OracleContext, said: &str, asked: &Value, out: &mut FindingSink) {
     out.seen(Rule::NoInternals);
     let homes = HOMES.iter().map(|home| format!("/{home}/"));

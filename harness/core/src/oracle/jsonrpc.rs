@@ -18,12 +18,12 @@ use super::connection::{ConnectionRecord, OpenRequest};
 use super::context::OracleContext;
 use super::step::OracleStep;
 
-/// The number of unanswered pings on one connection from which on the host counts as hanging.
+/// The number of unanswered pings on one connection from which on a finding states that the host hangs.
 const WEDGED: usize = 2;
 /// The error codes that JSON-RPC reserves. Applications may not assign them freely.
 const RESERVED: std::ops::RangeInclusive<i64> = -32768..=-32000;
 
-/// The last messages that each connection received from the host.
+/// For each connection, the times of the last messages from the host.
 #[derive(Default)]
 pub(super) struct JsonRpc {
     heard: LiteMap<ConnId, HeardId>,
@@ -31,9 +31,9 @@ pub(super) struct JsonRpc {
 
 #[derive(Clone, Copy, Default)]
 struct HeardId {
-    /// The time of the host's last frame.
+    /// The time at which the host's last frame arrived.
     frame: Duration,
-    /// The last answer: the entry at which its request was sent, its time, and its line.
+    /// The last answer of the host: the entry at which its request was sent, and the time and the line of the answer.
     answer: Option<(u64, Duration, u64)>,
 }
 

@@ -51,7 +51,7 @@ pub struct OracleOptions {
     pub foreign: bool,
     /// The time that the host may take to answer a request or to settle a dispatch.
     pub deadline: Duration,
-    /// The protocol of the transcript.
+    /// The protocol to which the transcript belongs.
     pub standard: ProtocolStandard,
     /// The party whose messages are judged. Conversations of ACP are judged by their agent only.
     pub party: JudgedParty,
@@ -119,7 +119,7 @@ enum ProtocolFold {
     Acp(Box<acp::AgentFold>),
 }
 
-/// The families of AHP checks and their common state.
+/// The families of checks for AHP, and the state that they share.
 struct CheckFamilies {
     context: OracleContext,
     /// The families, each with a bit mask of the frequent steps that the family handles.
@@ -132,8 +132,8 @@ impl Oracle {
         Oracle::of_client(options, None)
     }
 
-    /// Creates an oracle without any entries. If the oracle judges clients, `only` selects one client, by its id or by
-    /// the name of its connection; with `None`, every client is judged.
+    /// Creates an oracle without any entries. If the oracle judges clients, `only` selects the client that is judged,
+    /// by its id or by the name of its connection; with `None`, every client is judged.
     pub fn of_client(options: OracleOptions, only: Option<&str>) -> Oracle {
         let fold = match (options.standard, options.party) {
             (ProtocolStandard::Ahp, JudgedParty::Server) => {

@@ -41,9 +41,9 @@ pub(super) struct LoggedAction {
 /// The envelope of an action. Only few envelopes are read again, so the text is kept and decoded when it is needed.
 #[derive(Clone, Debug)]
 pub(super) enum KeptAction {
-    /// The params of a live frame.
+    /// The frame of an action that arrived live.
     Live(Arc<Frame>),
-    /// An entry of the replay in this response, with its index.
+    /// An entry of a replay: the response that contains the replay, and the index of the entry.
     Replayed(Arc<SeenFrame>, usize),
 }
 

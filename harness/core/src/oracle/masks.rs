@@ -18,7 +18,7 @@ use crate::wire::trim::TrimType;
 use super::same::{META, same, same_items};
 use super::step::StateComparison;
 
-/// The way in which a member is compared.
+/// The way in which a member of two states is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum CompareMode {
     /// The whole value is compared.
@@ -28,10 +28,10 @@ enum CompareMode {
     /// The whole value is compared. If no action of the version marks a chat as read, the bit IsRead is
     /// omitted: a host that also supports a newer version may change the bit without an action in this version.
     Activity,
-    /// Only the member's `values` are compared, and only if both states have the member, because no action carries the
-    /// schema.
+    /// Only the member `values` of a configuration is compared, and only if both states have it. No action contains the
+    /// schema, so the schema is not predictable.
     Values,
-    /// The entries are compared one by one; times and change counts separately.
+    /// The entries of the list are compared one by one, and their times and change counts are compared separately.
     Summaries,
     /// The whole value is compared, but only in versions whose reducers take times from actions alone.
     Timed,
@@ -39,8 +39,7 @@ enum CompareMode {
     Summary,
     /// The concatenated text of all parts is compared. Either state may lack the beginning of the text.
     Output,
-    /// The whole value is compared, and a difference is a note, because a host may show each client a different
-    /// value.
+    /// The whole value is compared, and a difference is a note, because a host may send each client a different value.
     Own,
 }
 
@@ -156,18 +155,18 @@ const IS_READ: u64 = 32;
 /// The bit IsArchived of a status.
 const IS_ARCHIVED: u64 = 64;
 
-/// The compared members of a state.
+/// The parts of a state that are compared.
 #[derive(Clone, Debug)]
 pub(super) struct ComparableState {
-    /// The members whose difference is a breach.
+    /// The members in which a difference is a breach.
     pub hard: Value,
-    /// The members whose difference is a note.
+    /// The members in which a difference is only a note.
     pub soft: Value,
-    /// Whether older turns are omitted.
+    /// Whether one of the two states may lack older turns.
     windowed: bool,
 }
 
-/// Returns the members that a version compares.
+/// Returns the members of a state that are compared in this version.
 fn members(
     kind: ChannelKind,
     protocol: &'static Protocol,
@@ -358,7 +357,7 @@ fn summaries(value: &Value) -> (Value, Value) {
     (entries, Value::Array(lagging))
 }
 
-/// Returns a value without the parts that are not compared; `None` if nothing is left.
+/// Returns a value without the parts that are never compared; `None` if nothing is left.
 pub(super) fn plain(value: &Value) -> Option<Value> {
     match value {
         Value::Null => None,

@@ -1,7 +1,7 @@
 //! Reads members of untrusted states and actions: a member that is absent, null or of a wrong type counts as
 //! absent.
 //!
-//! Knows: JSON. Never knows: the existing members.
+//! Knows: JSON. Never knows: which members the protocol defines.
 
 use crate::wire::json::Value;
 
@@ -20,12 +20,12 @@ pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the first string that occurs twice in the members `name` of a list's items.
+/// Returns the first string that occurs twice as the value of the member `name` in the items of a list.
 pub(super) fn repeated<'a>(items: &'a [Value], name: &str) -> Option<&'a str> {
     repeated_text(items.iter().filter_map(|item| text(item, name)))
 }
 
-/// Returns the first string that occurs a second time.
+/// Returns the first string of the list that occurs a second time.
 pub(super) fn repeated_text<'a>(mut texts: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut known = foldhash::HashSet::default();
     texts.find(|text| !known.insert(*text))

@@ -1,7 +1,7 @@
 //! A bounded memory, with a value for each channel of one kind, usually for each chat.
 //!
-//! After a gap in a channel's actions, earlier knowledge is not valid any more. When the fold of a channel restarts,
-//! the memory of this channel is cleared.
+//! If actions of a channel are missing, earlier knowledge about the channel is not valid any more. The memory of a
+//! channel is therefore cleared when the fold of the channel begins anew.
 //!
 //! Knows: ids of channels, folds. Never knows: the meaning of the stored values.
 
@@ -12,7 +12,7 @@ use super::channel::{ChannelFold, ChannelId};
 /// Upper bound for the chats that a check remembers. Further chats are not judged.
 pub(super) const MAX_CHATS: usize = 4_096;
 
-/// A value for each chat.
+/// The values that a check remembers, one for each chat.
 pub(super) struct ChatMemory<T> {
     /// The values, each with the line at which the chat's fold began.
     chats: LiteMap<ChannelId, (u64, T)>,

@@ -27,7 +27,7 @@ use super::masks;
 use super::step::{ActionDelivery, OracleStep, StateComparison};
 use super::subscriptions::may_merge;
 
-/// Upper bound for the subscriptions that are followed at a time.
+/// Upper bound for the subscriptions whose own state is followed at the same time.
 const MAX_FOLLOWED: usize = 256;
 /// The number of compared values that one envelope adds to the budget.
 const SAVED: usize = 16;
@@ -50,9 +50,9 @@ struct FollowedChannel {
     windowed: bool,
     /// The lines of the snapshot and of the last action.
     lines: [u64; 2],
-    /// Whether an action has arrived since the last comparison.
+    /// Whether an action has arrived since the state was last compared.
     fresh: bool,
-    /// The budget for the next comparison, in values, and the cost of the last comparison.
+    /// The budget for comparisons (`saved`) and the cost of the last comparison, both as numbers of JSON values.
     saved: usize,
     cost: usize,
 }
@@ -146,7 +146,7 @@ impl MergeChecks {
         }
     }
 
-    /// Compares the selected subscriptions a last time, and forgets them.
+    /// Compares the states of the selected subscriptions a last time, and then forgets the subscriptions.
     fn end(
         &mut self,
         cx: &OracleContext,

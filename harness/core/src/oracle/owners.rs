@@ -24,10 +24,11 @@ use super::tools::find;
 /// Upper bound for the remembered departures of active clients.
 const MAX_GONE: usize = 1_024;
 
-/// The active clients that left their sessions.
+/// The active clients that have left their sessions.
 #[derive(Default)]
 pub(super) struct OwnerChecks {
-    /// The `serverSeq` and the line of each client's last departure, by session and client.
+    /// The `serverSeq` and the line of the action by which a client last left a session. The key consists of the
+    /// session and the client.
     gone: HashMap<(ChannelId, String), (u64, u64)>,
 }
 
@@ -99,7 +100,7 @@ impl OwnerChecks {
         }
     }
 
-    /// Counts an observation of invariant F9 if the host ends the call of a client that has left.
+    /// Counts an observation of invariant F9 if the host ends a tool call whose owner has left the session.
     fn ended(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let session = session_of(cx, folding);
         let owner = named(cx, folding).and_then(|(call, _)| owner(call));
@@ -183,7 +184,7 @@ fn auth_required(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Find
     }
 }
 
-/// Judges whether the owner of a call sent the action on it. Invariant F5.
+/// Judges whether the owner of a call dispatched the action on the call. Invariant F5.
 fn acts(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let (Some(origin), Some((call, line))) = (folding.envelope.origin, named(cx, folding)) else {
         return;

@@ -32,9 +32,10 @@ pub(super) struct PendingChecks {
 
 #[derive(Default)]
 struct PendingChat {
-    /// The queued messages that the host delivered or a client removed, oldest first.
+    /// The messages that are no longer in the queue because the host delivered them or a client removed them, oldest
+    /// first.
     past: Vec<PastMessage>,
-    /// The message that the host last took from the queue.
+    /// The message that the host last took from the queue to start a turn with it.
     taken: Option<ConsumedMessage>,
     /// A steering message that arrived while the chat was idle, and its line.
     idle_steering: Option<(Value, u64)>,
@@ -45,7 +46,7 @@ struct PendingChat {
 struct ConsumedMessage {
     id: String,
     message: Value,
-    /// The id of the queue's first message, if the host took another message.
+    /// The id of the first message in the queue, if the host started a turn with another message of the queue.
     head: Option<String>,
     line: u64,
 }

@@ -22,8 +22,8 @@ use super::envelope::target;
 use super::members::text;
 use super::step::OracleStep;
 
-/// Upper bound for the remembered tokens, and for the remembered progress of a token on one connection. Further
-/// tokens are not judged.
+/// Upper bound for the remembered tokens, and for the pairs of a token and a connection whose last progress is
+/// remembered. Further tokens are not judged.
 const MAX_TOKENS: usize = 4_096;
 
 /// The tokens of all clients, and the last progress that each connection received.
@@ -33,7 +33,7 @@ pub(super) struct ProgressChecks {
     told: HashMap<(ConnId, String), ProgressFrame>,
 }
 
-/// A request with a token.
+/// A request that contains a progress token.
 struct ProgressRequest {
     line: u64,
     /// The channel that the request creates.
@@ -41,7 +41,7 @@ struct ProgressRequest {
     refused: bool,
 }
 
-/// The latest progress of a token on one connection.
+/// The latest progress of one token that one connection received.
 struct ProgressFrame {
     progress: u64,
     ended: bool,
@@ -148,7 +148,8 @@ impl ProgressChecks {
     }
 
     /// Judges, when the host is at rest, whether progress has ended. Progress has to end once the requested channel
-    /// exists or was refused, and no frame has arrived for the time that a host may take to answer. Invariant L1.
+    /// exists or was refused. It is judged when no progress has arrived for the time that a host may take to answer a
+    /// request. Invariant L1.
     fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let root = cx.channels.find(ROOT);
         for ((conn, token), told) in self.told.iter_mut().filter(|(_, told)| !told.ended) {

@@ -1,12 +1,12 @@
-//! Checks what the agent below a host receives for a turn: the message exactly once, the earlier turns of its chat, no
+//! Checks what the agent of a host receives for a turn: the message exactly once, the earlier turns of its chat, no
 //! removed turn, no turn of another chat, and the chosen model.
 //!
 //! A request to a model contains the whole conversation; a session of ACP has received all its earlier prompts. Both
 //! are read as a list of strings from the user. Each string is compared with whole messages, because one message may be
 //! a part of another. White space at both ends is ignored.
 //!
-//! The two sides of the host use different sockets, which have no common order. Therefore a request is judged
-//! when its turn ends.
+//! The clients and the agent use different sockets of the host, so the order of messages between the two sides is not
+//! known. Therefore a request is judged when its turn ends.
 //!
 //! Knows: folded chats, the stand-in's log, prompts of ACP. Never knows: agents.
 //!
@@ -46,9 +46,10 @@ const MAX_SESSIONS: usize = 1_024;
 const MAX_TEXT: usize = 4 << 10;
 /// Lower bound in bytes for a message that is compared. Shorter messages may be equal by chance.
 const MIN_TEXT: usize = 16;
-/// The names by which a client leaves the choice of the model to the host.
+/// The model names with which a client leaves the choice of the model to the host.
 const OPEN_CHOICES: &[&str] = &["auto", "default"];
-/// The values of options that leave the choice to the host, or that a request may express by omitting the option.
+/// The values with which a client leaves an option of the model to the host, and the values for which a request may
+/// omit the option.
 const OPEN_OPTIONS: &[&str] = &["", "auto", "default", "none", "off"];
 /// The number of characters of a message that a finding shows.
 const SHOWN: usize = 60;
@@ -65,7 +66,7 @@ pub(super) struct PromptChecks {
     /// The chats in which a string was the message of a turn.
     authors: HashMap<TextHash, Vec<ChannelId>>,
     removed: HashMap<ChannelId, HashMap<TextHash, RemovedTurn>>,
-    /// The strings that each session of ACP has received.
+    /// The strings that each session of ACP has received as prompts.
     sessions: HashMap<(ConnId, String), Vec<TextHash>>,
 }
 
@@ -331,7 +332,7 @@ struct JudgedTurn<'a> {
     state: &'a Value,
     active: &'a Value,
     message: TextHash,
-    /// The earlier turns that have a message.
+    /// The earlier turns of the chat that have a message, each with the hash of the message.
     earlier: Vec<(&'a Value, TextHash)>,
 }
 
@@ -340,8 +341,8 @@ impl JudgedTurn<'_> {
         text == self.message || self.earlier.iter().any(|(_, earlier)| *earlier == text)
     }
 
-    /// Returns whether the chat may use turns of other chats: of the chat that is its origin, or of a chat that is
-    /// attached.
+    /// Returns whether the agent may receive turns of other chats: of the chat from which this chat originates, or of a
+    /// chat that is attached to a message.
     fn takes_over(&self) -> bool {
         let origin = given(self.state, "origin").and_then(|origin| text(origin, "kind"));
         let attaches = |turn: &Value| {

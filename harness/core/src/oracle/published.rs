@@ -15,12 +15,12 @@ use super::context::OracleContext;
 use super::members::{given, list, text};
 use super::step::OracleStep;
 
-/// Upper bound for the URIs that are remembered; a URI of several clients counts several times.
+/// Upper bound for the pairs of a URI and a client that are remembered.
 const MAX_URIS: usize = 4_096;
-/// The scheme of URIs that do not belong to a single client.
+/// The scheme of URIs that several clients may use for their own files, and that therefore belong to no single client.
 const SHARED: &str = "file:";
 
-/// The clients that published each URI, with the line. Several clients may publish the same URI.
+/// For each URI, the clients that published it, each with the line of the publication.
 #[derive(Default)]
 pub(super) struct PublishedChecks {
     uris: HashMap<String, Vec<(String, u64)>>,
@@ -58,7 +58,7 @@ impl PublishedChecks {
             let uri = text(plugin, "uri").filter(|uri| !uri.starts_with(SHARED));
             let Some(uri) = uri else { continue };
             if self.remembered >= MAX_URIS {
-                // A URI cannot be judged if one of its clients is not remembered.
+                // If not every client that published a URI can be remembered, the URI is not judged.
                 self.uris.remove(uri);
                 continue;
             }

@@ -29,19 +29,19 @@ const MAX_NOTIFIED: usize = 512;
 const MAX_DROPPED: usize = 16_384;
 /// Upper bound for the missed actions that one finding names.
 const MAX_NAMED: usize = 4;
-/// The notifications that occur once in the life of a session.
+/// The notifications that a client receives at most once in the life of a session.
 const ONCE: &[&str] = &["root/sessionAdded", "root/sessionRemoved"];
 
-/// The notifications received so far, and the connections that have just reconnected.
+/// The notifications that were received so far, and the connections whose clients have just reconnected.
 #[derive(Default)]
 pub(super) struct ReconnectChecks {
     notified: VecDeque<NotifiedClient>,
-    /// The entry at which each client's last connection ended.
+    /// The entry at which the last connection of each client ended.
     dropped: HashMap<Arc<str>, u64>,
     /// The connections that have reconnected, until the first fence after the reconnect.
     returning: HashMap<ConnId, ReturningClient>,
-    /// The replays after which no live action has arrived yet: the `lastSeenServerSeq` of the request, and the
-    /// line of the answer.
+    /// The replays after which no live action has arrived yet. The value consists of the `lastSeenServerSeq` in the
+    /// request, and the line of the answer.
     ahead: HashMap<ConnId, (u64, u64)>,
 }
 
@@ -54,7 +54,7 @@ struct NotifiedClient {
 
 #[derive(Clone, Copy)]
 struct ReturningClient {
-    /// The entry at which the client disconnected; `to` is the entry at which it reconnected.
+    /// The entry at which the client disconnected. `to` contains the entry at which the client reconnected.
     from: u64,
     to: u64,
     line: u64,
@@ -308,7 +308,7 @@ fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSi
         let channel = cx.channels.find(uri).and_then(|id| Some((id, cx.channel(id)?)));
         let (weight, line) = match channel.and_then(|(id, channel)| served(cx, id, channel)) {
             _ if *uri == ROOT => (Weight::Essential, 0),
-            // The host may no longer permit this client to see the channel.
+            // The host may no longer let this client see the channel, so the finding is only a note.
             Some(line) => (Weight::Note, line),
             None => continue,
         };

@@ -45,15 +45,15 @@ pub(super) struct RefusalChecks {
 /// The knowledge about the session at a URI.
 #[derive(Clone, Copy, Default)]
 struct SessionExistence {
-    /// The entry and the line that prove that the session existed.
+    /// The entry and the line of the message that proves that the session existed.
     there: Option<(u64, u64)>,
-    /// The line of the first answer that confirmed the creation; `None` if a client has disposed of the session
-    /// since.
+    /// The line of the first answer that confirmed the creation of the session; `None` if a client has since disposed
+    /// of the session.
     created: Option<u64>,
     /// The entry of the last request to dispose of the session.
     disposed: u64,
-    /// Whether, at the time of the last request to create the session, a connection would have been notified of its
-    /// removal.
+    /// Whether, at the time of the last request to create the session, a connection would have been notified if the
+    /// earlier session with this URI had been removed.
     watched: bool,
 }
 

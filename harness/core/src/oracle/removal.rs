@@ -22,7 +22,7 @@ use super::step::{ActionDelivery, OracleStep};
 
 /// Upper bound for the removed channels, and for the requested disposals, that are remembered.
 const MAX_GONE: usize = 1_024;
-/// The actions that may still arrive as part of a session's removal.
+/// The actions that a host may still send while it removes a session.
 const LAST_WORDS: &[&str] =
     &["session/chatRemoved", "session/inputNeededRemoved", "changeset/cleared"];
 
@@ -39,12 +39,12 @@ pub(super) struct RemovalChecks {
     vain: VecDeque<VainDispatch>,
 }
 
-/// A dispatch to a channel although the client had been told of the channel's removal.
+/// A dispatch that a client sent to a channel although it had been notified of the channel's removal.
 struct VainDispatch {
     conn: ConnId,
     channel: ChannelId,
     client_seq: i64,
-    /// The line that announced the removal, and the line of the dispatch.
+    /// The line that notified the client of the removal, and the line of the dispatch.
     lines: [u64; 2],
 }
 
@@ -231,7 +231,7 @@ impl RemovalChecks {
         };
         let root = cx.channels.find(ROOT).and_then(|root| cx.channel(root));
         let fold = root.and_then(|root| root.fold.as_ref());
-        // If the state already includes this action, it no longer contains the earlier list.
+        // If the folded state already includes this action, the state no longer contains the earlier list of terminals.
         let before =
             fold.filter(|fold| matches!(since, SilentSince::Number(seq) if fold.seq < seq));
         let before = before.and_then(|fold| fold.state.get("terminals"));

@@ -1,8 +1,8 @@
 //! Detects when a session is at rest: the host has sent every action that results from earlier actions.
 //!
 //! A host is at rest after some time without any frame. A busy host is never at rest, but most of its sessions are. A
-//! session is at rest if no request about it is open, and if for a longer time no frame has concerned it or may have
-//! concerned it.
+//! session is at rest if no request about it is open, and if for some time no frame has concerned it or may have
+//! concerned it. This time is longer than the time for a host.
 //!
 //! Knows: the session of a frame. Never knows: rules.
 //!
@@ -30,12 +30,12 @@ const REST: Duration = Duration::from_secs(3);
 /// Upper bound for the active sessions that are remembered until they are at rest. Further sessions are not
 /// judged.
 const MAX_WAITING: usize = 4_096;
-/// The methods that change no session.
+/// The methods that only read, and therefore change no session.
 const READING: &[&str] = &["ping", "listSessions", "listResources"];
 /// The prefixes of methods that concern no session.
 const ALOOF: &[&str] = &["otlp/", "resource"];
 
-/// The subject of a frame.
+/// The sessions that a frame concerns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum FrameSubject {
     /// The frame concerns no session.
@@ -73,7 +73,7 @@ impl SessionRests {
         }
     }
 
-    /// Removes and returns the next session that has been inactive for `rest`; `None` if there is none.
+    /// Removes and returns the next session in which nothing has happened for the time `rest`; `None` if there is none.
     fn next(&mut self, at: Duration, rest: Duration) -> Option<ChannelId> {
         if self.anything + rest > at {
             return None;
@@ -95,7 +95,8 @@ impl SessionRests {
         None
     }
 
-    /// Removes and returns every waiting session and the changed ones, sorted and without duplicates.
+    /// Removes and returns every waiting session, together with the sessions in `touched`, sorted and without
+    /// duplicates.
     fn take_all(&mut self, touched: &[ChannelId]) -> Vec<ChannelId> {
         self.queue.clear();
         let mut all: Vec<ChannelId> = self.last.drain().map(|(session, _)| session).collect();
@@ -107,8 +108,8 @@ impl SessionRests {
 }
 
 impl OracleContext {
-    /// Emits the sessions that are at rest before this entry. If the whole host is at rest, `touched` holds the
-    /// changed sessions.
+    /// Emits the sessions that are at rest before this entry. If the whole host is at rest, `touched` contains the
+    /// sessions that have changed since the last rest.
     pub(super) fn sessions_at_rest(
         &mut self,
         entry: &TranscriptEntry,
@@ -146,7 +147,7 @@ impl OracleContext {
     /// for longer than the deadline.
     fn is_answered(&self, session: ChannelId, at: Duration) -> bool {
         let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
-        // If a connection has a gap, its open requests are unknown.
+        // If the transcript lacks some traffic of a connection, the open requests of the connection are unknown.
         if open.clone().any(|(_, conn)| conn.gap) {
             return false;
         }

@@ -18,7 +18,7 @@ use crate::wire::protocol::Protocol;
 
 use super::members::{given, list, text};
 
-/// Upper bound for the turns and tool calls of one content.
+/// Upper bound for the turns and tool calls of one channel that are compared.
 pub(super) const MAX_ITEMS: usize = 20_000;
 /// Upper bound for the remembered earlier values of one channel.
 const MAX_EARLIER: usize = 64;
@@ -32,8 +32,8 @@ const ENDED_TURNS: &[&str] = &["complete", "cancelled"];
 /// The final states of tool calls.
 const ENDED_CALLS: &[&str] = &["completed", "cancelled"];
 
-/// The values that the members of a channel have had, each as the member's index in [`MEMBERS`] and the hash of the
-/// value.
+/// The earlier values of the members of a channel's state. Each value is stored as the index of its member in
+/// [`MEMBERS`] and the hash of the value.
 #[derive(Default)]
 pub(super) struct EarlierValues(VecDeque<(usize, u64)>);
 
@@ -66,9 +66,9 @@ pub(super) struct KeptContent {
     pub(super) protocol: &'static Protocol,
     /// The line of the last message that changed the content.
     pub(super) line: u64,
-    /// The hash of each of [`MEMBERS`].
+    /// The hash of the value of each member in [`MEMBERS`]; `None` for a member without a value.
     members: Vec<Option<u64>>,
-    /// The earlier values of these members.
+    /// The earlier values of the members in [`MEMBERS`].
     pub(super) earlier: EarlierValues,
     turns: Vec<KeptTurn>,
     calls: Vec<KeptCall>,
@@ -80,7 +80,7 @@ pub(super) struct KeptContent {
     chats: Vec<String>,
     /// The hashes of the messages in the queue, in the order of the queue.
     queue: Vec<u64>,
-    /// The automations or annotations: the id, and the hash of what a person sees.
+    /// The automations or annotations of the channel: the id of each, and the hash of the part that a person sees.
     entries: Vec<(String, u64)>,
     /// The beginning of a terminal's output.
     output: String,
@@ -90,7 +90,7 @@ pub(super) struct KeptContent {
 struct KeptTurn {
     id: String,
     state: String,
-    /// The hash of the text of the message.
+    /// The hash of the text of the message that the turn answers.
     asked: u64,
     /// The hash of each part of the response.
     answered: Vec<u64>,
@@ -163,7 +163,8 @@ impl KeptContent {
         !self.turns.is_empty() || !self.queue.is_empty()
     }
 
-    /// Returns a sentence for each message that is shown more often than before, in turns and in the queue.
+    /// Returns a sentence for each message that `after` shows more often than this content, in the turns and in the
+    /// queue.
     pub(super) fn repeated_by(&self, after: &KeptContent) -> Vec<String> {
         let shown = |content: &KeptContent, active: Option<u64>| {
             let mut counts: foldhash::HashMap<u64, usize> = Default::default();
@@ -187,7 +188,7 @@ impl KeptContent {
         };
         let mut repeated: Vec<(usize, usize)> =
             shown(after, after.asked_now).into_iter().filter_map(more).collect();
-        // The order of a map differs from run to run.
+        // The order of a map differs from run to run, so the sentences are sorted.
         repeated.sort_unstable();
         repeated
             .into_iter()
@@ -195,7 +196,7 @@ impl KeptContent {
             .collect()
     }
 
-    /// Returns the number of ended turns and calls that are still in a later content.
+    /// Returns the number of ended turns and calls that also occur in the later content `after`, ended or not.
     pub(super) fn decisions_in(&self, after: &KeptContent) -> usize {
         let is_active = |turn: &KeptTurn| after.active.as_ref() == Some(&turn.id);
         let turns = self.turns.iter().zip(self.places(after)).filter(|(turn, place)| {
@@ -212,8 +213,8 @@ impl KeptContent {
         self.calls.iter().map(|call| (&call.id[..], call)).collect()
     }
 
-    /// Returns a sentence for each turn or call that had ended before the restart and has not ended in the content
-    /// after it.
+    /// Returns a sentence for each turn or tool call that had ended in this content, before the restart, and has not
+    /// ended in the content `after` the restart.
     pub(super) fn undone_by(&self, after: &KeptContent) -> Vec<String> {
         let mut undone = Vec::new();
         let is_ended = |turn: &&KeptTurn| ENDED_TURNS.contains(&turn.state.as_str());
@@ -238,8 +239,8 @@ impl KeptContent {
         undone
     }
 
-    /// Returns the place of each turn in a later content: the turn with the same id, or else the next turn with the
-    /// same message.
+    /// Returns, for each turn, the index of the same turn in the later content `after`: the turn with the same id or,
+    /// if there is none, the next turn with the same message.
     fn places(&self, after: &KeptContent) -> Vec<Option<usize>> {
         let by_id: foldhash::HashMap<&str, usize> =
             after.turns.iter().enumerate().map(|(at, turn)| (&turn.id[..], at)).collect();
@@ -263,7 +264,7 @@ impl KeptContent {
         self.turns.iter().map(&mut place).collect()
     }
 
-    /// Returns a sentence for each difference that a person would notice.
+    /// Returns a sentence for each difference between two contents that a person would notice.
     pub(super) fn differences(&self, after: &KeptContent) -> Vec<String> {
         let mut differences = Vec::new();
         let values = self.members.iter().zip(&after.members).enumerate();
@@ -358,7 +359,7 @@ impl KeptContent {
     }
 }
 
-/// Returns the hash of each of [`MEMBERS`] in a state.
+/// Returns the hash of the value of each member in [`MEMBERS`] in a state.
 fn members_of(state: &Value) -> Vec<Option<u64>> {
     // Up to 0.3.0 a session has its title in a summary.
     let summary = given(state, "summary");

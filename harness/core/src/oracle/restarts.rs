@@ -22,7 +22,7 @@ use super::step::OracleStep;
 
 /// Upper bound for the channels whose contents are remembered.
 const MAX_CHANNELS: usize = 256;
-/// Upper bound for the remembered dispatches of one channel.
+/// Upper bound for the remembered dispatches of one channel that are not settled.
 const MAX_IN_FLIGHT: usize = 256;
 /// Upper bound for the remembered sessions of a list.
 const MAX_LISTED: usize = 4_096;
@@ -35,7 +35,8 @@ const KINDS: &[ChannelKind] = &[
     ChannelKind::Automations,
     ChannelKind::Annotations,
 ];
-/// The errors by which a host refuses to show a session to this client: a missing token or permission.
+/// The error codes with which a host refuses to show a session to this client: a missing token, or a missing
+/// permission.
 const NOT_FOR_YOU: &[i64] = &[-32007, -32009];
 
 /// The knowledge of clients about a host when it was restarted, and the lists of the restarted host.
@@ -43,8 +44,8 @@ const NOT_FOR_YOU: &[i64] = &[-32007, -32009];
 pub(super) struct RestartChecks {
     /// The connection that is being closed.
     closing: Option<ConnId>,
-    /// The contents of channels whose subscribers' connections were closed: a crash of the host closes the connections
-    /// before the restart is seen.
+    /// The contents of channels, kept when the connection of a subscriber is closed. If the host crashes, the
+    /// connections are closed before the transcript shows the restart.
     left: foldhash::HashMap<ChannelId, KeptContent>,
     /// The contents of channels before the restart. A channel is removed at its first snapshot after the restart.
     before: foldhash::HashMap<ChannelId, KeptContent>,
@@ -59,16 +60,16 @@ pub(super) struct RestartChecks {
     announced_before: foldhash::HashMap<String, SessionAnnouncement>,
     /// The earlier titles, drafts and flags of each channel.
     earlier: foldhash::HashMap<ChannelId, EarlierValues>,
-    /// The sessions, chats and terminals that a client disposed of, with the line of the answer. `disposed_before`
-    /// contains the disposals from before the restart.
+    /// The sessions, chats and terminals that a client disposed of, each with the line of the host's answer.
+    /// `disposed_before` contains the disposals from before the restart.
     disposed: foldhash::HashMap<String, u64>,
     disposed_before: foldhash::HashMap<String, u64>,
 }
 
-/// The first message in which a client has seen a session.
+/// The first message that told a client of a session.
 struct SessionAnnouncement {
     line: u64,
-    /// The client. A host may show other sessions to another client.
+    /// The client that received the message. A host may list other sessions for another client.
     client: Option<String>,
 }
 

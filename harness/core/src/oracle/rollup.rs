@@ -23,16 +23,16 @@ use super::masks::plain;
 use super::members::{given, list, repeated, text};
 use super::step::{ActionFolding, OracleStep};
 
-/// Upper bound for the remembered entries that differ from their chat.
+/// Upper bound for the remembered entries that differ from the request or call in their chat.
 const MAX_UNLIKE: usize = 256;
 
-/// The entries that have always differed from their chat since they were set.
+/// The entries of `inputNeeded` that have differed from the request or call in their chat ever since they were set.
 #[derive(Default)]
 pub(super) struct RollupChecks {
     unlike: Vec<UnlikeEntry>,
 }
 
-/// An entry that differs from its chat.
+/// An entry of `inputNeeded` that differs from the request or call in its chat.
 struct UnlikeEntry {
     session: ChannelId,
     chat: ChannelId,
@@ -241,7 +241,7 @@ fn open_only(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingS
     out.broken(Rule::OpenRequests, message, &lines);
 }
 
-/// Judges one entry: the status of its tool call fits its kind. Invariant H2.
+/// Judges whether the status of the tool call in an entry fits the kind of the entry. Invariant H2.
 fn fits(cx: &OracleContext, entry: &Value, out: &mut FindingSink) {
     use ToolCallStatus::{AuthRequired, PendingConfirmation, PendingResultConfirmation, Running};
     let allowed: &[ToolCallStatus] = match text(entry, "kind") {
@@ -284,12 +284,12 @@ fn fits(cx: &OracleContext, entry: &Value, out: &mut FindingSink) {
 /// A request or tool call that a chat waits for.
 struct ChatBlock<'a> {
     kind: &'static str,
-    /// The id of the turn; an empty string for an input request.
+    /// The id of the turn to which the call belongs; an empty string for an input request.
     turn: &'a str,
     id: &'a str,
-    /// The value that the session's entry repeats.
+    /// The request or the call, which the entry in `inputNeeded` repeats.
     value: &'a Value,
-    /// Whether the session has to have an entry for this request or call.
+    /// Whether `inputNeeded` has to contain an entry for this request or call.
     required: bool,
 }
 

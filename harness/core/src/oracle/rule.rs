@@ -20,7 +20,7 @@ pub struct CheckRow {
     pub apart: &'static [&'static str],
     /// The invariant that the check implements, such as `A1`.
     pub invariant: &'static str,
-    /// The description of the rule, the reason for its weight, and its source.
+    /// The description for users: the rule, the reason for its weight, and the source of the rule.
     pub doc: &'static str,
     /// The chosen interpretation, if the specification leaves a question open.
     pub open: Option<&'static str>,
@@ -93,7 +93,7 @@ macro_rules! catalogue {
             }
         }
 
-        /// Every check, in the order of the invariants.
+        /// Every check. The rows are in the order of the invariants that they implement.
         pub const CHECKS: &[CheckRow] = &[$(CheckRow {
             id: $id,
             weight: Weight::$weight,

@@ -12,7 +12,7 @@ use crate::wire::timestamp;
 
 /// The member that any implementation may use for its own data.
 pub(super) const META: &str = "_meta";
-/// A floating-point number represents whole numbers below this bound exactly.
+/// The bound below which a floating-point number represents every whole number exactly.
 const EXACT: f64 = 1e15;
 
 /// Returns whether a value counts as absent.

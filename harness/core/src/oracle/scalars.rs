@@ -44,8 +44,8 @@ const SUMMARY: ScalarMembers = &[
 const RUN: ScalarMembers =
     &[("createdAt", Time), ("startedAt", Time), ("completedAt", Time), ("scheduledFor", Time)];
 
-/// Returns the name of the action's member that contains values to be judged, and these values with their forms; `None`
-/// for actions without such values. The name is empty if the values are in the action itself.
+/// Returns the values in an action that are judged: the name of the action's member that contains them, and their paths
+/// with their forms; `None` for actions without such values. The name is empty if the values are in the action itself.
 fn members_of(action_type: &str) -> Option<(&'static str, ScalarMembers)> {
     Some(match action_type {
         "root/activeSessionsChanged" => ("", &[("activeSessions", Count)]),
@@ -76,7 +76,7 @@ fn members_of(action_type: &str) -> Option<(&'static str, ScalarMembers)> {
     })
 }
 
-/// The members of states of any kind that have a form.
+/// The paths and forms of the values that are judged in states of any kind.
 const STATE: ScalarMembers = &[
     ("resource", Uri),
     ("modifiedAt", Time),

@@ -1,8 +1,8 @@
 //! Checks that secrets stay secret: no frame of the host contains a token that a client sent.
 //!
-//! The checks search for tokens of `authenticate`, client secrets in an authentication challenge, and secrets
-//! that the caller adds. The checks ignore strings that are so short that they may occur by accident, and strings with
-//! spaces, which are not tokens.
+//! The checks search for the tokens in `authenticate` requests, for client secrets in authentication challenges, and
+//! for secrets that the caller adds. The checks ignore strings that are so short that they may occur by accident, and
+//! strings with spaces, which are not tokens.
 //!
 //! Knows: secrets, frames. Never knows: the purpose of a secret.
 //!
@@ -24,7 +24,7 @@ pub const MIN_SECRET: usize = 12;
 /// Upper bound for the secrets that are searched for. Later secrets are ignored.
 pub(super) const MAX_SECRETS: usize = 32;
 
-/// The secrets that are searched for.
+/// The secrets that the checks search for in the frames of the host.
 #[derive(Default)]
 pub(super) struct SecretChecks {
     secrets: Vec<KnownSecret>,
@@ -35,7 +35,8 @@ struct KnownSecret {
     text: String,
     /// The line in which the secret occurred first.
     line: u64,
-    /// Whether a challenge of the host contained the secret. A later challenge may contain such a secret as well.
+    /// Whether the host sent the secret in an authentication challenge. A later challenge of the host may then contain
+    /// the secret again.
     challenge: bool,
 }
 
@@ -108,7 +109,7 @@ impl SecretChecks {
 /// The member of a challenge that holds a client secret.
 const CHALLENGE: &str = "\"clientSecret\"";
 
-/// Returns the client secret in an authentication challenge.
+/// Returns the client secret in the authentication challenge that an action contains; `None` if there is none.
 fn challenge<'a>(delivery: &ActionDelivery<'a>) -> Option<&'a str> {
     let holder = match delivery.envelope.name {
         "mcpServerStateChanged" => "state",

@@ -42,7 +42,8 @@ const MAX_LISTED: usize = 4_096;
 const MAX_LISTS: usize = 256;
 /// The requests that change nothing, so the host stays at rest.
 const READING: &[&str] = &["listSessions", "subscribe", "ping", "initialize", "unsubscribe"];
-/// The params of a `listSessions` that requests the complete list.
+/// The members of the params of a `listSessions` request for the complete list. Other members select a part of the
+/// list.
 const WHOLE: &[&str] = &["channel", "limit", "_meta"];
 /// The requirement that a list contains created sessions.
 const CREATED: &str = "root.listSessions.contains-created";
@@ -62,7 +63,7 @@ pub(super) struct SessionListChecks {
     created: HashMap<String, CreatedSession>,
     /// The summary changes announced since the host was at rest, by the URI of the session.
     changed: HashMap<String, LatestSummaryValues>,
-    /// The announced sessions that are missing in a list, each with the lines of the finding.
+    /// The announced sessions that are missing in a list, each with the lines for the finding, which is reported later.
     missing: HashMap<String, [u64; 3]>,
 }
 
@@ -80,14 +81,14 @@ struct LatestSummaryValues {
     /// The entry of the last fence of the connection that received the first value. The host owes the values to
     /// all subscriptions that are older than this entry.
     cause: u64,
-    /// The values by member, each with its line.
+    /// The latest value of each member of the summary, with its line.
     members: LiteMap<String, (Value, u64)>,
 }
 
 #[derive(Default)]
 struct SessionListRecord {
     known: HashMap<String, KnownSession>,
-    /// The line of the last complete answer; 0 if there is none yet.
+    /// The line of the last answer that contained the complete list; 0 if there is none yet.
     line: u64,
 }
 
@@ -96,7 +97,7 @@ fn is_ready(family: &SessionFamily<'_>) -> bool {
     text(&family.fold.state, "lifecycle") == Some("ready")
 }
 
-/// A session's own state.
+/// The state of a session, as its own channel shows it.
 #[derive(Clone, Copy)]
 struct OwnSessionState<'a> {
     uri: &'a str,
@@ -108,7 +109,7 @@ struct OwnSessionState<'a> {
 }
 
 struct KnownSession {
-    /// The summary; null if the session was removed, or if it was announced before the first list.
+    /// The summary of the session; null if the session was removed, or if it was announced before the first list.
     summary: Value,
     /// The line of the session's last announcement or change.
     line: u64,
@@ -176,7 +177,7 @@ impl CheckFamily for SessionListChecks {
 }
 
 impl SessionListChecks {
-    /// Judges an answer, and compares it with the known list. Invariant I5.
+    /// Judges an answer to `listSessions`, and compares it with the list that the connection has. Invariant I5.
     fn listed(
         &mut self,
         cx: &OracleContext,
@@ -217,7 +218,7 @@ impl SessionListChecks {
         self.lists.insert(cx.now.conn, SessionListRecord { known, line });
     }
 
-    /// Judges whether announcements occur once and in order. Invariant I5.
+    /// Judges whether sessions are announced as added or removed only once, and in the right order. Invariant I5.
     fn notified(
         &mut self,
         cx: &OracleContext,
@@ -316,7 +317,7 @@ impl SessionListChecks {
         }
     }
 
-    /// Reports the remembered sessions that were not removed. Invariant I5.
+    /// Reports the sessions that are missing in a list, except those that were removed in the meantime. Invariant I5.
     fn still_missing(&mut self, out: &mut FindingSink) {
         let mut missing: Vec<_> = self.missing.drain().collect();
         missing.sort_unstable_by_key(|(_, lines)| *lines);
@@ -592,14 +593,15 @@ impl SessionListRecord {
     }
 }
 
-/// Returns a summary without the members whose updates may be delayed.
+/// Returns a summary without the members whose updates a host may delay.
 fn steady(summary: &Value) -> Value {
     let members = summary.as_object().into_iter().flatten();
     let kept = members.filter(|(name, _)| !LAGGING.contains(&name.as_str()));
     kept.filter_map(|(name, value)| Some((name.clone(), plain(value)?))).collect()
 }
 
-/// Returns the members that a compact and a full catalogue of chats share.
+/// Returns a catalogue of chats with only those members that the compact and the full form of the catalogue have in
+/// common.
 fn projected(chats: &Value) -> Value {
     let entry = |chat: &Value| {
         let names = ["resource", "title"].iter();

@@ -43,7 +43,7 @@ fn host(
 ) {
     let line = [cx.now.line];
     out.seen(Rule::ShapeHost);
-    // In the documents of the first version, two messages have another form than in the types of that version.
+    // In the documents of the first version (0.1.0), two messages have another form than in the types of that version.
     let spoken = cx.here().and_then(|conn| conn.protocol);
     let oldest = spoken.is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels));
     about(seen, oldest).for_each(|id| out.seen_of(Rule::ShapeHost, id));
@@ -87,7 +87,7 @@ fn host(
         };
         out.broken(Rule::ShapeHost.about(requirement), message, &line);
     }
-    // Each requirement that the frame breaks gets one finding.
+    // A requirement that several members of the frame break gets only one finding.
     let hard = || errors.iter().filter(|error| !error.soft);
     let mut told: Vec<Option<&'static str>> = Vec::new();
     for error in hard() {
@@ -142,10 +142,10 @@ const SNAPSHOT: &str = "snapshot.schema-valid";
 const FLAT_PARAMS: &str = "reading.action-params";
 const WRAPPED_SNAPSHOT: &str = "reading.subscribe-result";
 
-/// The error code for a missing token.
+/// The error code of a host that requires a token for a request.
 const AUTH_REQUIRED: i64 = -32007;
 
-/// Returns the requirements that a frame exercises.
+/// Returns the requirements about the shape of frames that a frame exercises.
 fn about(seen: &SeenFrame, oldest: bool) -> impl Iterator<Item = &'static str> {
     let message = seen.message();
     let kind = message.map(Message::kind);
@@ -223,7 +223,7 @@ fn requirement_of(seen: &SeenFrame, error: &ShapeError, oldest: bool) -> Option<
     }
 }
 
-/// Joins the first errors into one sentence; `None` if there is none.
+/// Joins the first of the chosen errors into one sentence; `None` if there is no error.
 fn list<'a>(mut chosen: impl Iterator<Item = &'a ShapeError>) -> Option<String> {
     let mut text = chosen.next()?.to_string();
     for error in chosen.by_ref().take(MAX_NAMED - 1) {

@@ -1,5 +1,5 @@
-//! Checks side channels to MCP servers: a side channel has at least one capability, and ends when a change of
-//! the server's state no longer names the channel.
+//! Checks side channels to MCP servers: a side channel has at least one capability, and the side channel ends when the
+//! host changes the server's state without naming the channel.
 //!
 //! Knows: the customizations of folded sessions. Never knows: the messages to a server.
 //!
@@ -39,7 +39,7 @@ fn servers(session: &Value) -> impl Iterator<Item = &Value> {
     all.filter(|item| text(item, "type") == Some("mcpServer"))
 }
 
-/// Judges the servers that an action may have changed. Invariant L11.
+/// Judges the MCP servers whose side channel an action may have changed. Invariant L11.
 fn folded(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let changed = match folding.envelope.action_type {
         "session/mcpServerStateChanged" => text(folding.envelope.action, "id"),
@@ -72,7 +72,8 @@ fn capable(server: &Value, lines: &[u64], out: &mut FindingSink) {
     }
 }
 
-/// Judges whether a side channel has ended if the last change of the server's state omitted the channel. Invariant L11.
+/// Judges whether a side channel has ended if the last action that changed the server's state did not name the channel.
+/// Invariant L11.
 fn compare(comparison: &StateComparison<'_>, out: &mut FindingSink) {
     for server in servers(comparison.snapshot).filter(|server| given(server, "channel").is_some()) {
         let id = text(server, "id");

@@ -85,8 +85,8 @@ fn chats(cx: &OracleContext, summary: Option<&Value>, out: &mut FindingSink) {
     }
 }
 
-/// Judges whether a status has exactly one activity. Bits above the known flags belong to newer versions.
-/// Invariant G3.
+/// Judges whether a status has exactly one activity. Bits above the known flags belong to newer versions and are not
+/// judged. Invariant G3.
 fn one_activity(cx: &OracleContext, holder: Option<&Value>, out: &mut FindingSink) {
     let status = holder.and_then(|holder| holder.get("status")).and_then(Value::as_u64);
     let (Some(holder), Some(status)) = (holder, status) else {
@@ -150,7 +150,7 @@ fn derived(
     };
     let expected = activity_of(protocol.version(), state);
     let turns = list(state, "turns");
-    // A failed turn may be among the omitted turns.
+    // The last turn may have failed, although the snapshot omits it.
     let unseen = turns.is_empty() && given(state, "turnsNextCursor").is_some();
     let failed = turns.last().is_some_and(|turn| text(turn, "state") == Some("error")) || unseen;
     out.seen(Rule::ChatDerived);

@@ -25,24 +25,24 @@ pub(super) enum OracleStep<'a> {
     Frame {
         seen: &'a Arc<SeenFrame>,
         sender: MessageOrigin,
-        /// The errors that the tables of the version report.
+        /// The errors in the frame, as the tables of the connection's version report them.
         errors: &'a [ShapeError],
-        /// Whether the version was known, so that its tables were used.
+        /// Whether the connection's version was known, so that the frame was checked with the tables of this version.
         checked: bool,
     },
     /// The host answered a request.
     Answered { request: &'a OpenRequest, message: &'a Message },
     /// The host sent an answer without an open request. `first` is the line of the first answer with this id.
     Stray { first: Option<u64>, id: &'a Value },
-    /// The host sent a request. `open` is the line of an open request of the host with the same id.
+    /// The host sent a request to a client. `open` is the line of an open request of the host with the same id.
     HostAsked { open: Option<u64> },
     /// The client dispatched an action.
     Dispatched {
         seen: &'a Arc<SeenFrame>,
         channel: ChannelId,
         client_seq: i64,
-        /// Whether the action is valid, dispatchable by clients, meant for this kind of channel, and sent as a
-        /// notification.
+        /// Whether the dispatch is correct: the action is valid, clients may dispatch it, it belongs to this kind of
+        /// channel, and it was sent as a notification.
         sound: bool,
     },
     /// The host sent an action.
@@ -53,7 +53,7 @@ pub(super) enum OracleStep<'a> {
     Snapshot {
         request: &'a OpenRequest,
         channel: ChannelId,
-        /// The kind of channel, as the state shows it.
+        /// The kind of channel that the members of the state show; `None` if they show no kind.
         kind: Option<ChannelKind>,
         from_seq: u64,
         state: &'a Value,
@@ -62,14 +62,14 @@ pub(super) enum OracleStep<'a> {
     Reconnected { request: &'a OpenRequest, result: &'a Value },
     /// A connection's subscription to one channel ends, or may end because the channel ends.
     Ending { conn: ConnId, channel: ChannelId },
-    /// The host answered a request that was sent at this tick. Everything that the host sent before it
-    /// processed the request has arrived.
+    /// The host answered a request that the client sent at the transcript entry `sent`. Therefore everything that the
+    /// host sent before it processed the request has arrived.
     Fence { sent: u64 },
     /// An accepted action is about to be folded.
     Folding(ActionFolding<'a>),
     /// An accepted action was folded.
     Folded { folding: ActionFolding<'a>, outcome: &'a ActionOutcome },
-    /// A snapshot can be compared with the fold.
+    /// A snapshot can be compared with the folded state of its channel.
     Compared(StateComparison<'a>),
     /// The host is at rest: for a while no connection had traffic and no request was open, so delayed work is
     /// done. `touched` holds the sessions that changed since the last step of this kind.
@@ -77,7 +77,8 @@ pub(super) enum OracleStep<'a> {
     /// These sessions are at rest: for a while no traffic concerned them and no request about them was open.
     /// Traffic of other sessions does not matter. If a host is at rest, all its sessions are at rest.
     SessionsAtRest { sessions: &'a [ChannelId] },
-    /// A message was exchanged below the host.
+    /// A message was exchanged below the host: between the host and its agent, or between the agent and its model or
+    /// tools.
     Below { way: BelowEvent, seen: &'a Arc<SeenFrame> },
     /// The transcript lacks some traffic of this connection. Earlier knowledge about the host and the
     /// connection is unreliable.
@@ -88,7 +89,7 @@ pub(super) enum OracleStep<'a> {
     Restarted,
 }
 
-/// The bit mask of steps that every family of checks receives.
+/// The bit mask of rare steps, which every family of checks receives.
 pub(super) const RARE: u8 = 0;
 /// The bit of [`OracleStep::Frame`], which only the families that request this step receive.
 pub(super) const FRAME: u8 = 1;
@@ -100,7 +101,7 @@ pub(super) const FOLDING: u8 = 4;
 pub(super) const FOLDED: u8 = 8;
 
 impl OracleStep<'_> {
-    /// Returns the bit of a frequent step; [`RARE`] for all other steps.
+    /// Returns the bit of a frequent kind of step; [`RARE`] for every other kind.
     #[inline]
     pub(super) fn frequency(&self) -> u8 {
         match self {
@@ -124,11 +125,11 @@ pub(super) struct ActionDelivery<'a> {
     pub channel: ChannelId,
     /// The row of the action's type in the tables of the negotiated version.
     pub row: Option<&'static ActionRow>,
-    /// The index in a replay; `None` for a live action.
+    /// The index of the action in a replay; `None` for a live action.
     pub replayed: Option<usize>,
 }
 
-/// An action, and the state before it.
+/// An action that is about to be folded, and the state before the action.
 #[derive(Clone, Copy)]
 pub(super) struct ActionFolding<'a> {
     pub envelope: ActionEnvelope<'a>,
@@ -140,7 +141,7 @@ pub(super) struct ActionFolding<'a> {
     pub live: bool,
 }
 
-/// Two states of one channel after the same `serverSeq`.
+/// Two states of one channel, both after the action with the same `serverSeq`.
 pub(super) struct StateComparison<'a> {
     pub channel: ChannelId,
     pub kind: ChannelKind,

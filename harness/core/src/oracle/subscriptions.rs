@@ -1,7 +1,7 @@
-//! Maintains subscriptions: each starts with a response and ends with a fence.
+//! Maintains subscriptions: each begins with the answer to a request, and ends with a fence.
 //!
-//! A fence is the response to a request that was sent after the `unsubscribe`. When the fence arrives,
-//! everything that the host sent before it processed the `unsubscribe` has arrived.
+//! A fence is the answer to a request that the client sent after the `unsubscribe`. When the fence arrives, everything
+//! that the host sent before it processed the `unsubscribe` has arrived.
 //!
 //! Knows: the context. Never knows: rules.
 
@@ -17,12 +17,12 @@ use super::context::{OracleContext, StepEmitter};
 use super::envelope::{DispatchOrigin, channel_of, target};
 use super::step::OracleStep;
 
-/// The origin of a snapshot.
+/// The origin of a snapshot: the request that the host answers, and the place in the answer.
 pub(super) struct SnapshotArrival<'a> {
     pub seen: &'a Arc<SeenFrame>,
     pub place: SnapshotPlace,
     pub request: &'a OpenRequest,
-    /// Whether the host may have omitted older turns.
+    /// Whether the host may have omitted older turns from the snapshot.
     pub windowed: bool,
 }
 
@@ -43,7 +43,8 @@ impl OracleContext {
         self.listed(seen, request, result, &wanted, emit);
     }
 
-    /// Reads `result.snapshots`. If a requested channel has no snapshot, the channel has no state or does not exist.
+    /// Reads the list `result.snapshots`. If the list has no snapshot of a requested channel, the channel has no state
+    /// or does not exist.
     fn listed(
         &mut self,
         seen: &Arc<SeenFrame>,
@@ -135,7 +136,7 @@ impl OracleContext {
             if missing.contains(&uri) {
                 self.here_mut().missing.insert(channel, line);
             } else {
-                // A replay in another version is not folded.
+                // Actions of a replay in another version than the version of the folded state are not folded.
                 let protocol = self.here().and_then(|conn| conn.protocol);
                 let same = self.folded(channel).zip(protocol);
                 let same =
@@ -192,7 +193,8 @@ impl OracleContext {
         }
     }
 
-    /// Adds a subscription of the current connection, and replaces an older subscription to the channel.
+    /// Adds a subscription of the current connection. If the connection has a subscription to the same channel, the new
+    /// subscription replaces it.
     ///
     /// Answers on different connections may arrive in another order than the order in which the host handled the
     /// requests. If a subscription was requested before the channel's disposal was confirmed, the subscription may have
@@ -251,7 +253,7 @@ impl OracleContext {
         self.adopt_if_uncovered(channel);
     }
 
-    /// Handles the answer to a request that was sent at tick `sent`.
+    /// Handles the answer to a request that the client sent at the transcript entry `sent`.
     pub(super) fn fence(&mut self, sent: u64, emit: StepEmitter<'_>) {
         emit(self, &OracleStep::Fence { sent });
         let conn = self.here_mut();
@@ -273,7 +275,7 @@ impl OracleContext {
         }
     }
 
-    /// Handles an action that the host accepted or rejected.
+    /// Handles an echo or a rejection, which may show that the host has processed an `unsubscribe`.
     pub(super) fn settled_after_leaving(&mut self, origin: &DispatchOrigin<'_>) {
         let Some(conn) = self.here() else {
             return;
@@ -286,7 +288,7 @@ impl OracleContext {
         }
     }
 
-    /// Ends the subscriptions that the client cancelled before tick `sent`.
+    /// Ends the subscriptions that the client cancelled before the transcript entry `sent`.
     fn leave_channels(&mut self, sent: u64) {
         let Some(conn) = self.here().filter(|conn| conn.leaving) else {
             return;
@@ -316,8 +318,7 @@ impl OracleContext {
         self.adopt_if_uncovered(channel);
     }
 
-    /// Emits a step for each subscription to a channel that may end, because the subscriptions may end with the
-    /// channel.
+    /// Emits a step for each subscription to a channel that may end, because its subscriptions may end with it.
     pub(super) fn ending(&self, channel: ChannelId, emit: StepEmitter<'_>) {
         let subscribers = self.channel(channel).map_or(&[][..], |known| &known.subscribers);
         for conn in subscribers {
@@ -354,7 +355,7 @@ impl OracleContext {
     }
 }
 
-/// Returns the strings of a JSON array as canonical URIs.
+/// Returns the strings of a JSON array, each as the URI by which the checks name the channel; see [`canonical`].
 pub(super) fn uris(value: Option<&Value>) -> Vec<&str> {
     let items = value.and_then(Value::as_array);
     items.into_iter().flatten().filter_map(Value::as_str).map(canonical).collect()

@@ -1,8 +1,8 @@
 //! Checks telemetry: the payload of each signal, and the level of log records.
 //!
-//! The URI of a channel shows its level: the URI is the host's template, expanded with the name of a level. The states
-//! of canvases contain the addresses of canvases. No log record may contain such an address, regardless of whether the
-//! state or the record arrives first.
+//! The URI of a channel for log records shows the level of the records: the URI is the host's template, expanded with
+//! the name of a level. The checks also read the addresses at which canvases are shown from the states of canvases. No
+//! log record may contain such an address, regardless of whether the state or the record arrives first.
 //!
 //! Knows: templates, severities. Never knows: the content of logs, the recipients.
 //!
@@ -42,11 +42,11 @@ const PAYLOADS: &[(&str, &str)] = &[
 
 /// The scheme of telemetry URIs.
 const SCHEME: &str = "ahp-otlp:";
-/// The number of spellings of a level's name: lower case and upper case.
+/// The number of ways in which the name of a level may be written in a URI: in lower case and in upper case.
 const CASES: usize = 2;
 
-/// Upper bound for the kept addresses, and for the kept log records, which are searched again for each new
-/// address.
+/// Upper bound for the kept addresses of canvases, and for the kept log records. The log records are searched again for
+/// each new address.
 const MAX_KEPT: usize = 200;
 /// The minimum length of an address. A shorter address may occur by accident.
 const MIN_ADDRESS: usize = 10;
@@ -54,7 +54,7 @@ const MIN_ADDRESS: usize = 10;
 /// The address at which a canvas is shown.
 struct CanvasAddress {
     url: String,
-    /// The address with escaped slashes, which JSON also permits.
+    /// The address as JSON text in which each slash is escaped.
     escaped: String,
     /// The line that contains the address.
     line: u64,
@@ -63,7 +63,8 @@ struct CanvasAddress {
 /// The levels of channels, and the addresses that log records may not contain.
 #[derive(Default)]
 pub(super) struct TelemetryChecks {
-    /// The URIs that the host's template expands to, each with the lowest severity of its level, by connection.
+    /// For each connection, the URIs to which the template in the handshake expands, each with the lowest severity of
+    /// the level that the URI names.
     levels: HashMap<ConnId, Vec<(String, u64)>>,
     /// The known addresses of canvases.
     addresses: Vec<CanvasAddress>,
@@ -156,7 +157,7 @@ impl TelemetryChecks {
         self.levels.insert(cx.now.conn, known);
     }
 
-    /// Judges every record of a batch by the level of its channel.
+    /// Judges every record of a log message by the level of the channel on which the message arrived.
     fn records(&self, cx: &OracleContext, params: &Value, out: &mut FindingSink) {
         let channel = text(params, "channel").unwrap_or("");
         let levels = self.levels.get(&cx.now.conn).map_or(&[][..], Vec::as_slice);

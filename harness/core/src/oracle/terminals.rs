@@ -57,10 +57,10 @@ const LISTED: [&str; 4] = ["title", "claim", "lifecycle", "exitCode"];
 #[derive(Default)]
 pub(super) struct TerminalChecks {
     shells: ChatMemory<TerminalRecord>,
-    /// Whether a terminal or the list has changed since the host was last at rest.
+    /// Whether a terminal, or the list of terminals in the root state, has changed since the host was last at rest.
     touched: bool,
-    /// The terminals created since the host was last at rest, each with the line and the connection of the
-    /// answer.
+    /// The terminals created since the host was last at rest, each with the line of the host's answer and the
+    /// connection that received the answer.
     made: Vec<(ChannelId, u64, ConnId)>,
     /// The terminals whose subscription was refused since the host was last at rest, each with the line of the
     /// refusal.
@@ -70,13 +70,13 @@ pub(super) struct TerminalChecks {
 /// The record of one terminal.
 #[derive(Default)]
 struct TerminalRecord {
-    /// The line of the snapshot that the record begins with.
+    /// The line of the snapshot with which the record began.
     base: u64,
     /// The commands by id, each with the line of its end; 0 for a running command.
     commands: foldhash::HashMap<String, u64>,
-    /// The id of the last command that has begun and has not finished.
+    /// The id of the last command that has begun, if the command has not finished yet.
     open: Option<String>,
-    /// Whether the record lacks some commands.
+    /// Whether some commands of the terminal are missing in the record.
     forgets: bool,
     /// The line that proves the exit of the terminal.
     exited: Option<u64>,
@@ -156,7 +156,7 @@ impl TerminalChecks {
         }
     }
 
-    /// Compares the list with the terminals when the host is at rest. Invariant K4.
+    /// Compares the list of terminals in the root state with the terminals when the host is at rest. Invariant K4.
     fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         if !std::mem::take(&mut self.touched) {
             return;
@@ -183,8 +183,8 @@ impl TerminalChecks {
             out.broken(Rule::TerminalsListed, message, &[lines[0], lines[1], line]);
         }
         for (channel, line, maker) in made {
-            // If another client created the terminal, a later frame has to prove that the connection with the list is
-            // alive.
+            // If another connection received the answer that created the terminal, a later frame has to prove that the
+            // connection with the list still receives frames.
             let listens = |(id, conn): (&ConnId, &ConnectionRecord)| {
                 cx.covers(root_id, *id)
                     && (*id == maker || conn.last_any.is_some_and(|(_, last)| last > line))
@@ -226,7 +226,7 @@ impl TerminalRecord {
     fn begin(&mut self, fold: &ChannelFold) {
         let first = std::mem::replace(&mut self.base, fold.base_line) == 0;
         let content = list(&fold.state, "content");
-        // Content that was dropped may have included commands.
+        // Output that was dropped may have included commands.
         self.forgets |= first && !content.is_empty();
         for command in commands(content) {
             let Some(id) = text(command, "commandId") else {
@@ -254,7 +254,7 @@ impl TerminalRecord {
         }
     }
 
-    /// Judges actions after the exit. Invariant K3.
+    /// Judges an action on a terminal that has exited. Invariant K3.
     fn after_exit(&self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let name = seen.folding.envelope.name;
         let weight = match name {
@@ -315,7 +315,7 @@ impl TerminalRecord {
                  `{id}`, which {why}",
                 seen.uri
             );
-            // The command may have begun in content that was dropped.
+            // The command may have begun in output that was dropped.
             let forgotten = known.is_none() && self.forgets;
             let weight = if forgotten { Weight::Note } else { Weight::Essential };
             let [base, last, line] = seen.lines();
@@ -328,7 +328,8 @@ impl TerminalRecord {
         }
     }
 
-    /// Judges the output. A marker may be split into two actions. Invariants K5 and K6.
+    /// Judges the output. The output of one action may end in the middle of a shell's marker, so the output of the next
+    /// action continues it. Invariants K5 and K6.
     fn printed(&mut self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let Some(data) = text(seen.folding.envelope.action, "data") else {
             return;
@@ -363,8 +364,8 @@ impl TerminalRecord {
     }
 }
 
-/// Judges the commands in a state: the terminal declares command detection, and each command has its own id.
-/// Invariant K1.
+/// Judges the commands in a state: if there are commands, the terminal must declare that its shell reports commands,
+/// and each command must have its own id. Invariant K1.
 fn flagged(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut FindingSink) {
     let mut parts = commands(list(state, "content")).peekable();
     if parts.peek().is_none() {
@@ -385,7 +386,8 @@ fn flagged(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Find
     }
 }
 
-/// Judges whether an entry of the list agrees with its terminal, and whether the terminal exists. Invariant K4.
+/// Judges whether an entry in the list of terminals agrees with its terminal, and whether the terminal exists.
+/// Invariant K4.
 fn agrees(
     cx: &OracleContext,
     entry: &Value,
@@ -411,7 +413,7 @@ fn agrees(
         let Some((listed, own)) = given(entry, name).zip(given(&terminal.state, name)) else {
             continue;
         };
-        // Members that the tables do not define may occur in only one of the two.
+        // Members that the tables do not define may occur only in the entry, or only in the terminal.
         let known = |value: &Value| {
             let mut state = json!({});
             state[name] = value.clone();
@@ -429,8 +431,8 @@ fn agrees(
     }
 }
 
-/// Returns whether one connection receives both the list and the terminal. Such a connection shows both states as of
-/// the same moment, even if it has stopped receiving frames unnoticed.
+/// Returns whether one connection receives both the list and the terminal. On such a connection, both states belong to
+/// the same moment, even if the connection has stopped receiving frames without being closed.
 fn both_follow(cx: &OracleContext, terminal: ChannelId) -> bool {
     let subscribers = cx.channel(terminal).map_or(&[][..], |channel| &channel.subscribers);
     let root = cx.channels.find(ROOT);
@@ -458,7 +460,8 @@ fn complete(command: &Value) -> bool {
     command.get("isComplete").and_then(Value::as_bool) == Some(true)
 }
 
-/// Returns two slices of the text for each OSC introducer: the rest with the introducer, and the rest after it.
+/// Returns, for each start of an OSC sequence in the text, two slices: the rest of the text from the start on, and the
+/// rest after the start.
 fn sequences(data: &str) -> impl Iterator<Item = (&str, &str)> {
     BEGINNINGS.into_iter().flat_map(move |beginning| {
         data.match_indices(beginning).filter_map(move |(at, _)| {

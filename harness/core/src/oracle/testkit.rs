@@ -15,14 +15,15 @@ use crate::wire::frame::Frame;
 
 use super::{JudgedParty, Oracle, OracleOptions};
 
-/// The oracle's verdict on a script.
+/// The findings and reports of the oracle for a script.
 pub(super) struct TestVerdict {
     pub findings: Vec<Finding>,
     pub reports: Vec<CheckReport>,
 }
 
 impl TestVerdict {
-    /// Returns the checks with findings, in order, without repetitions.
+    /// Returns the ids of the checks with findings, in order and without repetitions. The check `shape.harness` is left
+    /// out.
     pub(super) fn checks(&self) -> Vec<&'static str> {
         let mut checks: Vec<_> = self.reports.iter().filter(|it| !it.findings.is_empty()).collect();
         checks.retain(|it| it.check != "shape.harness");
@@ -229,7 +230,7 @@ fn snapshot(channel: &str, seq: u64, state: Value) -> Value {
     json!({"resource": uri(channel), "state": state, "fromSeq": seq})
 }
 
-/// Returns an empty state.
+/// Returns an empty state for the channel with this name in scripts.
 pub(super) fn state(channel: &str) -> Value {
     let time = "2026-01-01T00:00:00.000Z";
     match channel {

@@ -80,7 +80,7 @@ const GOOD: &str = r#"
     C got root 13 agents
 "#;
 
-/// The state of the chat after [`GOOD`].
+/// The state of the chat after the script [`GOOD`].
 const CHAT: &str = r#"{"resource":"ahp-chat:/1","title":"","status":1,
     "modifiedAt":"2026-01-01T00:00:01.005Z","turns":[{"id":"t1",
     "startedAt":"2026-01-01T00:00:01.000Z","duration":5,"state":"complete",
@@ -130,7 +130,8 @@ fn shapes() {
         &["shape.null-optional"],
     );
     assert_eq!(only(&soft, "shape.null-optional").weight, Weight::Should);
-    // Errors of the client are notes of `shape.harness`, and never findings against the host.
+    // Errors in frames of the client are reported as notes of the check `shape.harness`, and never findings against the
+    // host.
     let ours = check("A hello 0\nA > hello\nA > [{}]\nA > 5\nA > {\"id\":[]}", &[]);
     let report = ours.reports.iter().find(|it| it.check == "shape.harness").unwrap();
     assert_eq!((report.findings.len(), report.breaches()), (2, 4));
@@ -204,7 +205,7 @@ fn numbers() {
         &["sequence.grows"],
     );
     assert_eq!(only(&said, "sequence.grows").lines, [6, 7]);
-    // Rejections may repeat a `serverSeq`.
+    // A rejection may repeat the `serverSeq` of another action.
     check(
         "A hello 0\nA sub session 0\nA sends session 1 title x\nA got root 2 sessions\nA refused session 2 A 1 title x\nA got root 3 sessions",
         &[],
@@ -252,7 +253,8 @@ fn fanout() {
     assert_eq!(only(&said, "fanout.complete").lines, [6, 7, 9]);
     play("A got root 1 sessions\nB barrier\nB barrier", &complete);
     play("B got root 2 agents\nA got root 1 sessions\nA got root 2 agents", &complete);
-    // The other client has not subscribed yet, has unsubscribed, or may still receive the action.
+    // In these scripts, the host does not have to deliver the action to the other client: the client has not subscribed
+    // yet, has unsubscribed, or may still receive the action.
     play("A got root 1 sessions", &[]);
     play("B unsub root\nA got root 1 sessions\nB barrier", &[]);
     play("B close\nA got root 1 sessions", &[]);
@@ -324,7 +326,7 @@ fn readings_of_old_documents() {
     assert_eq!(broken("0.3.0", diffs, known), reading("reading.no-diffs"));
     let start = r#"A got root 1 {"type":"session/toolStart"}"#;
     assert_eq!(broken("0.1.0", start, known), reading("reading.tool-actions"));
-    // In other versions, the finding does not break this requirement.
+    // In versions without this requirement, the same finding breaks another requirement or none.
     assert_ne!(broken("0.2.0", start, known), reading("reading.tool-actions"));
     assert_ne!(broken("1.0.0", diffs, known), reading("reading.no-diffs"));
     let wrapped = r#"A < {"jsonrpc":"2.0","method":"action","params":{"envelope":{"serverSeq":1,"action":{"type":"root/activeSessionsChanged","activeSessions":1}}}}"#;
@@ -355,7 +357,8 @@ fn dispatches() {
         "A sends session 1 title x\nA sends session 2 title y\nA echo session 1 A 2 title y",
         &settled,
     );
-    // The host need not settle the dispatch yet, the client is not subscribed, or the dispatch is malformed.
+    // In these scripts, the host does not have to settle the dispatch yet, the client is not subscribed, or the
+    // dispatch is malformed.
     play("A sends session 1 title x\nA barrier", &[]);
     play("A sends chat 1 start t1\nwait 11\nA barrier", &[]);
     play("A sends session 1 {\"type\":\"session/frob\"}\nwait 11\nA barrier", &[]);
@@ -397,8 +400,8 @@ fn dispatches() {
     let applied = r#"B sub session 1 {"provider":"p","title":"x","status":1,"lifecycle":"ready","activeClients":[],"chats":[{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-01T00:00:00.000Z"}]}"#;
     let said = play(&format!("{refused}{applied}"), &["dispatch.rejection-without-effect"]);
     assert_eq!(only(&said, "dispatch.rejection-without-effect").weight, Weight::Must);
-    // If a client uses a `clientSeq` again, the host settles it again; a rejection may repeat the `serverSeq` of
-    // another action.
+    // If a client uses a `clientSeq` again, the host settles the second dispatch as well; a rejection may repeat the
+    // `serverSeq` of another action.
     let again = "A sends session 1 title x\nA refused session 1 A 1 title x\n".repeat(2);
     play(&format!("{again}A sends session 2 title y\nA echo session 2 A 2 title y"), &[]);
     play("A sends root 1 agents\nA echo root 1 A 1 agents", &["dispatch.client-dispatchable-only"]);
@@ -418,7 +421,7 @@ fn snapshots() {
     let agrees = ["state.snapshot-agrees"];
     let (x, y) = (titled("x", ""), titled("y", ""));
     let none = titled("", "");
-    // The snapshots here are for the same client or for another client, and ahead of the fold or behind it.
+    // The scripts cover snapshots for the same client and for another client, ahead of the folded state and behind it.
     play(&format!("A got session 1 title x\nA sub session 1 {x}"), &[]);
     let said = play(&format!("A got session 1 title x\nA sub session 1 {y}"), &agrees);
     let finding = only(&said, "state.snapshot-agrees");
@@ -498,7 +501,8 @@ fn turns() {
     let again = "A sends chat 1 start t1\nA echo chat 2 A 1 start t1";
     let said = play(again, &["turns.one-active"]);
     assert_eq!(only(&said, "turns.one-active").weight, Weight::Note);
-    // Both the fold and the host lose the first turn, so no later state contains it.
+    // The second start replaces the first turn in the folded state and at the host, so no later state contains the
+    // first turn.
     let replaced = r#"A got chat 2 start t2
         A got chat 3 end t2
         A sub chat 3 {"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-01T00:00:01.005Z","turns":[{"id":"t2","startedAt":"2026-01-01T00:00:01.000Z","duration":5,"state":"complete","message":{"text":"hi","origin":{"kind":"user"}},"responseParts":[]}]}"#;
@@ -524,7 +528,7 @@ fn tool_calls() {
     let said =
         play(&format!("{approved}\nA got chat 5 approve t1 c1"), &[dead, "tools.one-decision"]);
     assert_eq!(only(&said, "tools.one-decision").weight, Weight::Must);
-    // A second request for confirmation opens a new period.
+    // After a second request for confirmation, a second decision is permitted.
     play(&format!("{approved}\nA got chat 5 ready t1 c1\nA got chat 6 approve t1 c1"), &[]);
     let done = format!("{approved}\nA got chat 5 complete t1 c1");
     let said = play(&format!("{done}\nA got chat 6 complete t1 c1"), &[dead, "tools.one-decision"]);
@@ -561,7 +565,7 @@ fn reconnects() {
         "B back 1 root,session missing= got session 2 title z; got session 3 title c; got session 4 title d",
         &["sequence.one-envelope"],
     );
-    // An action is lost between the replay and the first live action.
+    // In this script, an action is lost between the replay and the first live action.
     play(
         &format!(
             "B back 1 root,session missing= {all}\nA got session 5 title e\nA got session 6 title f\nB got session 6 title f"
@@ -607,7 +611,7 @@ fn a_finding_names_the_requirement_that_it_breaks() {
     assert_eq!(report.findings[0].subject, FindingSubject::Requirement("jsonrpc.error.shape"));
     let seen = |id: &str| report.apart.iter().find(|(known, _)| *known == id).unwrap().1;
     assert_eq!(seen("jsonrpc.error.shape"), 1);
-    // No frame exercised these requirements.
+    // No frame of the script exercised these requirements.
     assert_eq!((seen("auth.required.data"), seen("channel.present-on-server-requests")), (0, 0));
 }
 

@@ -1,5 +1,5 @@
-//! Tests of the checks of causes, removals, ids and starts, with traffic that follows each rule and traffic that breaks
-//! it.
+//! Tests of the checks of causality, removed channels, ids and the starts of turns, with traffic that follows each rule
+//! and traffic that breaks it.
 
 use super::tests::{check, only};
 use crate::verdict::Weight;
@@ -18,7 +18,7 @@ fn effects_before_the_echo_are_findings() {
     let dead = "state.dead-host-action";
     let said = play(early, &[first, dead, "turns.active-only"]);
     assert_eq!(only(&said, first).lines, [8, 9]);
-    // Another client may see the turn before the dispatching client does.
+    // Another client may receive the start of the turn before the client that dispatched it.
     let other = "B hello 0\nB sub chat 0\nA sends chat 1 start t1\nB echo chat 1 A 1 start t1\n\
                  B got chat 2 part t1 p1\nA echo chat 1 A 1 start t1\nA got chat 2 part t1 p1";
     play(other, &[]);
@@ -44,7 +44,7 @@ fn actions_after_a_removal_are_findings() {
         ),
         &[],
     );
-    // The other connection was not notified yet, or the URI belongs to a new session.
+    // In these scripts, the other connection was not notified of the removal yet, or the URI belongs to a new session.
     play(&format!("B hello 0\nB sub session 0\n{gone}\nB got session 1 title x"), &[]);
     let again = r#"A ask 1 createSession {"channel":"ahp-session:/1"}"#;
     play(&format!("{gone}\n{again}\nA ok 1\nA got session 1 title x"), &[]);

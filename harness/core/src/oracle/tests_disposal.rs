@@ -24,8 +24,7 @@ fn a_disposal_does_not_settle_dispatches() {
     play(&format!("{chat}\n{DISPOSAL}\nA ok 1"), &[settled]);
 }
 
-/// Returns the weight of the finding for a snapshot with a different title, in a capture that lacks some
-/// clients.
+/// Returns the weight of the finding that a snapshot with a wrong title causes, in a capture that lacks some clients.
 fn weight_of_another_title(script: &str) -> Weight {
     let options = OracleOptions { foreign: true, ..OracleOptions::default() };
     let other =
@@ -57,7 +56,8 @@ fn a_disposal_does_not_excuse_lost_actions() {
         "B hello 0\nB sub session 0\nB sub chat 0\nB got chat 1 start t1\nB got chat 2 end t1\n";
     let complete = "fanout.complete";
     play(&format!("{lost}A got chat 2 end t1\n{DISPOSAL}\nA ok 1"), &[complete]);
-    // The answer arrives after everything that the host sent before the request.
+    // The answer to the disposal arrives after everything that the host sent before it processed the disposal, so the
+    // lost action would have arrived.
     play(&format!("{lost}{DISPOSAL}\nA ok 1"), &[complete]);
     play(&format!("{lost}A got chat 1 start t1\nA got chat 2 end t1\n{DISPOSAL}\nA ok 1"), &[]);
     // Nothing proves that the actions should have arrived before the answer.
@@ -77,7 +77,7 @@ fn the_answer_to_a_disposal_ends_the_channel() {
     let said = play(&format!("{gone}\n{sent}\nA refused session 0 A 1 title x"), &[removal]);
     assert_eq!(only(&said, removal).lines, [9, 10, 11]);
     play(&format!("{sent}\n{gone}\nA refused session 0 A 1 title x"), &[]);
-    // The other connection was not notified. Another check judges whether it may subscribe.
+    // The other connection was not notified of the removal. Another check judges whether it may subscribe.
     let other = format!("B hello 0\nB sub session 0\n{gone}\nB got session 1 title x");
     play(&other, &[]);
 }
@@ -183,7 +183,8 @@ fn a_removed_entry_is_not_compared_with_a_chat_that_is_behind() {
     let lines: Vec<String> = waiting("m").lines().map(|line| line.trim().to_owned()).collect();
     let of = |channel: &str| {
         let lines = lines.iter().filter(|line| line.split(' ').nth(2) == Some(channel));
-        // The decision becomes an action of the host, because a dispatch would show when the client knew the call.
+        // The decision on the call becomes an action of the host, because a dispatch of the decision would show when
+        // the client knew the call.
         let lines = lines.filter(|line| !line.contains(" sends "));
         let lines =
             lines.map(|line| line.replacen('A', if channel == "chat" { "B" } else { "A" }, 1));

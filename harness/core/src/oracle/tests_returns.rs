@@ -28,7 +28,7 @@ fn actions_during_a_reconnect_are_not_lost() {
     let turn = "A got chat 2 end t1";
     let later = "A got session 3 title 3\nB2 got session 3 title 3\nB2 barrier";
     let complete = ["fanout.complete"];
-    // The action is in the replay, or arrives after the replay.
+    // In these scripts, the missed action is in the replay, or arrives after the replay.
     returns(turn, "", &format!("B2 got chat 2 end t1\n{later}"), &[]);
     let end = r#"{"channel":"ahp-chat:/1","serverSeq":2,"action":{"type":"chat/turnComplete","turnId":"t1","duration":5}}"#;
     returns(turn, end, later, &[]);
@@ -58,7 +58,7 @@ fn an_action_before_its_replay_is_noted() {
     );
     let finding = only(&said, "reconnect.replay-complete");
     assert_eq!(finding.weight, crate::verdict::Weight::Note);
-    // The action may also be in the replay.
+    // The action that arrives after the replay may also be in the replay.
     let repeated = titled(2);
     returns("A got session 2 title 2\nB2 got session 2 title 2", &repeated, "", &[]);
 }
@@ -74,7 +74,7 @@ fn errors_before_the_handshake_are_judged_by_json_rpc() {
         );
     };
     refused(r#"{"code":-32600,"message":"the handshake comes first"}"#, &[]);
-    // Which other members an error with this code needs depends on the version.
+    // Which other members an error with this code needs depends on the version of the protocol.
     refused(r#"{"code":-32005,"message":"no"}"#, &[]);
     refused(r#"{"code":-32600}"#, &shape);
     refused(r#"{"code":"no","message":"no"}"#, &shape);

@@ -1,6 +1,6 @@
 //! Checks the life cycle of tool calls against the table of transitions.
 //!
-//! The checks read a status from the folded state, just before an action is folded.
+//! The checks read the status of a tool call from the folded state, just before an action on the call is folded.
 //!
 //! Knows: folded chats, the table. Never knows: senders.
 
@@ -20,7 +20,7 @@ use super::step::{ActionFolding, OracleStep};
 /// Upper bound for the decisions of one turn that are remembered.
 const MAX_DECISIONS: usize = 256;
 
-/// A decision that may occur once per period of a call.
+/// A decision about a tool call. Each kind of decision may occur only once between two requests for a decision.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum ToolDecision {
     Confirmed,
@@ -95,7 +95,7 @@ impl ToolDecisionChecks {
         let found = find(active, call);
         let status = found.map(|call| call.get("status").and_then(Value::as_str));
         let known = status.map(|status| status.and_then(ToolCallStatus::from_name));
-        // The status belongs to a newer version and cannot be judged.
+        // The status of the call belongs to a newer version, so the transition cannot be judged.
         if known == Some(None) {
             return;
         }
@@ -148,8 +148,8 @@ impl ToolDecisionChecks {
     }
 }
 
-/// Judges whether a decision is the first of its kind. Returns `true` if the decision is a repetition.
-/// Invariant F4.
+/// Judges whether a decision about a tool call is the first of its kind. Returns `true` if the decision is a
+/// repetition. Invariant F4.
 fn again(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,

@@ -1,5 +1,5 @@
-//! Compares both sides of a host: the state and the decisions of its clients, and the traffic of the agent
-//! below the host.
+//! Compares the two sides of a host: the states and decisions that its clients see, and the traffic between the host's
+//! agent and the host or a model.
 //!
 //! "Above" means the side of the clients, and "below" means the side of the agent. A turn above and a conversation
 //! below belong together if the prompt contains the message of the turn. Tool calls are matched in order by the longest
@@ -46,7 +46,7 @@ const SHOWN: usize = 60;
 /// The time that a cancel may take to reach the agent. The specification states no limit.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The turns above and the conversations below, as far as they were recorded.
+/// The turns that clients see and the conversations of the agent, as far as the transcript shows them.
 #[derive(Default)]
 pub(super) struct TranslationChecks {
     reading: BelowReading,
@@ -74,7 +74,7 @@ struct ClientTurn {
     judged: bool,
 }
 
-/// The end of a turn.
+/// The way in which a turn ended.
 enum TurnEnd {
     /// The turn completed. `said` is its text; `None` if the state does not contain the whole text.
     Complete { said: Option<String>, outputs: Vec<CallOutput>, line: u64 },
@@ -85,7 +85,7 @@ enum TurnEnd {
 /// The output of a call that succeeded, as the clients see it.
 struct CallOutput {
     id: String,
-    /// The strings of the result; `None` if the result has content of another kind.
+    /// The strings in the result of the call; `None` if the result has content other than strings.
     text: Option<String>,
 }
 
@@ -99,11 +99,11 @@ struct CallAbove {
     asked: bool,
     denied: Option<u64>,
     approved: bool,
-    /// The line at which a client of the harness sent its approval.
+    /// The line at which a client of the harness approved the call.
     sent: Option<u64>,
 }
 
-/// A conversation with the agent.
+/// A conversation with the agent, as the traffic below the host shows it.
 #[derive(Default)]
 struct AgentTalk {
     /// Whether the conversation is with the model stand-in. An agent may change the output of a model.
@@ -111,12 +111,12 @@ struct AgentTalk {
     chat: Option<ChannelId>,
     prompt: String,
     calls: Vec<CallBelow>,
-    /// The strings before, between and after the calls.
+    /// The strings that the agent sent before, between and after its tool calls.
     texts: Vec<String>,
     bytes: usize,
-    /// Whether all strings are kept.
+    /// Whether all strings of the conversation are kept, so that they can be compared.
     whole: bool,
-    /// For each round, how many calls and strings there were at its start.
+    /// For each round of tool calls, the numbers of calls and of strings in the conversation before the round.
     rounds: LiteMap<u64, (usize, usize)>,
     ended: bool,
     stopped: Option<u64>,
@@ -127,7 +127,7 @@ struct CallBelow {
     id: String,
     leaf: String,
     line: u64,
-    /// The line that shows that the call may run, or has run.
+    /// The line that shows that the call was permitted, or that it has run.
     ran: Option<u64>,
     /// The mark in the output, and the line that shows it.
     mark: Option<(String, u64)>,
@@ -185,7 +185,7 @@ fn offered(cx: &OracleContext, record: &Value, out: &mut FindingSink) {
 }
 
 impl TranslationChecks {
-    // These methods read the side above the host.
+    // The following methods read the side of the clients, above the host.
 
     fn above(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let (chat, action, line) = (folding.channel, folding.envelope.action, folding.line);
@@ -286,7 +286,7 @@ impl TranslationChecks {
         self.judge_ended(cx, chat, out);
     }
 
-    // These methods read the side below the host.
+    // The following methods read the side of the agent, below the host.
 
     fn below(
         &mut self,
@@ -377,7 +377,7 @@ impl TranslationChecks {
         Some((turn, self.talks.get(turn.talk.as_ref()?)?))
     }
 
-    // These methods compare both sides.
+    // The following methods compare both sides.
 
     /// Judges a turn once it has ended on both sides.
     fn judge_ended(&mut self, cx: &OracleContext, chat: ChannelId, out: &mut FindingSink) {
@@ -418,7 +418,8 @@ impl TranslationChecks {
             turn.judged = true;
             turn.calls = Vec::new();
         }
-        // The strings that were judged are freed. The fields that show the end of a cancelled turn are kept.
+        // The strings of the conversation that were judged are freed. The members that show how a cancelled turn ends
+        // are kept.
         if let Some(talk) = key.and_then(|key| self.talks.get_mut(&key)) {
             self.bytes = self.bytes.saturating_sub(talk.bytes);
             let (chat, ended, stopped) = (talk.chat, talk.ended, talk.stopped);
@@ -440,7 +441,7 @@ impl TranslationChecks {
                 out.seen(Rule::CancelArrives);
                 return false;
             }
-            // The conversation ended without the cancel, perhaps before the cancel could arrive.
+            // The agent finished the conversation without receiving the cancel, perhaps before the cancel could arrive.
             if talk.ended {
                 return false;
             }
@@ -473,7 +474,8 @@ impl AgentTalk {
         self.texts.push(String::new());
     }
 
-    /// Keeps a string if there is room for it, and returns the number of bytes that were kept.
+    /// Keeps a string of the agent if `room` is `true` and the kept strings of the conversation do not exceed
+    /// [`MAX_TEXT`]. Returns the number of bytes that were kept.
     fn said(&mut self, said: &str, room: bool) -> usize {
         let room = room && self.bytes + said.len() <= MAX_TEXT;
         self.whole &= room;
@@ -499,7 +501,7 @@ impl AgentTalk {
         }
     }
 
-    /// Records the line that shows that a call may run, or has run.
+    /// Records the line that shows that a call was permitted, or that it has run.
     fn shows(&mut self, id: &str, line: u64) {
         if let Some(call) = self.calls.iter_mut().find(|call| call.id == id) {
             call.ran.get_or_insert(line);
@@ -544,7 +546,7 @@ fn matched(above: &[CallAbove], below: &[CallBelow]) -> Vec<Option<usize>> {
 }
 
 impl CallAbove {
-    /// Returns whether the input contains a string, plain or with JSON escapes.
+    /// Returns whether the input of the call contains this string, plain or with JSON escapes.
     fn has(&self, leaf: &str) -> bool {
         let quoted = Value::from(leaf).to_text();
         let inner = quoted.trim_start_matches('"').trim_end_matches('"');
@@ -623,7 +625,8 @@ fn told_once(
     }
 }
 
-/// Judges whether the result of a call that succeeded contains the output of its command. Invariant N12.
+/// Judges whether the result of a call that succeeded contains the output of the command that the call ran. Invariant
+/// N12.
 fn output_shown(uri: &str, end: u64, call: &CallBelow, output: &CallOutput, out: &mut FindingSink) {
     let (Some((mark, line)), Some(shown)) = (&call.mark, &output.text) else { return };
     out.seen(Rule::OutputShown);
@@ -638,7 +641,7 @@ fn output_shown(uri: &str, end: u64, call: &CallBelow, output: &CallOutput, out:
     }
 }
 
-/// Judges whether the text of the agent arrives above, complete and in order. The host may change white space.
+/// Judges whether the text of the agent arrives at the clients, complete and in order. The host may change white space.
 /// Invariant N4.
 fn text_arrived(uri: &str, lines: [u64; 2], said: &str, talk: &AgentTalk, out: &mut FindingSink) {
     let rule = Rule::TextArrives;

@@ -27,10 +27,10 @@ pub(super) struct TurnIds {
 
 #[derive(Default)]
 struct TurnIdChat {
-    /// The line of the snapshot that the fold began with; 0 if the turns have to be read again.
+    /// The line of the snapshot with which the folded state began; 0 if the turns have to be read again.
     base: u64,
     turns: foldhash::HashSet<Text>,
-    /// The id of the turn with the parts in `parts`, and the line of the fold's snapshot.
+    /// The id of the turn whose parts are in `parts`, and the line of the snapshot with which the folded state began.
     active: Option<(Text, u64)>,
     /// The ids of the active turn's parts, and whether each is a tool call.
     parts: foldhash::HashMap<Text, bool>,
@@ -127,7 +127,7 @@ impl TurnIdChat {
         }
     }
 
-    /// Judges a part that is not a tool call. Invariants E5 and E7.
+    /// Judges a new part of the active turn that is not a tool call. Invariants E5 and E7.
     fn part(
         &mut self,
         cx: &OracleContext,
@@ -194,7 +194,7 @@ impl TurnIdChat {
     }
 }
 
-/// Judges the ids in a snapshot. Invariants E4 and E5.
+/// Judges whether the ids of turns and parts in a snapshot are unique. Invariants E4 and E5.
 fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut FindingSink) {
     let lines = [cx.now.line];
     let uri = cx.uri(channel);
@@ -227,8 +227,8 @@ fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Fin
     }
 }
 
-/// Returns the weight of a breach by two parts with the same id. The specification only implies that a text
-/// part and a tool call need different ids.
+/// Returns the weight of a finding about two parts with the same id. The specification only implies that a text part
+/// and a tool call need different ids.
 fn weight(call: bool, other: bool) -> Weight {
     if call == other { Weight::Essential } else { Weight::Note }
 }

@@ -26,7 +26,7 @@ const TOLERANCE: Duration = Duration::from_secs(10);
 /// The requested chats, and the starts of the active turns.
 #[derive(Default)]
 pub(super) struct TurnStarts {
-    /// The chats that a client requested, by URI, and whether each begins with a message.
+    /// The chats that a client requested. The key is the URI; the value states whether the chat begins with a message.
     made: foldhash::HashMap<Text, bool>,
     started: ChatMemory<Option<StartedTurn>>,
     /// The last session that was reported as not ready, so that each session is reported only once.
@@ -197,7 +197,7 @@ impl TurnStarts {
         let Some(((id, session), state)) = session.zip(state) else {
             return;
         };
-        // The action that makes the session ready may still be in transit.
+        // The action that makes the session ready may arrive later on the session's channel.
         let lifecycle = state.state.get("lifecycle").and_then(Value::as_str);
         let Some(lifecycle) =
             lifecycle.filter(|_| folding.envelope.seq <= cx.known_to(id).saturating_add(1))

@@ -27,7 +27,7 @@ enum TurnActionRole {
     End,
     /// The action belongs to the active turn and names the turn.
     Within,
-    /// The action appends text to a part of this kind.
+    /// The action appends text to a part of this kind, and names the part.
     Append(&'static str),
     /// The action belongs to the active turn without naming the turn.
     Unnamed,
@@ -69,9 +69,9 @@ pub(super) struct TurnChecks {
 
 #[derive(Default)]
 struct TurnChat {
-    /// The ended turns, with the lines of their ends.
+    /// The turns that have ended, each with its id and the line of its end.
     ended: Vec<(String, u64)>,
-    /// The turns that another turn replaced, with the lines of both starts.
+    /// The active turns that were replaced by the start of another turn, each with its id and the lines of both starts.
     replaced: Vec<(String, u64, u64)>,
     /// The id of the active turn, and the line of its start.
     started: Option<(String, u64)>,
@@ -132,7 +132,8 @@ impl TurnChecks {
         }
     }
 
-    /// Judges whether a replaced turn is in the history of a snapshot. This is the second part of invariant E3.
+    /// If another turn replaced an active turn, judges whether the replaced turn is in the history of a snapshot. This
+    /// is the second part of invariant E3.
     fn compare(
         &mut self,
         cx: &OracleContext,
@@ -288,7 +289,7 @@ fn append(
     out.seen(Rule::PartBeforeAppend);
     let parts = state.get("activeTurn").and_then(|turn| turn.get("responseParts"));
     let parts = parts.and_then(Value::as_array);
-    // Text nearly always goes to the newest part, so the search starts there.
+    // Text is nearly always appended to the newest part, so the search starts there.
     let named = |part: &&Value| part.get("id").and_then(Value::as_str) == Some(id);
     let part = parts.into_iter().flatten().rev().find(named);
     let found = match part.map(|part| part.get("kind").and_then(Value::as_str)) {

@@ -1,5 +1,5 @@
-//! Checks resource watches: batches are not empty and concern the watched root, and the description of a watch
-//! equals the request.
+//! Checks resource watches: batches of file events are not empty and concern files below the watched root, and the
+//! description of a watch equals the request.
 //!
 //! Knows: requested watches, events. Never knows: files.
 //!
@@ -22,7 +22,7 @@ use super::members::{given, list, text};
 use super::same::same;
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// The members that describe a watch: each with its name in the state and its name in the request.
+/// The members that describe a watch: for each, the name in the state and the name in the request.
 const DESCRIPTOR: [(&str, &str); 4] = [
     ("root", "uri"),
     ("recursive", "recursive"),
@@ -33,7 +33,8 @@ const DESCRIPTOR: [(&str, &str); 4] = [
 /// Upper bound for the requests for watches that are remembered.
 const MAX_WATCHES: usize = 1_024;
 
-/// The requests for watches by the URI of the new channel, with the lines of the answers.
+/// The requests for watches, each with the line of the host's answer. The key is the URI of the channel that the host
+/// created for the watch.
 #[derive(Default)]
 pub(super) struct WatchChecks {
     asked: HashMap<String, (Value, u64)>,
@@ -106,7 +107,8 @@ impl WatchChecks {
     }
 }
 
-/// Judges whether a batch has changes, all below the root of the watch. Invariant L4.
+/// Judges whether a batch of file events is not empty, and whether all its files are below the root of the watch.
+/// Invariant L4.
 fn batch(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let changes = given(folding.envelope.action, "changes");
     let items = changes.map_or(&[][..], |changes| match changes {

@@ -1,9 +1,9 @@
-//! Checks histories of chats that arrive in pages: a subscription without a window receives all turns, and pages that
-//! are loaded later contain older turns, in order.
+//! Checks the histories of chats that arrive in pages. A subscription that requests no window (a limited number of
+//! turns) receives all turns. Pages that are loaded later contain older turns, in order.
 //!
-//! A page goes to all subscribers, regardless of their windows, so a page may repeat turns that some subscribers
-//! already have; reducers skip these turns. A finding is reported only if the history is wrong for every possible
-//! window.
+//! A page goes to all subscribers, regardless of the number of turns that each subscriber requested, so a page may
+//! repeat turns that some subscribers already have; reducers skip these turns. A finding is reported only if the
+//! history is wrong for every possible window.
 //!
 //! Knows: folded chats, snapshots. Never knows: the requested number of turns.
 //!
@@ -79,7 +79,7 @@ fn loaded(
         return out.broken(Rule::HistoryPages.of(PREPEND), message, &lines);
     }
     let all = is_whole(fold);
-    // The page contains older turns first, then turns that the fold has, in the fold's order.
+    // The page contains older turns first, then turns that the folded state already has, in the same order.
     let ids: foldhash::HashSet<Option<&str>> = known.iter().map(id).collect();
     let unknown = page.iter().take_while(|turn| !ids.contains(&id(turn))).count();
     let (older, rest) = page.split_at(unknown);
@@ -115,12 +115,13 @@ fn loaded(
     }
 }
 
-/// Returns whether a fold has every turn.
+/// Returns whether the folded state contains every turn of the chat.
 fn is_whole(fold: &ChannelFold) -> bool {
     !fold.windowed && given(&fold.state, CURSOR).is_none()
 }
 
-/// Judges whether a snapshot without a requested window is complete. Invariant L7.
+/// Judges whether a snapshot contains all turns of a chat if the client did not request a limited number of turns.
+/// Invariant L7.
 fn whole(
     cx: &OracleContext,
     request: &OpenRequest,

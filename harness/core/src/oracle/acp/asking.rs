@@ -13,7 +13,7 @@ use super::catalogue::Rule;
 use super::state::{CallStage, OpenAgentRequest};
 use super::{AgentFold, FindingSink};
 
-/// Upper bound for the options of one request that are read.
+/// Upper bound for the options of one permission request that are read.
 const MAX_OPTIONS: usize = 64;
 
 impl AgentFold {
@@ -109,7 +109,7 @@ impl AgentFold {
         }
     }
 
-    /// Judges a call of one of the harness's own tools.
+    /// Judges a record that shows that one of the harness's own tools was called.
     pub(super) fn tool(&mut self, seen: &SeenFrame, out: &mut FindingSink) {
         self.witnessed = true;
         let (line, at) = (self.now.line, self.now.at);

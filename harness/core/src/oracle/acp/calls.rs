@@ -1,4 +1,5 @@
-//! Checks the agent's reports of tool calls: the calls, and their stages, content, locations and terminals.
+//! Checks the agent's reports of tool calls: which calls the agent reports, and the stages, content, file locations and
+//! terminals of each call.
 //!
 //! Knows: calls. Never knows: prompts, except the turn of a call.
 
@@ -24,7 +25,7 @@ enum CallName {
     Permission,
 }
 
-/// The time that an agent may take after the end of a turn to release the turn's terminals. The specification
+/// The time that an agent may take to release the terminals of a turn after the turn has ended. The specification
 /// states no limit.
 const TIDYING: Duration = Duration::from_secs(1);
 
@@ -117,7 +118,7 @@ impl AgentFold {
         }
     }
 
-    /// Judges the locations and the content of a call or an update.
+    /// Judges the file locations and the content in a report of a tool call.
     fn held(&mut self, update: &Value, out: &mut FindingSink) {
         let line = self.now.line;
         for place in list(update, "locations") {
@@ -352,7 +353,8 @@ impl AgentSessionState {
     }
 }
 
-/// Judges a terminal in the content of a call. `stays` says whether the terminal was in the content before.
+/// Judges a terminal in the content of a call. `stays` states whether the earlier content already contained the
+/// terminal.
 fn shown(
     known: Option<&mut ClientTerminal>,
     id: &str,

@@ -48,8 +48,8 @@ pub(super) struct AgentFold {
     deadline: Duration,
     conns: LiteMap<ConnId, AgentLinkState>,
     now: EntryPosition,
-    /// Whether the transcript has a record of the model stand-in or of a tool of the harness. These records
-    /// show which calls really ran.
+    /// Whether the transcript has a record of the model stand-in (the program of the harness that answers the agent's
+    /// requests to a language model) or of a tool of the harness. These records show which calls really ran.
     witnessed: bool,
     /// Whether the client sends malformed messages on purpose.
     odd_client: bool,
@@ -133,7 +133,7 @@ impl AgentFold {
                         conn.whole = true;
                         conn.offers(&params["clientCapabilities"]);
                     }
-                    // Updates of the session may arrive before the answer.
+                    // Updates of the session may arrive before the answer to this request.
                     "session/load" | "session/resume" => {
                         conn.make_session(params["sessionId"].as_str().unwrap_or_default());
                     }
@@ -291,14 +291,14 @@ impl AgentFold {
         }
     }
 
-    /// Counts the open turns of all connections.
+    /// Returns the number of open turns of all connections.
     fn turns_open(&self) -> usize {
         let sessions = self.conns.values().flat_map(|conn| conn.sessions.values());
         sessions.filter(|session| session.turn.is_some()).count()
     }
 
-    /// Returns the connection to which a record of the model or of a tool belongs: the connection with an open turn or,
-    /// if no turn is open, the latest connection.
+    /// Returns the connection to which a record of the model stand-in or of a tool belongs: the connection with an open
+    /// turn or, if no turn is open, the latest connection.
     fn busy(&mut self) -> Option<&mut AgentLinkState> {
         let busy =
             |conn: &AgentLinkState| conn.sessions.values().any(|session| session.turn.is_some());
@@ -311,7 +311,7 @@ impl AgentFold {
 /// The methods that every agent implements.
 const IMPLEMENTED: [&str; 3] = ["initialize", "session/new", "session/prompt"];
 
-/// Turns an id into a map key. The ids `1.0` and `1` have the same key.
+/// Converts the id of a message to a key for maps. The ids `1.0` and `1` have the same key.
 fn key(id: Option<&Value>) -> String {
     let whole = id.and_then(Value::as_i64).map(|number| number.to_string());
     whole.or_else(|| id.map(Value::to_text)).unwrap_or_default()

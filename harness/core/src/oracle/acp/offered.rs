@@ -13,7 +13,7 @@ use super::{AgentFold, FindingSink};
 
 /// Upper bound for the modes of a session that are kept.
 const MAX_MODES: usize = 1_000;
-/// The kinds of updates that are part of the conversation.
+/// The kinds of session updates that show a part of the conversation, in contrast to settings of the session.
 const SAID: [&str; 6] = [
     "user_message_chunk",
     "agent_message_chunk",

@@ -30,7 +30,7 @@ const MAX_REMEMBERED: usize = 5_000;
 /// Upper bound for the terminals in the content of one call that are followed.
 const MAX_SHOWN: usize = 64;
 
-/// The position of the current entry in the transcript.
+/// The connection, the line and the time of the current transcript entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EntryPosition {
     pub(super) conn: ConnId,
@@ -55,7 +55,7 @@ pub(super) struct ClientOffers {
 /// The state of one connection.
 #[derive(Debug, Default)]
 pub(super) struct AgentLinkState {
-    /// Whether a handshake has succeeded.
+    /// Whether a handshake has succeeded on this connection.
     pub(super) shook: bool,
     /// Whether the handshake chose another version of the protocol than 1. Such a connection is not judged.
     pub(super) other: bool,
@@ -66,22 +66,22 @@ pub(super) struct AgentLinkState {
     /// both, sessions, calls and terminals may be older than the transcript, and the client's capabilities are
     /// unknown.
     pub(super) whole: bool,
-    /// The duration of the handshake, which is a measure of the load of the machine.
+    /// The duration of the handshake, from which the checks estimate how busy the machine is.
     pub(super) took: Duration,
     /// The duration of the agent's quickest answer; answers to prompts do not count.
     pub(super) quickest: Option<Duration>,
     pub(super) offers: ClientOffers,
-    /// The client's open requests.
+    /// The open requests of the client, by id.
     pub(super) ours: LiteMap<String, OpenAgentRequest>,
     /// The ids of the client's answered requests, with the line of each answer.
     pub(super) done: LiteMap<String, u64>,
-    /// The agent's open requests.
+    /// The open requests of the agent, by id.
     pub(super) theirs: LiteMap<String, OpenAgentRequest>,
     pub(super) sessions: LiteMap<String, AgentSessionState>,
     pub(super) terminals: LiteMap<String, ClientTerminal>,
 }
 
-/// An open request.
+/// A request without an answer so far.
 #[derive(Clone, Debug)]
 pub(super) struct OpenAgentRequest {
     pub(super) method: String,
@@ -90,10 +90,11 @@ pub(super) struct OpenAgentRequest {
     pub(super) session: String,
     /// The version in the params of `initialize`.
     pub(super) version: Option<u64>,
-    /// The id of the call that needs permission, and the ids of the options that grant the permission.
+    /// If this is a permission request: the id of the tool call that needs permission (`call`), and the ids of the
+    /// options that grant the permission (`allowing`).
     pub(super) call: String,
     pub(super) allowing: Vec<String>,
-    /// The ids of the options whose decision is permanent.
+    /// If this is a permission request: the ids of the options that make the decision permanent.
     pub(super) always: Vec<String>,
     /// Whether the sender has withdrawn the request with `$/cancel_request`.
     pub(super) withdrawn: bool,
@@ -137,16 +138,16 @@ pub(super) struct AgentSessionState {
     /// Whether the agent created the session, or the client loaded or resumed it. Other sessions are known only
     /// because a message named them.
     pub(super) made: bool,
-    /// The open prompt.
+    /// The prompt that the agent has not answered yet.
     pub(super) turn: Option<PromptTurn>,
-    /// The number of prompts so far.
+    /// The number of prompts in the session so far.
     pub(super) turns: u64,
-    /// The time of the answer to the last prompt.
+    /// The time at which the agent answered the last prompt.
     pub(super) ended: Duration,
     /// The line of the answer to a cancelled prompt, until the next prompt.
     pub(super) cancelled: Option<u64>,
     pub(super) calls: LiteMap<String, ReportedCall>,
-    /// The permanent decisions. The key is the input of the call, the value the line of the decision.
+    /// The permanent permission decisions. The key is the input of the call, the value the line of the decision.
     pub(super) always: LiteMap<String, u64>,
     /// The ids of the session's modes.
     pub(super) modes: Vec<String>,
@@ -154,10 +155,10 @@ pub(super) struct AgentSessionState {
     pub(super) loaded: Option<u64>,
 }
 
-/// An open prompt.
+/// A prompt that the agent has not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct PromptTurn {
-    /// The id of the request.
+    /// The id of the request that contains the prompt.
     pub(super) id: String,
     pub(super) number: u64,
     pub(super) cancel: Option<TurnCancel>,
@@ -171,13 +172,13 @@ pub(super) struct PromptTurn {
     pub(super) crowded: bool,
     /// Whether the agent has requested permission within the turn.
     pub(super) asked: bool,
-    /// The number of calls that the agent reported.
+    /// The number of tool calls that the agent reported within the turn.
     pub(super) reported: u64,
     /// The ids of the calls that the model stand-in requested.
     pub(super) wanted: HashSet<String>,
-    /// The number of calls that reached the harness's own tool.
+    /// The number of calls within the turn that reached the harness's own tool.
     pub(super) called: u64,
-    /// The line of the last record of the model stand-in or of the tool; 0 if there is none.
+    /// The line of the last record of the model stand-in or of the harness's tool within the turn; 0 if there is none.
     pub(super) witness: u64,
 }
 
@@ -254,22 +255,22 @@ pub(super) struct ReportedCall {
     pub(super) turn: u64,
     pub(super) line: u64,
     pub(super) stage: CallStage,
-    /// Whether any report had the status `in_progress`.
+    /// Whether any report of the call had the status `in_progress`.
     pub(super) ran: bool,
-    /// Whether any report had the title.
+    /// Whether any report of the call contained a title.
     pub(super) titled: bool,
-    /// Whether the first report was an update.
+    /// Whether the first report of the call was an update instead of a new call.
     pub(super) by_update: bool,
     pub(super) name: Option<String>,
-    /// The longest string in the input, which distinguishes the call from others.
+    /// The longest string in the input of the call, which distinguishes the call from other calls.
     pub(super) leaf: String,
-    /// The ids of the terminals in the content.
+    /// The ids of the terminals in the content of the call.
     pub(super) terminals: Vec<String>,
     /// Whether the call may be older than the transcript.
     pub(super) older: bool,
-    /// The line of the permission request, while the answer is outstanding.
+    /// The line of the permission request for the call; `None` if no such request waits for an answer.
     pub(super) waits: Option<u64>,
-    /// The line of the denial.
+    /// The line at which the client denied the permission for the call.
     pub(super) denied: Option<u64>,
     /// The line of the answer to the prompt, if the turn of the call was cancelled.
     pub(super) over: Option<u64>,
@@ -383,7 +384,7 @@ impl AgentSessionState {
         }
     }
 
-    /// Records a permanent decision about an input.
+    /// Records a permanent permission decision, which applies to all calls with this input.
     pub(super) fn decide(&mut self, leaf: &str, line: u64) {
         if self.always.len() < MAX_REMEMBERED && !leaf.is_empty() {
             self.always.insert(leaf.to_owned(), line);

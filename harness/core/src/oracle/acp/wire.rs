@@ -21,7 +21,7 @@ const MAX_NAMED: usize = 3;
 /// machine, an agent that starts slowly also answers slowly.
 const SLOWER: u32 = 3;
 
-/// The ends of the paths of members that only the unstable schema of November 2026 has.
+/// Members that only the unstable schema of November 2026 has. Each text is the end of the path of a member.
 const UNSTABLE: &[&str] = &[
     "agentCapabilities.auth.status",
     "agentCapabilities.providers",
@@ -34,7 +34,7 @@ const UNSTABLE: &[&str] = &[
     "result.usage",
 ];
 
-/// The updates and methods that only the unstable schema has.
+/// The names of updates and methods that only the unstable schema of November 2026 has.
 const UNSTABLE_NAMES: &[&str] = &[
     "auth/status_update",
     "mcp/message",
@@ -162,7 +162,7 @@ impl AgentFold {
         out.broken(Rule::StableMembers, text, &[self.now.line]);
     }
 
-    /// Validates a message of the agent against the tables, and reports the errors by check.
+    /// Validates a message of the agent against the tables, and reports each error under the check that it breaks.
     pub(super) fn shape(
         &self,
         table: &'static Protocol,
@@ -212,7 +212,7 @@ impl AgentFold {
     }
 }
 
-/// Returns the check for the shape of a message as a whole.
+/// Returns the check that judges the shape of a message as a whole.
 fn about(message: &Message, answers: Option<&str>) -> Rule {
     let update = &message.params()["update"]["sessionUpdate"];
     match (message.method(), answers) {
@@ -250,7 +250,7 @@ fn looked_at(message: &Message, main: Rule) -> Vec<Rule> {
     rules
 }
 
-/// Returns the check to which an error belongs; `None` for a soft error of the envelope.
+/// Returns the check that an error breaks; `None` for a soft error (one that is only a warning) of the envelope.
 fn of(error: &ShapeError, main: Rule) -> Option<Rule> {
     let path = error.path.as_str();
     let envelope = ["", "jsonrpc", "id"].contains(&path) || path.starts_with("error");

@@ -20,14 +20,14 @@ use super::{ClientFamily, ClientView, sent};
 
 /// Upper bound for the tokens and resources that are remembered.
 const MAX_KNOWN: usize = 16_384;
-/// The minimum time between two deliveries of a token after which the second lifetime has to be smaller. The effect of
-/// a shorter time may be lost in rounding.
+/// The minimum time between two deliveries of a token for which the lifetimes are compared: the second lifetime has to
+/// be smaller. Over a shorter time, rounding may hide the difference.
 const AGED: Duration = Duration::from_secs(10);
 
-/// The tokens so far.
+/// The tokens that clients have delivered, and the facts by which the deliveries are judged.
 #[derive(Default)]
 pub(super) struct TokenChecks {
-    /// The clients whose handshake is in the transcript.
+    /// The clients whose handshake is in the transcript, so that the transcript shows everything that they were told.
     whole: HashSet<Arc<str>>,
     /// Whether the host has sent the root state, which names the resources of its agents.
     named: bool,
@@ -81,7 +81,7 @@ impl ClientFamily for TokenChecks {
 }
 
 impl TokenChecks {
-    /// Remembers the resources that a message of the host names in any of its members.
+    /// Remembers the resources that a message of the host contains in any of its members.
     fn learn(&mut self, value: &Value) {
         match value {
             Value::Array(items) => items.iter().for_each(|item| self.learn(item)),
@@ -117,7 +117,7 @@ impl TokenChecks {
         }
     }
 
-    /// Judges an `authenticate`.
+    /// Judges an `authenticate` request, by which a client delivers a token.
     fn delivered(&mut self, view: &ClientView<'_>, message: &Message, out: &mut FindingSink) {
         let params = message.params();
         let (Some(client), Some(resource), Some(token)) =
@@ -166,7 +166,7 @@ impl TokenChecks {
     }
 }
 
-/// Judges the repeated delivery of a token.
+/// Judges a delivery of a token that the client has delivered before.
 fn delivered_again(
     view: &ClientView<'_>,
     known: &DeliveredToken,

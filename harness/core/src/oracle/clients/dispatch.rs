@@ -60,7 +60,7 @@ impl ClientFamily for ClientDispatches {
 }
 
 impl ClientDispatches {
-    /// Judges whether the `clientSeq` is greater than the client's last `clientSeq`.
+    /// Judges whether the `clientSeq` of a dispatch is greater than the client's last `clientSeq`.
     fn number(&mut self, view: &ClientView<'_>, client_seq: i64, out: &mut FindingSink) {
         let Some(client) = view.client() else { return };
         let now = (client_seq, view.line());
@@ -78,7 +78,7 @@ impl ClientDispatches {
     }
 }
 
-/// Judges whether clients may dispatch the action.
+/// Judges whether the specification lets clients dispatch an action of this type.
 fn right(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) {
     let row = view.protocol().and_then(|protocol| protocol.action(sent.action_type));
     let Some(row) = row else { return };
@@ -93,7 +93,8 @@ fn right(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) 
     }
 }
 
-/// Judges whether the channel is of the action's kind, and whether a completed call belongs to the chat.
+/// Judges whether the action belongs to this kind of channel and, if the action completes a tool call, whether the call
+/// belongs to the chat.
 fn place(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) {
     let row = view.protocol().and_then(|protocol| protocol.action(sent.action_type));
     let known = view.cx.channel(sent.channel);
@@ -139,7 +140,7 @@ pub(super) fn has_call(state: &Value, call: &str) -> bool {
     given(state, "activeTurn").and_then(|turn| find(turn, call)).is_some()
 }
 
-/// The members that hold a message of the user, by the part of the action's type after the slash.
+/// The members of actions that contain a message of the user. The key is the part of the action's type after the slash.
 const MESSAGES: [(&str, &str); 3] =
     [("turnStarted", "message"), ("pendingMessageSet", "message"), ("draftChanged", "draft")];
 
@@ -166,7 +167,7 @@ fn start_time(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingS
     }
 }
 
-/// Judges the entry of an active client that a client dispatches.
+/// Judges the entry that a client dispatches to become an active client of a session.
 fn own_entry(view: &ClientView<'_>, sent: &SentDispatch<'_>, out: &mut FindingSink) {
     if !matches!(sent.name, "activeClientSet" | "activeClientChanged") {
         return;

@@ -33,11 +33,11 @@ pub(super) struct DraftChecks {
 struct ChatDraft {
     /// The times of the latest changes, each with its line.
     changes: VecDeque<(Duration, u64)>,
-    /// Whether the present burst of changes was reported.
+    /// Whether a finding has already reported the present series of frequent changes.
     told: bool,
     /// The text of the client's last draft.
     text: Option<String>,
-    /// The line and the time of a turn that began with the text of the draft.
+    /// The line and the time at which a turn began whose message has the text of the draft.
     sent: Option<(u64, Duration)>,
 }
 
@@ -90,7 +90,7 @@ impl ClientFamily for DraftChecks {
 }
 
 impl ChatDraft {
-    /// Handles a change that the client dispatches.
+    /// Handles a change of a draft that the client dispatches.
     fn changed(&mut self, view: &ClientView<'_>, action: &Value, out: &mut FindingSink) {
         let now = view.cx.now.at;
         self.cleared(action, out);

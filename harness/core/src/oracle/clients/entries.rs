@@ -13,7 +13,7 @@ use crate::oracle::step::OracleStep;
 use super::catalogue::Rule;
 use super::{ClientFamily, ClientView, SentDispatch, dispatched, sent};
 
-/// The checks of entries. These checks keep no state.
+/// The checks of chats, annotations and automations. These checks keep no state.
 pub(super) struct EntryChecks;
 
 impl ClientFamily for EntryChecks {

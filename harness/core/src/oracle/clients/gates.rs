@@ -27,7 +27,8 @@ const PRIMARY: &str = "client.workdir.primary";
 /// The methods that need the host's capability `automations`.
 const AUTOMATION_METHODS: [&str; 3] =
     ["listAutomationTriggerDefinitions", "runAutomation", "fetchAutomationRuns"];
-/// The methods over a side channel, with the capability that advertises them.
+/// The prefixes of methods that clients may send over the side channel of an MCP server, each with the capability by
+/// which the server offers these methods.
 const ADVERTISED: [(&str, &str); 2] =
     [("tools/", "serverTools"), ("resources/", "serverResources")];
 
@@ -84,7 +85,7 @@ impl ClientFamily for CapabilityChecks {
 }
 
 impl CapabilityChecks {
-    /// Judges a method or an action of automations by the host's capability.
+    /// Judges, by the capability that the host declared, whether a client may use a method or an action of automations.
     fn automation(&self, view: &ClientView<'_>, what: &str, out: &mut FindingSink) {
         let Some(protocol) = view.protocol() else { return };
         if protocol.method(what).is_none() && protocol.action(what).is_none() {
@@ -110,8 +111,9 @@ fn undeclared(what: &str, capability: &str, lines: &[u64], out: &mut FindingSink
     out.broken(Rule::Capabilities, message, lines);
 }
 
-/// Returns whether a condition holds for the agent of a provider in every state of the root channel that the client may
-/// have known, with the line of the snapshot; `None` if the agent or the state is unknown.
+/// Tests a condition on the agent of a provider in every state of the root channel that the client may have known.
+/// Returns whether the condition holds in all these states, and the line of the snapshot; `None` if the agent or the
+/// state is unknown.
 fn agent_is(
     view: &ClientView<'_>,
     provider: &str,
@@ -140,7 +142,7 @@ fn has(agent: &Value, path: &[&str]) -> bool {
     value.is_some_and(|value| value.as_bool() != Some(false))
 }
 
-/// Returns the provider of a session.
+/// Returns the provider of a session's agent.
 fn provider(view: &ClientView<'_>, session: ChannelId) -> Option<String> {
     let read = |state: &Value| text(state, "provider").map(str::to_owned);
     view.told.newest(view, session, read).flatten()

@@ -32,14 +32,14 @@ const MAX_CLIENTS: usize = 1_024;
 const NEW_CONNECTION: &str = "client.initialize.retry-new-connection";
 const LOOPS: &str = "client.initialize.unsupported-version";
 
-/// Returns the versions that an `initialize` offers; values that are not versions are left out.
+/// Returns the versions that an `initialize` offers. Values in the list that are not versions are left out.
 pub(super) fn offers(params: &Value) -> Vec<Version> {
     let one = params.get("protocolVersion").into_iter();
     let all = list(params, "protocolVersions").iter().chain(one);
     all.filter_map(version).collect()
 }
 
-/// Reads a version. The first protocol states its version as a number.
+/// Reads a version. The first version of the protocol is written as a number.
 fn version(value: &Value) -> Option<Version> {
     match value {
         Value::Number(number) => number.to_string().parse().ok(),
@@ -117,8 +117,8 @@ impl ClientHandshake {
             let begins = progress.first.is_none();
             progress.first.get_or_insert(line);
             if begins && view.is_whole() {
-                // The first message itself decides whether the rule holds, so it counts although no handshake
-                // has succeeded.
+                // The first message of a connection decides whether the rule holds, so this observation counts although
+                // no handshake has succeeded.
                 out.counts(true);
                 out.seen(Rule::FirstMessage);
                 if !handshake {

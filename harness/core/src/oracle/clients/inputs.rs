@@ -16,8 +16,8 @@ use super::{ClientFamily, ClientView, SentDispatch, dispatched};
 const KINDS: &str = "client.input.answer-kinds";
 const REQUIRED: &str = "client.input.required";
 
-/// Each kind of question with the kind of value that answers it. A select that permits free text may also be answered
-/// with text.
+/// The kinds of questions, each with the kind of the value that answers it. A question that offers a selection and
+/// permits free text may also be answered with text.
 const FITTING: [(&str, &str); 6] = [
     ("text", "text"),
     ("number", "number"),
@@ -55,7 +55,7 @@ impl ClientFamily for InputChecks {
     }
 }
 
-/// Judges whether the kind of an answer fits the question.
+/// Judges whether the kind of the value in an answer fits the kind of the question.
 fn kind(
     view: &ClientView<'_>,
     sent: &SentDispatch<'_>,
@@ -84,7 +84,8 @@ fn kind(
     }
 }
 
-/// Returns whether a kind of value answers a question. Kinds that are not in the table are extensions.
+/// Returns whether a kind of value answers a question. Kinds that are not in [`FITTING`] are extensions, which every
+/// kind of value may answer.
 fn fits(question: &Value, value: &str) -> bool {
     let asked = text(question, "kind").unwrap_or_default();
     let free = given(question, "allowFreeformInput").and_then(Value::as_bool) == Some(true);
@@ -95,7 +96,7 @@ fn fits(question: &Value, value: &str) -> bool {
         || (free && matches!(value, "text" | "selected-many"))
 }
 
-/// Judges whether all required questions of an accepted request are answered.
+/// Judges whether a client that accepts an input request has answered all required questions of the request.
 fn required(view: &ClientView<'_>, sent: &SentDispatch<'_>, id: &str, out: &mut FindingSink) {
     let answers = given(sent.action, "answers");
     let asks = |state: &Value| {

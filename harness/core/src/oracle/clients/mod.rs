@@ -55,11 +55,11 @@ const REACTION: Duration = Duration::from_secs(2);
 
 /// A family of checks on clients.
 trait ClientFamily {
-    /// Judges one step. The view is the state just before the step takes effect.
+    /// Judges one step. `view` contains the state just before the step takes effect.
     fn step(&mut self, view: &ClientView<'_>, step: &OracleStep<'_>, out: &mut FindingSink);
 }
 
-/// The state that the checks of clients read.
+/// The state that the checks of clients read for one step.
 struct ClientView<'a> {
     cx: &'a OracleContext,
     told: &'a ToldStates,
@@ -166,7 +166,7 @@ impl ClientFold {
     }
 }
 
-/// Passes a step to the families, and then to the states that clients have received.
+/// Passes a step to the families of checks, and then to [`told`], which keeps the states that clients have received.
 fn tell(
     families: &mut [Box<dyn ClientFamily + Send>],
     told: &mut ToldStates,
@@ -211,7 +211,7 @@ struct SentDispatch<'a> {
     action: &'a Value,
     /// The type, such as `chat/turnStarted`.
     action_type: &'a str,
-    /// The part of the type after the slash. This part did not change when actions moved from sessions to
-    /// chats.
+    /// The part of the type after the slash. This part stayed the same when version 0.4.0 moved actions from sessions
+    /// to chats.
     name: &'a str,
 }

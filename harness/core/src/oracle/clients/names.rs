@@ -1,5 +1,5 @@
-//! Checks the names that clients send: URIs and cursors of the host, progress tokens of the client, and offsets in
-//! strings.
+//! Checks the names that clients send: URIs and cursors that the host chose, progress tokens that the client chose, and
+//! offsets in strings.
 //!
 //! Knows: the members with names. Never knows: states.
 
@@ -25,7 +25,7 @@ use super::{ClientFamily, ClientView, sent};
 const MAX_URIS: usize = 65_536;
 /// Upper bound for the cursors of one connection that are remembered.
 const MAX_CURSORS: usize = 4_096;
-/// The members of the host's messages that contain a URI which clients send back.
+/// The names of the members of a host's messages that contain URIs which clients send back later.
 const GIVEN: [&str; 9] = [
     "channel",
     "resource",
@@ -37,17 +37,17 @@ const GIVEN: [&str; 9] = [
     "run",
     "automation",
 ];
-/// The members of a client's params that contain a URI of the host.
+/// The names of the members of a client's params that contain a URI from the host.
 const USED: [&str; 5] = ["channel", "chat", "session", "terminal", "automation"];
-/// The members of a client's params that list channels.
+/// The names of the members of a client's params that contain a list of channels.
 const LISTED: [&str; 2] = ["subscriptions", "initialSubscriptions"];
 
 /// The names that have occurred so far.
 #[derive(Default)]
 pub(super) struct NameChecks {
-    /// The URIs that the host has sent or that a client has created.
+    /// The URIs that the host has sent, and the URIs of channels that a client has created.
     known: HashSet<String>,
-    /// The URIs of the host, by their normalised form, each with its line.
+    /// The URIs from the host, each with its line. The key is the normalised form of the URI.
     normal: HashMap<String, (String, u64)>,
     /// The cursors that each connection has received.
     cursors: HashMap<ConnId, HashSet<String>>,

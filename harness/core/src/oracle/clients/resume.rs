@@ -26,8 +26,8 @@ use super::{ClientFamily, ClientView, sent};
 const MAX_CLIENTS: usize = 4_096;
 /// Upper bound for the numbers of one connection that the client may not have processed.
 const MAX_RECENT: usize = 4_096;
-/// The ways in which a client loses a channel, each with its requirement of [`Rule::ResumedChannels`], the weight, and
-/// the words of the finding.
+/// The ways in which a client loses a channel. Each row has the requirement of [`Rule::ResumedChannels`] that a client
+/// breaks if it resumes such a channel, the weight of the breach, and the words that describe the loss in the finding.
 const LOSSES: &[(ChannelLoss, &str, Weight, &str)] = &[
     (
         ChannelLoss::Missing,
@@ -49,14 +49,14 @@ const LOSSES: &[(ChannelLoss, &str, Weight, &str)] = &[
     ),
 ];
 
-/// The way in which a client has lost a channel.
+/// The way in which a client has lost its subscription to a channel.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum ChannelLoss {
-    /// A `reconnect` reported the channel as missing.
+    /// The answer to a `reconnect` listed the channel as missing.
     Missing,
-    /// The host refused the subscription.
+    /// The host refused to subscribe the client to the channel.
     Refused,
-    /// The client unsubscribed.
+    /// The client unsubscribed from the channel.
     Unsubscribed,
 }
 
@@ -96,7 +96,7 @@ struct ClientMemory {
     /// The channels that the client is no longer subscribed to, each with the line that proves the end of the
     /// subscription.
     gone: HashMap<String, (u64, ChannelLoss)>,
-    /// Whether the client has requested the list of sessions.
+    /// Whether the client has ever requested the list of sessions.
     lists: bool,
 }
 
@@ -114,7 +114,7 @@ impl ClientMemory {
         }
     }
 
-    /// Marks the numbers that arrived at this time or before as processed.
+    /// Marks the `serverSeq` numbers that arrived at the time `settled` or before as processed by the client.
     fn acted(&mut self, settled: Duration) {
         let ready = self.recent.iter().filter(|(at, ..)| *at <= settled);
         let best = ready.map(|(_, seq, line)| (*seq, *line)).max();
@@ -179,7 +179,7 @@ impl ClientFamily for ResumeChecks {
 }
 
 impl ResumeChecks {
-    /// Returns the record of the current client.
+    /// Returns the record of the client of the current connection.
     fn here(&mut self, view: &ClientView<'_>) -> Option<&mut ClientMemory> {
         self.clients.get_mut(view.client()?)
     }
@@ -232,7 +232,7 @@ impl ResumeChecks {
         let memory = text(params, "clientId").and_then(|client| self.clients.get(client));
         let Some(memory) = memory.filter(|memory| memory.whole) else { return };
         let line = view.line();
-        // The handshake succeeded on an earlier connection.
+        // The handshake succeeded on an earlier connection of the client, so observations count.
         out.counts(true);
         if let Some(seen) = params.get("lastSeenServerSeq").and_then(Value::as_u64) {
             out.seen(Rule::LastSeen);
@@ -265,8 +265,8 @@ impl ResumeChecks {
         }
     }
 
-    /// Judges a `lastSeenServerSeq` that was never sent to the client: the next action of the host must have a greater
-    /// number.
+    /// Judges a client's `lastSeenServerSeq` that was never sent to the client. If the number is real, the next action
+    /// of the host has a greater number.
     fn refuted(&mut self, view: &ClientView<'_>, next: u64, out: &mut FindingSink) {
         let Some(claimed) = self.claimed.remove(&view.cx.now.conn) else { return };
         if next <= claimed.seq {

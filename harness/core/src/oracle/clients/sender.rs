@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use crate::transcript::ConnId;
 use crate::wire::message::Message;
 
-/// The client that is judged.
+/// The client that is judged, and the connections that are known to belong to it.
 pub(super) struct NamedSender {
     name: String,
     conns: HashSet<ConnId>,
@@ -18,14 +18,14 @@ impl NamedSender {
         NamedSender { name: name.to_owned(), conns: HashSet::new() }
     }
 
-    /// Selects a connection if it has the name.
+    /// Selects a connection for judgement if the connection has the name of the client.
     pub(super) fn name_connection(&mut self, conn: ConnId, name: &str) {
         if name == self.name {
             self.conns.insert(conn);
         }
     }
 
-    /// Selects a connection if the client of this handshake has the name.
+    /// Selects a connection for judgement if the `clientId` in the handshake is the name of the client.
     pub(super) fn introduced(&mut self, conn: ConnId, message: &Message) {
         let handshake = matches!(message.method(), Some("initialize" | "reconnect"));
         if handshake && message.params()["clientId"] == *self.name {
@@ -33,7 +33,7 @@ impl NamedSender {
         }
     }
 
-    /// Returns whether the connection belongs to the client.
+    /// Returns whether the connection belongs to the client that is judged.
     pub(super) fn is(&self, conn: ConnId) -> bool {
         self.conns.contains(&conn)
     }

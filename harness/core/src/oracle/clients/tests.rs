@@ -1,5 +1,5 @@
-//! Tests without captures: the selection of a client, incomplete transcripts, and the states that a client may have
-//! known.
+//! Tests without captures: the selection of the client that is judged, incomplete transcripts, and the states that a
+//! client may have known.
 
 use crate::oracle::testkit::{TestVerdict, play_clients};
 

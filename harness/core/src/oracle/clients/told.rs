@@ -32,9 +32,10 @@ use super::{ClientView, REACTION, dispatched};
 const MAX_CHANNELS: usize = 1_024;
 /// Upper bound for the actions of one channel that a client may not have processed. Older actions count as processed.
 const MAX_RECENT: usize = 1_024;
-/// Upper bound for the dispatches of one connection that the host has not settled. Older dispatches are dropped.
+/// Upper bound for the dispatches of one connection that the host has neither accepted nor rejected. Older dispatches
+/// are dropped.
 const MAX_OWN: usize = 1_024;
-/// Upper bound for the actions on a channel that are kept until its snapshot arrives.
+/// Upper bound for the actions on a channel that are kept until the snapshot of the channel arrives.
 const MAX_EARLY: usize = 256;
 /// Upper bound for the clients whose states are kept until they reconnect.
 const MAX_PARKED: usize = 256;
@@ -57,7 +58,7 @@ struct ToldConnection {
     own: VecDeque<OwnDispatch>,
 }
 
-/// A dispatch that is not settled.
+/// A dispatch that the host has neither accepted nor rejected.
 struct OwnDispatch {
     channel: ChannelId,
     client_seq: i64,
@@ -68,9 +69,9 @@ struct OwnDispatch {
 struct ToldChannel {
     kind: ChannelKind,
     protocol: &'static Protocol,
-    /// The `fromSeq` of the snapshot.
+    /// The `fromSeq` of the snapshot that the state began with.
     from_seq: u64,
-    /// The line of the snapshot.
+    /// The line of the snapshot that the state began with.
     line: u64,
     /// The state that the client has certainly processed.
     state: Value,
@@ -81,8 +82,8 @@ struct ToldChannel {
 }
 
 impl ToldStates {
-    /// Returns whether a condition holds in every state of a channel that the client of the current connection may have
-    /// known, with the line of the snapshot. Returns `None` if the state is unknown.
+    /// Tests a condition in every state of a channel that the client of the current connection may have known. Returns
+    /// whether the condition holds in all these states, and the line of the snapshot; `None` if the state is unknown.
     pub(super) fn every(
         &self,
         view: &ClientView<'_>,
@@ -116,7 +117,7 @@ impl ToldStates {
         Some((all, told.line))
     }
 
-    /// Returns a value that is read from the newest state of a channel.
+    /// Returns a value that the given function reads from the newest state of a channel.
     pub(super) fn newest<T>(
         &self,
         view: &ClientView<'_>,
@@ -223,8 +224,8 @@ impl ToldStates {
     }
 }
 
-/// Returns the time up to which clients have certainly processed the frames that they received; `None` if the
-/// transcript is not old enough, or has no times.
+/// Returns the time before which every received frame has certainly been processed by its client; `None` if the
+/// transcript is too short, or has no times.
 fn settled(cx: &OracleContext) -> Option<Duration> {
     cx.now.at.checked_sub(REACTION + cx.options.spread)
 }

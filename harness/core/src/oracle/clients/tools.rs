@@ -22,7 +22,8 @@ use super::{ClientFamily, ClientView, SentDispatch, dispatched};
 /// Upper bound for the completions that are remembered.
 const MAX_COMPLETED: usize = 16_384;
 
-/// The completions that clients have dispatched, by client, chat, turn and call.
+/// The completions of tool calls that clients have dispatched. The key consists of the client, the chat, the turn and
+/// the call.
 #[derive(Default)]
 pub(super) struct ClientTools {
     completed: HashMap<CompletedCall, ToolCompletion>,
@@ -35,7 +36,7 @@ struct ToolCompletion {
     conn: ConnId,
     client_seq: i64,
     line: u64,
-    /// Whether the client has received the echo.
+    /// Whether the client has received the echo of the completion.
     accepted: bool,
 }
 
@@ -71,7 +72,7 @@ impl ClientTools {
         out.seen(Rule::ToolOnce);
         let conn = view.cx.now.conn;
         if let Some(first) = self.completed.get(&key) {
-            // A client may repeat a dispatch that was lost when its connection ended.
+            // A client may repeat a completion that was lost when the client's connection ended.
             let repeats = first.accepted || first.conn == conn;
             if repeats && first.client_seq != sent.client_seq {
                 let message = format!(
@@ -109,7 +110,7 @@ impl ClientTools {
     }
 }
 
-/// Judges a completion by the state of the call that the client has received.
+/// Judges whether the status of a tool call, as the client has received it, permits the completion.
 fn judge_status(view: &ClientView<'_>, sent: &SentDispatch<'_>, call: &str, out: &mut FindingSink) {
     let Some(client) = view.client() else { return };
     let failed = given(sent.action, "result").and_then(|result| result.get("success"));

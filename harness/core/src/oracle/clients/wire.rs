@@ -47,7 +47,7 @@ struct HostAsked {
     open: Vec<HostRequest>,
     /// The ids of answered requests, with the lines of the answers.
     answered: VecDeque<(String, u64)>,
-    /// Whether the host has sent a frame that the harness cannot read. Such a frame may have been a request.
+    /// Whether the host has sent a frame that the harness cannot read, and that may therefore have been a request.
     has_unreadable: bool,
     /// The time and the line of the client's last frame.
     last: Option<(Duration, u64)>,
@@ -58,7 +58,7 @@ struct HostRequest {
     method: String,
     line: u64,
     at: Duration,
-    /// Whether a version of the protocol has the method.
+    /// Whether any version of the protocol has the method.
     known: bool,
 }
 
@@ -188,7 +188,7 @@ fn unanswered(view: &ClientView<'_>, asked: &HostAsked, out: &mut FindingSink) {
     }
 }
 
-/// Judges the frame by the tables of the version.
+/// Judges the frame of a client by the tables of the connection's version.
 fn shape(
     view: &ClientView<'_>,
     seen: &SeenFrame,
