@@ -5,9 +5,9 @@
 //! {"jsonrpc":"2.0","id":1,"method":"ping","_ahpLog":{"ts":"2026-01-31T10:00:00.000Z","dir":"c2s","connectionId":"A"}}
 //! ```
 //!
-//! The message is the line without that member, byte for byte. An entry with `truncated` is a message that is
-//! only partly known. This harness adds more members (`recording`, `order`, `t`, `capture`), so its logs have
-//! the same information as a capture, see `CAPTURE_FORMAT.md`.
+//! The message is the line without the member `_ahpLog`, byte for byte. An entry with `truncated` is a message that is
+//! only partly known. This harness adds more members (`recording`, `order`, `t`, `capture`), so its logs have the same
+//! information as a capture, see `CAPTURE_FORMAT.md`.
 //!
 //! Knows: the lines of captures. Never knows: files, the combination of logs.
 //!
@@ -33,13 +33,13 @@ pub const MEMBER: &str = "_ahpLog";
 /// One parsed line of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogLine {
-    /// The time in milliseconds since 1970.
+    /// The time of the event in milliseconds since 1970.
     pub at: i64,
     /// The name of the connection; empty if the line has none.
     pub connection: String,
     /// The event.
     pub content: LogContent,
-    /// The position in a recording of this harness; `None` for other logs.
+    /// The position of the line in a recording of this harness; `None` for other logs.
     pub recorded: Option<RecordedPlace>,
 }
 
@@ -48,7 +48,7 @@ pub struct LogLine {
 pub enum LogContent {
     /// The line is a message.
     Message {
-        /// The sender.
+        /// The side that sent the message.
         by: ClosingSide,
         /// The text of the message, byte for byte.
         frame: Frame,
@@ -181,14 +181,15 @@ pub fn read(text: &str) -> Result<Option<LogLine>, String> {
     Ok(Some(LogLine { at, connection, content, recorded }))
 }
 
-/// Returns the text of an object without one member. The rest of the text stays unchanged, byte for byte.
+/// Returns the JSON text of an object without the member at the index `place`. The rest of the text stays unchanged,
+/// byte for byte.
 fn without(text: &str, members: &[(String, &RawValue)], place: usize) -> String {
     let end = |index: usize| {
         let raw = members[index].1.get();
         raw.as_ptr().addr() - text.as_ptr().addr() + raw.len()
     };
     let (from, to) = match place {
-        // The first member is removed with the comma after it.
+        // If the removed member is the first member, the comma after it is removed as well.
         0 => {
             let after = &text[end(0)..];
             (1, end(0) + after.find(',').map_or(0, |comma| comma + 1))
@@ -198,7 +199,7 @@ fn without(text: &str, members: &[(String, &RawValue)], place: usize) -> String 
     [&text[..from], &text[to..]].concat()
 }
 
-/// The constant values that every line of a recording repeats.
+/// The facts about a recording that every line of its log repeats.
 #[derive(Clone, Debug)]
 pub struct RecordingFacts {
     /// The start of the recording, as the time since 1970.
@@ -238,7 +239,7 @@ impl RecordingFacts {
                 line::write(&mut line, None, at, connection, event);
                 let word = line.split("\"dir\":\"").nth(1).and_then(|rest| rest.split('"').next());
                 let word = word.unwrap_or_default();
-                // Log viewers show such a line as a notification.
+                // A line that is not a message of the log is written as a notification, so that log viewers show it.
                 let _ = write!(out, "{{\"jsonrpc\":\"2.0\",\"method\":\"$/capture/{word}\"");
             }
         }
@@ -285,7 +286,7 @@ fn opening(seen: &SeenFrame) -> Option<&str> {
     text.strip_suffix('}').filter(|open| !open.ends_with(|last: char| last.is_ascii_whitespace()))
 }
 
-/// Returns whether a string is a connection log, judged by its first line.
+/// Returns whether a file is a connection log, judged by its first line.
 pub fn is_log(first: &str) -> bool {
     #[derive(Deserialize)]
     struct MarkedLine {

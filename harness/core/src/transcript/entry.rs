@@ -34,7 +34,7 @@ impl SeenFrame {
         SeenFrame::again(Arc::new(frame))
     }
 
-    /// Decodes a frame that was kept without its decoded content.
+    /// Decodes a frame again that was kept without its decoded content.
     pub fn again(frame: Arc<Frame>) -> SeenFrame {
         let decoded = decode(&frame);
         SeenFrame { frame, decoded }
@@ -55,7 +55,7 @@ impl SeenFrame {
     }
 }
 
-/// The side that closed a connection, or that sent a message.
+/// The side of a connection: the side that closed the connection, or that sent a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClosingSide {
     /// The client, or the harness on the client's behalf.
@@ -91,30 +91,30 @@ pub enum ConnectionEvent {
     },
     /// A message is incomplete, because the connection ended first.
     Cut {
-        /// The sender of the message.
+        /// The side that sent the incomplete message.
         by: ClosingSide,
-        /// The part of the payload that arrived.
+        /// The part of the message that arrived before the connection ended.
         frame: Frame,
     },
     /// The recorder injected a fault into the connection, to test the reaction of both sides.
     Fault {
-        /// The injected fault, as the user requested it.
+        /// The injected fault, in the words of the user who requested it.
         what: String,
     },
     /// A message passed between the host and its agent, or between the agent and its model or tools.
     Below {
-        /// The direction and the parties.
+        /// The direction of the message, and the two parties.
         way: BelowEvent,
-        /// The message.
+        /// The frame that contains the message.
         seen: Arc<SeenFrame>,
     },
     /// The transcript lacks some traffic of the connection. Earlier knowledge about the connection may be out
     /// of date.
     Gap {
-        /// The sender of the missing traffic.
+        /// The side that sent the missing traffic.
         by: ClosingSide,
     },
-    /// The host was restarted. Earlier numbers and states are meaningless.
+    /// The host was restarted. Earlier `serverSeq` numbers and earlier states are meaningless from now on.
     Restarted,
 }
 

@@ -1,7 +1,7 @@
 //! The table of the capture format: every kind of line and every member of each kind.
 //!
-//! [`schema`] is generated from the table. [`super::line`] uses the table to write and read lines. A test
-//! compares the table, the code and the page `CAPTURE_FORMAT.md`.
+//! [`schema`] is generated from the table. [`super::line`] uses the table to write and read lines. A test checks that
+//! the table, the code and the page `CAPTURE_FORMAT.md` agree.
 //!
 //! Knows: names and forms. Never knows: readers and writers of lines.
 
@@ -20,7 +20,7 @@ pub enum LineMemberForm {
     Hex,
     /// A time in seconds.
     Seconds,
-    /// A whole number.
+    /// A whole number that is not negative.
     Count,
     /// The value `true`; otherwise the member is absent.
     True,
@@ -58,7 +58,7 @@ const fn member(name: &'static str, form: LineMemberForm, doc: &'static str) -> 
     LineMember { name, form, doc }
 }
 
-/// The members that every line may have.
+/// The members that a line of any kind may have.
 pub const COMMON: &[LineMember] = &[
     member("t", LineMemberForm::Seconds, "seconds since the recording began, to the microsecond"),
     member(
@@ -73,7 +73,7 @@ pub const COMMON: &[LineMember] = &[
     ),
 ];
 
-/// The members of a frame.
+/// The members that contain the content of a frame.
 const FRAME: &[LineMember] = &[
     member(
         "msg",
@@ -94,7 +94,7 @@ const FRAME: &[LineMember] = &[
     ),
 ];
 
-/// The members of a handshake.
+/// The members that contain the lines of a WebSocket handshake.
 const HANDSHAKE: &[LineMember] = &[
     member(
         "request",
@@ -108,7 +108,7 @@ const HANDSHAKE: &[LineMember] = &[
     ),
 ];
 
-/// Every kind of line.
+/// Every kind of line in a capture.
 pub const KINDS: &[LineKind] = &[
     LineKind {
         dir: "open",
@@ -226,7 +226,7 @@ pub const KINDS: &[LineKind] = &[
     },
 ];
 
-/// Returns whether a string is a keyword of the format.
+/// Returns whether a string is a keyword of the capture format.
 pub fn is_word(text: &str) -> bool {
     let kinds = KINDS.iter().flat_map(|kind| kind.members);
     let mut members = COMMON.iter().chain(kinds);

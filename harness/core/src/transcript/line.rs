@@ -19,7 +19,7 @@ use crate::wire::message::DecodedFrame;
 
 use super::{BelowEvent, ClosingSide, ConnectionEvent, HandshakeLines, SeenFrame};
 
-/// The length in bytes from which text is written as `hex` instead of `raw`.
+/// The length in bytes from which a text frame is written in hexadecimal digits (`hex`) instead of as a string (`raw`).
 const LONG_RAW: usize = 16 << 20;
 
 /// Appends one event as a line with a line break.
@@ -86,7 +86,7 @@ pub fn write(
     out.push_str("}\n");
 }
 
-/// Returns whether a frame is JSON that can be embedded in a line.
+/// Returns whether a frame is JSON that can be the value of `msg` in a line.
 #[inline]
 fn is_json(decoded: &DecodedFrame) -> bool {
     !matches!(decoded, DecodedFrame::Odd(_) | DecodedFrame::Deep)
@@ -189,11 +189,11 @@ fn text(out: &mut String, value: &str) {
 /// One parsed line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranscriptLine {
-    /// The number of the scenario that is being played, in a transcript of a run.
+    /// The number of the scenario that the line belongs to, in a transcript of a run; `None` in other captures.
     pub case: Option<u32>,
     /// The time since the transcript began.
     pub at: Duration,
-    /// The client's name; empty for a restart.
+    /// The name of the client that the line belongs to; empty for a restart.
     pub conn: String,
     /// The event.
     pub event: ConnectionEvent,
@@ -284,7 +284,8 @@ pub fn read(line: &str) -> Result<TranscriptLine, LineError> {
         "c2s" => ConnectionEvent::Sent(Arc::new(SeenFrame::new(content(&raw)?))),
         "s2c" => ConnectionEvent::Received(Arc::new(SeenFrame::new(content(&raw)?))),
         "fault" => ConnectionEvent::Fault { what: raw.fault },
-        // The client is the default sender, because a missing frame of the client may have changed anything.
+        // If a line does not name the sender of the missing traffic, the client counts as the sender, because a missing
+        // frame of the client may have changed anything.
         "gap" => ConnectionEvent::Gap {
             by: if raw.by.as_deref() == Some("host") {
                 ClosingSide::Host
@@ -319,7 +320,7 @@ fn content(raw: &RawLine<'_>) -> Result<Frame, LineError> {
         (.., Some(hex)) => {
             let bytes = bytes(hex).ok_or(LineError::Hex)?;
             Ok(match raw.text {
-                // A long string is also written in hexadecimal digits.
+                // The long string was written in hexadecimal digits only because of its length.
                 true => String::from_utf8(bytes)
                     .map_or_else(|error| Frame::NotUtf8(error.into_bytes()), Frame::Text),
                 false => Frame::Binary(bytes),

@@ -24,7 +24,7 @@ use super::reader::TranscriptReader;
 use super::same_log::{self, ConnectionDigest, DuplicateConnection, UndecidedReason};
 use super::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 
-/// Upper bound for the logs that are read together.
+/// Upper bound for the logs that are combined.
 pub const MAX_LOGS: usize = 1_000;
 /// Upper bound for the connections of all logs together.
 const MAX_CONNECTIONS: usize = 100_000;
@@ -45,7 +45,7 @@ pub struct ConnectionLogs {
     pub connections: Vec<LoggedConnection>,
     /// Remarks about the logs for the user.
     pub notes: Vec<String>,
-    /// Whether a line in the middle of a file was unreadable. The lines before it are kept.
+    /// Whether a line in the middle of a file was unreadable. The lines before the unreadable line are kept.
     pub broken: bool,
     sources: Vec<LogSource>,
     /// The largest possible error between the times of two logs, in milliseconds.
@@ -62,9 +62,9 @@ pub struct ConnectionLogs {
 pub struct LogFile {
     /// The name of the file, as the caller gave it.
     pub name: String,
-    /// The number of lines in all earlier files: line numbers continue from file to file.
+    /// The number of lines in all earlier files, which is added to the line numbers of this file.
     pub before: u64,
-    /// The index of the log that the file is a part of.
+    /// The index of the log to which the file belongs.
     source: usize,
 }
 
@@ -73,15 +73,16 @@ pub struct LogFile {
 pub struct LoggedConnection {
     /// The name of the connection in the log.
     pub name: String,
-    /// Whether the log contains the beginning of the connection.
+    /// Whether the log contains the beginning of the connection, so that no earlier traffic is missing.
     pub whole: bool,
     /// Whether the log states the beginning and the end of the connection explicitly.
     exact: bool,
-    /// Whether another log contains the same connection, recorded at its other end.
+    /// Whether another log contains the same connection, recorded at the connection's other end, so that this copy is
+    /// not judged.
     again: bool,
 }
 
-/// A log, which may consist of several files and contain several connections.
+/// One log. A log may consist of several files, and may contain several connections.
 #[derive(Debug, Default)]
 struct LogSource {
     items: Vec<LogItem>,
@@ -336,7 +337,7 @@ impl ConnectionLogs {
         Ok(())
     }
 
-    /// Returns the file of a line in the numbering of all files.
+    /// Returns the file that contains a line. The lines of all files are numbered consecutively.
     fn file_of(&self, line: u64) -> Option<&LogFile> {
         let after = self.files.partition_point(|file| file.before < line);
         self.files.get(after.checked_sub(1)?)
@@ -347,7 +348,8 @@ impl ConnectionLogs {
         items.get(items.binary_search_by_key(&line, |item| item.line).ok()?)
     }
 
-    /// Returns the file, and the line number within the file, for a line in the numbering of all files.
+    /// Returns the name of the file that contains a line and the number of the line in this file, for a line number
+    /// that counts the lines of all files.
     pub fn place(&self, line: u64) -> String {
         match self.file_of(line) {
             Some(file) => format!("{}:{}", file.name, line - file.before),
@@ -355,7 +357,7 @@ impl ConnectionLogs {
         }
     }
 
-    /// Returns the name of the connection to which a line belongs. The name is the one in the connection's log.
+    /// Returns the name of the connection to which a line belongs, as the connection's log states it.
     pub fn connection_at(&self, line: u64) -> Option<&str> {
         Some(&self.connections[self.item(line)?.connection].name)
     }
@@ -368,7 +370,7 @@ impl ConnectionLogs {
         }
     }
 
-    /// Returns the connections that are judged, with their ids.
+    /// Returns the connections that are judged, with their ids. The second copy of a connection is not judged.
     pub fn judged(&self) -> impl Iterator<Item = (ConnId, &LoggedConnection)> {
         let all = self.connections.iter().enumerate().filter(|(_, it)| !it.again);
         all.map(|(index, it)| (ConnId(u32::try_from(index).unwrap_or(u32::MAX)), it))
@@ -391,7 +393,7 @@ impl ConnectionLogs {
 
     /// Returns the largest possible error between the times of two connections.
     pub fn spread(&self) -> Duration {
-        // The rank of a log is always below twice the number of logs.
+        // The rank of a log (its position in an order) is always below twice the number of logs.
         let steps = self.skew.unsigned_abs().saturating_mul(2 * self.sources.len() as u64);
         Duration::from_millis(if self.counted || self.sources.len() < 2 { 0 } else { steps })
     }
@@ -496,18 +498,18 @@ impl ConnectionLogs {
     }
 }
 
-/// The state while one log is being read.
+/// The state of reading one log.
 struct LogReading {
     source: LogSource,
     /// The latest connection with each name.
     open: HashMap<String, usize>,
-    /// Whether the first segment is present.
+    /// Whether the first segment of the log is present.
     first: bool,
     latest: i64,
 }
 
 impl LogReading {
-    /// Marks a missing segment: earlier knowledge about all connections is out of date.
+    /// Marks the place of a missing segment: earlier knowledge about all connections may be out of date.
     fn gap(&mut self) {
         let at = self.latest;
         let line = self.source.items.last().map_or(0, |item| item.line);

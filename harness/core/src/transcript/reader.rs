@@ -11,12 +11,12 @@ use std::io::{BufRead, Read as _};
 
 use super::line::{self, TranscriptLine};
 
-/// Maximum length of a line: a message of 8 MiB in hexadecimal digits, plus some slack.
+/// Maximum length of a line: a message of 8 MiB in hexadecimal digits, plus the other members of the line.
 pub const MAX_LINE: usize = 17 << 20;
-/// The number of characters of a line that an error shows.
+/// The number of characters of an unreadable line that an error shows.
 const SHOWN: usize = 60;
 
-/// The first bytes of well-known file types that are not captures.
+/// The first bytes of well-known file types that are not captures, each with the name of the file type.
 const OTHERS: [(&[u8], &str); 8] = [
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -36,7 +36,7 @@ pub struct CaptureUnreadable {
     pub line: u64,
     /// The reason why reading stopped.
     pub reason: String,
-    /// Whether the file ends within this line, because the file was cut off there.
+    /// Whether this is the last line of the file, which may therefore be cut off.
     pub last: bool,
 }
 
@@ -112,7 +112,7 @@ impl<R: BufRead> TranscriptReader<R> {
         }
     }
 
-    /// Creates an error about the line that was read last.
+    /// Creates an error about the line that the reader read last.
     pub fn unreadable(&self, reason: String) -> CaptureUnreadable {
         let other = OTHERS.iter().find(|(magic, _)| self.buffer.starts_with(magic));
         let reason = match other {

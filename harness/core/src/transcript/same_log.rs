@@ -17,14 +17,14 @@ use crate::wire::message::{DecodedFrame, decode};
 use super::logs::{LogItem, LogItemSummary};
 use super::{ClosingSide, ConnectionEvent};
 
-/// The digest of a message that is only partly known. This digest matches any message.
+/// The digest of a message whose log has only a part of it. This digest is equal to the digest of every message.
 const ANY: u64 = 0;
-/// Upper bound for the positions at which the shorter list is compared with the longer list.
+/// Upper bound for the positions in the longer list of messages at which the shorter list is compared with it.
 const MAX_PLACES: usize = 64;
 /// Upper bound for the pairs of connections that are compared.
 const MAX_PAIRS: usize = 10_000_000;
 
-/// The messages of a connection as digests.
+/// The messages of a connection, each as a digest, in both directions.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionDigest {
     /// The index of the log that contains the connection.
@@ -56,7 +56,8 @@ impl ConnectionDigest {
                     DecodedFrame::Message(message) => {
                         self.acted |=
                             *by == ClosingSide::Host && message.method() == Some("action");
-                        // One of the two programs may have redacted the token in its log.
+                        // The program at one end may have removed the token from its log, so the digest does not depend
+                        // on the token.
                         let pushes = message.method() == Some("authenticate");
                         digest(message.value(), pushes).hash(&mut hasher);
                     }
@@ -83,17 +84,17 @@ impl ConnectionDigest {
         spans.is_some_and(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
     }
 
-    /// Returns whether both digests can belong to the same connection, judged by their messages.
+    /// Returns whether two logged connections can be the same connection, judged by the digests of their messages.
     fn agrees(&self, other: &ConnectionDigest) -> bool {
         let sent = contained(&self.sent, &other.sent);
         sent && !self.sent.is_empty() && contained(&self.received, &other.received)
     }
 }
 
-/// The reason why duplicate connections cannot be determined.
+/// The reason why the harness cannot decide which connections occur in two logs.
 #[derive(Debug)]
 pub(super) enum UndecidedReason {
-    /// These two connections may or may not be the same connection.
+    /// The logs do not show whether these two connections are the same connection.
     Pair(usize, usize),
     /// There are too many pairs to compare.
     TooMany,
