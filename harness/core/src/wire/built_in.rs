@@ -1,4 +1,4 @@
-//! Facts that are compiled in: tables, vectors and texts of the repository.
+//! Facts that are part of the program: tables, test vectors and texts that the build copies from the repository.
 //!
 //! An unreadable fact is a defect of this build, and is never caused by a user's input. A default value would hide the
 //! defect: with an empty table, the checks report nothing. A test reads every fact, so a panic occurs here only if the
@@ -8,7 +8,8 @@
 
 use std::fmt::Display;
 
-/// Returns a fact that is compiled in. `name` is the file or the constant that contains the fact.
+/// Returns a fact that is part of the program. `name` is the file or the constant that contains the fact, for the error
+/// message.
 ///
 /// # Panics
 /// Panics if the fact cannot be read.

@@ -15,7 +15,7 @@ use super::timestamp;
 use super::trim::TrimType;
 use super::walk::admits;
 
-/// The suffix of the names of members that contain times.
+/// The suffix by which the name of a member shows that the member contains a time.
 pub const INSTANT: &str = "At";
 
 impl Protocol {
@@ -27,8 +27,8 @@ impl Protocol {
         }
     }
 
-    /// Normalises a value of one type. `tag` is the member that selected the variant of a union. The recursion
-    /// is bounded by the depth of the JSON.
+    /// Normalises a value of one type. If the type is a variant of a union, `tag` is the name of the member that
+    /// selected the variant. The recursion is bounded by the depth of the JSON.
     fn canonical_value(&self, id: TypeId, tag: &str, value: &mut Value) {
         match (self.shapes.get(id), value) {
             (ValueShape::List(id), Value::Array(items)) => {

@@ -27,18 +27,18 @@ pub enum ChannelKind {
 
 struct ChannelRow {
     kind: ChannelKind,
-    /// The prefix of the kind's action types, without the slash.
+    /// The prefix of the types of actions on this kind of channel, without the slash.
     family: &'static str,
-    /// The type of the kind's state in the protocol tables.
+    /// The name in the protocol tables of the type of this kind's states.
     state: &'static str,
-    /// The name of the kind's reducer.
+    /// The name of the reducer for this kind of channel in the official fixtures.
     reducer: &'static str,
-    /// The prefix of the kind's URIs; empty if the host chooses the prefix.
+    /// The prefix of the URIs of this kind of channel; empty if the host chooses the prefix.
     uri: &'static str,
 }
 
 /// One row for each kind. If the host chooses the scheme (terminals, changesets), only a snapshot shows the kind of a
-/// channel. For these kinds, the prefixes here come from the specification's examples.
+/// channel. For terminals and changesets, the prefixes in this table come from the specification's examples.
 const ROWS: [ChannelRow; 10] = {
     use ChannelKind::*;
     const fn row(
@@ -91,8 +91,8 @@ impl ChannelKind {
         ROWS.iter().find(named).map(|row| row.kind)
     }
 
-    /// Returns the kind that a URI's scheme names, like [`ChannelKind::of_uri`]. Returns `None` for a URI below
-    /// the URI of a session, where a host may place changesets and other channels of the session.
+    /// Returns the kind that a URI's scheme names, like [`ChannelKind::of_uri`], but `None` for a URI below the URI of
+    /// a session: a host may place changesets and other channels of the session there.
     pub fn promised_by(uri: &str) -> Option<ChannelKind> {
         let path = uri.trim_start_matches("ahp-session:").trim_start_matches('/');
         let below = |kind: &ChannelKind| *kind == ChannelKind::Session && path.contains('/');

@@ -13,29 +13,29 @@ pub enum ErrorName {
     MethodNotFound = -32601,
     /// The params of a request are invalid.
     InvalidParams = -32602,
-    /// The receiver failed.
+    /// The receiver failed to handle the request because of an error of its own.
     InternalError = -32603,
-    /// There is no such session.
+    /// There is no session at the URI that the request names.
     SessionNotFound = -32001,
-    /// There is no such provider.
+    /// There is no provider with the name in the request.
     ProviderNotFound = -32002,
     /// The URI of a new session is in use.
     SessionAlreadyExists = -32003,
-    /// The chat has an active turn.
+    /// The chat has an active turn, which the request does not permit.
     TurnInProgress = -32004,
     /// The receiver supports none of the offered versions.
     UnsupportedProtocolVersion = -32005,
-    /// There is no such content.
+    /// There is no content at the URI in the request.
     ContentNotFound = -32006,
     /// The request needs a token.
     AuthRequired = -32007,
-    /// There is no such resource.
+    /// There is no resource at the URI in the request.
     NotFound = -32008,
     /// The sender may not do this.
     PermissionDenied = -32009,
-    /// The resource already exists.
+    /// The resource that the request would create already exists.
     AlreadyExists = -32010,
-    /// The content has changed.
+    /// The content has changed since the version that the request names.
     Conflict = -32011,
 }
 
@@ -55,7 +55,7 @@ pub struct ErrorCode {
     pub since: Version,
     /// The first version that no longer has the code; `None` if all newer versions have it.
     pub until: Option<Version>,
-    /// The first version in which `data` requires this member, with the member's name.
+    /// The first version in which the `data` of the error must have this member, and the name of the member.
     pub data: Option<(Version, &'static str)>,
 }
 
@@ -100,7 +100,8 @@ impl ErrorCode {
         ERROR_CODES.iter().find(known)
     }
 
-    /// Returns the name of the type of the error's `data`. The tables contain this type only if they define the data.
+    /// Returns the name of the type of the error's `data`. The protocol tables contain a type with this name only if
+    /// they define the data.
     pub fn data_type(&self) -> String {
         format!("{:?}ErrorData", self.name)
     }

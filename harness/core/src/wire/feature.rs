@@ -1,5 +1,5 @@
-//! The features of the protocol, with the versions that have them. Each feature is one row, and no other code
-//! compares version numbers.
+//! The features of the protocol, with the versions that have them. Each feature is one row, so that no other code has
+//! to compare version numbers.
 //!
 //! Knows: versions. Never knows: the tables, the capabilities of hosts.
 //!
@@ -63,7 +63,8 @@ features! {
     Chats (0, 4, 0), "chat-channel.md";
     /// Comments on a session's files have their own channel.
     Annotations (0, 4, 0), "changelog 0.4.0";
-    /// The state of a session is flat, without `summary`, and lists its active clients.
+    /// The members of a session's state are no longer divided between the state and its `summary`, and the state lists
+    /// all active clients.
     FlatSession (0, 5, 0), "changelog 0.5.0";
     /// A chat keeps a draft of the next message (`chat/draftChanged`).
     Drafts (0, 5, 0), "chat/draftChanged";

@@ -11,15 +11,16 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-/// Maximum length in characters of a string that is shown on one line. The output ends with the number of omitted
-/// characters.
+/// Maximum length in characters of a string that is shown on one line. A longer string is cut off, and the output ends
+/// with the number of omitted characters.
 const LINE: usize = 2_000;
 /// Maximum length in characters of a string that is shown on several lines.
 const LINES: usize = 20_000;
 
-/// The prefixes of commands that CI services recognise anywhere in a line.
+/// The prefixes of commands to a CI service (such as a request to fail the job) that CI services recognise anywhere in
+/// a line of a log.
 const COMMANDS: [&str; 3] = ["##[", "##vso[", "##teamcity["];
-/// The prefix of commands that CI services recognise at the beginning of a line, after any spaces.
+/// The prefix of commands to a CI service that CI services recognise only at the beginning of a line, after any spaces.
 const LEADING: &str = "::";
 
 /// Text that may come from outside. The content can be shown only by the function for the place of output.
@@ -38,7 +39,7 @@ impl ForeignText {
         self.0.is_empty()
     }
 
-    /// Returns the text with a prefix.
+    /// Returns the text with `words` before it.
     #[must_use]
     pub fn after(&self, words: &str) -> ForeignText {
         ForeignText(format!("{words}{}", self.0))
@@ -96,7 +97,7 @@ impl PartialEq<&str> for ForeignText {
     }
 }
 
-/// The treatment of line breaks.
+/// The treatment of line breaks when text is escaped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LineBreaks {
     /// Line breaks are shown as code points.
@@ -159,7 +160,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
             let _ = write!(out, "\\u{unit:04x}");
         }
     }
-    // A line of JSON never begins with a colon.
+    // A line of JSON never begins with a colon, so the prefix `LEADING` cannot occur.
     for command in COMMANDS {
         out = out.replace(command, &format!("#\\u0023{}", &command[2..]));
     }
@@ -215,7 +216,7 @@ fn has_command(text: &str) -> bool {
         || text.lines().any(|line| line.trim_start().starts_with(LEADING))
 }
 
-/// Escapes one character of each CI command, so no CI service recognises the command.
+/// Escapes one character of each command to a CI service, so that no CI service recognises the command.
 fn without_commands(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for line in text.split_inclusive('\n') {

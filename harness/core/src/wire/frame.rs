@@ -9,7 +9,7 @@ pub enum Frame {
     Text(String),
     /// A binary message, which has no meaning in AHP.
     Binary(Vec<u8>),
-    /// A message that was sent as text but is not UTF-8, which WebSocket forbids (RFC 6455, 8.1).
+    /// A message that was sent as text but is not UTF-8, which the WebSocket protocol forbids (RFC 6455, 8.1).
     NotUtf8(Vec<u8>),
 }
 
@@ -18,7 +18,7 @@ pub const MAX_VALUES: usize = 200_000;
 /// The size in bytes below which a frame cannot exceed [`MAX_VALUES`], so its values are not counted.
 const SHORT: usize = 256 << 10;
 
-/// The error for a frame with more values than the harness accepts.
+/// The error for a text frame that has more values than the harness accepts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a message of about {values} values, more than the {MAX_VALUES} that the harness accepts")]
 pub struct FrameExcess {

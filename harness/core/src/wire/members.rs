@@ -1,4 +1,4 @@
-//! Lists the members of actions, params and results as the tables of the protocol define them.
+//! Lists the members of actions, params and results, as the tables of the protocol define them.
 //!
 //! Knows: the tables. Never knows: messages.
 
@@ -18,7 +18,7 @@ pub struct MemberRow {
 
 /// The maximum number of values of an enumeration that are listed.
 const VALUES: usize = 12;
-/// The maximum depth of nested types in the text of a type.
+/// The maximum depth to which the text of a type shows the types within it.
 const DEEPEST: usize = 4;
 
 impl Protocol {
@@ -52,7 +52,8 @@ impl Protocol {
         }
     }
 
-    /// Writes a type: an enumeration as its values, and any other type by its name in the tables if it has one.
+    /// Returns the text of a type: an enumeration is written as its values, and any other type by its name if the
+    /// tables name it.
     fn spelled(&self, id: TypeId, depth: usize) -> String {
         let label = self.shapes.label(id);
         let nested = |id: &TypeId| self.spelled(*id, depth + 1);
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(newest.action_members("chat/unknown"), None);
     }
 
-    /// Checks that every member of every action and method has a written type, in every version.
+    /// Checks that every member of every action and method has a type that can be written as text, in every version.
     #[test]
     fn every_row_of_the_tables_can_be_listed() {
         for version in Version::played() {

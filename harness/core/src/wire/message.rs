@@ -39,9 +39,9 @@ pub enum DecodedFrame {
     Batch(Vec<Value>),
     /// The frame is JSON, but neither an object nor an array.
     Scalar(Value),
-    /// The frame is anything else. The string is the reason why the frame is unreadable.
+    /// The frame is not JSON text. The string is the reason why the frame is unreadable.
     Odd(String),
-    /// The frame is JSON beyond a limit: nested too deeply, or with too many values.
+    /// The frame is JSON that exceeds a limit: it is nested too deeply, or has too many values.
     Deep,
 }
 
@@ -122,8 +122,8 @@ impl Message {
         Message::of([("id", id), ("error", error)])
     }
 
-    /// Creates a message from its members by moving them. The macro `json!` would copy them, including whole
-    /// states.
+    /// Creates a message from its members. The members are moved, whereas the macro `json!` would copy them, including
+    /// whole states.
     fn of<const N: usize>(members: [(&str, Value); N]) -> Message {
         let mut object = Map::new();
         object.insert("jsonrpc", Value::from("2.0"));
@@ -160,7 +160,7 @@ impl Message {
         self.value.get("method").and_then(Value::as_str)
     }
 
-    /// Returns the `params`, or null.
+    /// Returns the `params`; null if the member is absent.
     #[inline]
     pub fn params(&self) -> &Value {
         self.value.get("params").unwrap_or(&Value::Null)

@@ -1,4 +1,4 @@
-//! Conversion between text and values: frames, JSON-RPC messages, and the tables of the protocol.
+//! Conversion between text and JSON values: frames, JSON-RPC messages, and the tables of the protocol.
 //!
 //! The conversion is lossless: frames that are not JSON, malformed messages, unknown members and ids of unusual
 //! types are kept unchanged. A malformed message is evidence, and never an error of the harness.

@@ -1,8 +1,8 @@
-//! Counts how often traffic exercised each item that a table defines: methods, actions, members, words of
+//! Counts how often the traffic exercised each item that a protocol table defines: methods, actions, members, values of
 //! enumerations, variants of unions.
 //!
-//! Only items that a message can contain are counted; types that no message uses have no items. All values of a type
-//! share one set of items, wherever in messages they occur.
+//! Only items that a message can contain are counted; types that no message uses have no items. A type has only one set
+//! of items, even if its values occur in several places of messages.
 //!
 //! Knows: the tables. Never knows: senders, rules. Every value that [`TablePlaces`] receives is counted as sent.
 //!
@@ -33,14 +33,14 @@ pub enum PlaceKind {
     Member,
     /// A value of an enumeration.
     Word,
-    /// A variant of a tagged union.
+    /// A variant of a union that a member distinguishes.
     Variant,
-    /// An alternative JSON type.
+    /// One of several JSON types that a value may have.
     Alternative,
 }
 
 impl PlaceKind {
-    /// Returns the plural name of this kind.
+    /// Returns the name of this kind in the plural, for reports.
     pub fn plural(self) -> &'static str {
         match self {
             PlaceKind::Method => "methods",
@@ -67,7 +67,7 @@ pub struct TablePlace {
     pub seen: u64,
 }
 
-/// A part of a type: the index of a member, word, variant or alternative.
+/// A part of a type: the type, and the index of one of its members, words, variants or alternatives.
 type TypePart = (TypeId, usize);
 
 /// All items that a table defines.
@@ -155,7 +155,7 @@ impl TablePlaces {
         }
     }
 
-    /// Counts the parts of a value. The recursion is bounded by the depth of the JSON.
+    /// Counts the items that a value and the values in it exercise. The recursion is bounded by the depth of the JSON.
     fn value(&mut self, id: TypeId, value: &Value, asked: bool) {
         let shapes = &self.protocol.shapes;
         match (shapes.get(id), value) {
@@ -200,8 +200,8 @@ impl TablePlaces {
         }
     }
 
-    /// Counts a state in a snapshot. If the URI does not show the kind of the channel, the members of the state
-    /// show it. Before 0.2.0, hosts chose the schemes of sessions.
+    /// Counts a state in a snapshot. The URI of the channel or, if the URI does not show the kind of the channel, the
+    /// members of the state determine the type of the state: before 0.2.0, hosts chose the schemes of sessions' URIs.
     fn state(&mut self, beside: &Map, state: &Value) {
         let told =
             beside.get("resource").and_then(Value::as_str).and_then(ChannelKind::promised_by);
@@ -305,7 +305,8 @@ impl PlaceLayout {
                 }
             }
             ValueShape::AnyOf(ids) => {
-                // Alternatives such as `null|object` have no name, and are not counted as items.
+                // The alternatives of a type expression such as `null|object`, which has no name, are not counted as
+                // items.
                 let named = self.types.contains_key(&id);
                 for (part, alternative) in ids.iter().enumerate() {
                     let name = format!("{label} as {}", protocol.shapes.describe(*alternative));

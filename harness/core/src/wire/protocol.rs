@@ -35,7 +35,7 @@ pub struct Protocol {
 pub struct ProtocolMethod {
     /// The name on the wire.
     pub name: String,
-    /// The kind of the method: request or notification.
+    /// Whether the method is a request or a notification.
     pub kind: MethodKind,
     /// Whether clients may send the method.
     pub from_client: bool,
@@ -63,7 +63,7 @@ pub struct ActionRow {
     pub(super) shape: TypeId,
 }
 
-/// The text of the tables that the build has expanded, newest first; the table of ACP comes last.
+/// The texts of the complete tables that the build has created, newest first; the table of ACP comes last.
 static TABLES: [(Version, &str); PUBLISHED.len() + 1] =
     include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
@@ -130,7 +130,7 @@ impl Protocol {
         self.version
     }
 
-    /// Returns whether this version has a feature.
+    /// Returns whether the protocol has a feature in this version.
     pub fn has(&self, feature: ProtocolFeature) -> bool {
         feature.is_in(self.version)
     }
@@ -229,9 +229,9 @@ mod tests {
         text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
     }
 
-    /// The number of methods and actions of each table, and the hash of its text. A file contains only the differences
-    /// from an older version, so a change in one file also changes the tables of newer versions. This list shows which
-    /// tables changed.
+    /// For each table, the number of methods, the number of actions, and the hash of the table's text. A file contains
+    /// only the differences from an older version, so a change in one file also changes the tables of newer versions.
+    /// This list shows which tables changed.
     const PINS: &[(Version, usize, usize, u64)] = &[
         (Version::V1_0, 42, 106, 0x8728_72dd_a99f_c7c1),
         (Version::V0_9, 41, 96, 0xab2f_ea5b_7fed_adc1),

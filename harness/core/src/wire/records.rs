@@ -1,4 +1,4 @@
-//! Visits the objects of a message together with the names of their types, to change them.
+//! Visits the objects of a message together with the names of their types, so that a caller can change the objects.
 //!
 //! An object of an unnamed type is visited with an empty name, and an unnamed variant with the name of its union. The
 //! visit skips unknown members. The visit also skips actions that a client sent, because a host has to echo such

@@ -1,5 +1,5 @@
 //! Generates random values of the protocol's types. The values are valid by construction. The ids come from a small
-//! pool, so values often refer to each other.
+//! pool, so a value often contains the id of another value.
 //!
 //! Every decision is a call of `choose(n)`, which returns a number below `n`. Zero is always the simplest choice (an
 //! optional member is absent, a list is empty, a union has its first variant). A source of choices that is exhausted
@@ -16,13 +16,13 @@ use super::channel::ChannelKind;
 use super::protocol::Protocol;
 use super::shape::{MemberPresence, ObjectMember, TaggedUnion, TypeId, ValueShape};
 
-/// The depth below which no optional members and list items are generated.
+/// The nesting depth of a value from which on no optional members and list items are generated.
 const MAX_DEPTH: usize = 7;
-/// The number of times that [`ValueSampler::spoil`] tries to find an error that the tables detect.
+/// The maximum number of changes that [`ValueSampler::spoil`] tries until the tables reject the changed action.
 const SPOIL_TRIES: usize = 8;
 
-/// The pool of ids, which are also used as the last parts of URIs. The ids are not in alphabetical order, so a reducer
-/// that sorts them is detected.
+/// The pool of ids, from which the last parts of URIs are also taken. The ids are not in alphabetical order, so a
+/// reducer that sorts them is detected.
 const IDS: &[&str] = &["m", "z", "a", "k", "b", "y", "c", "x"];
 const TEXTS: &[&str] = &["text", "", "a", "two\nlines", "`**Ä** 𝄞", " "];
 const INTEGERS: &[i64] = &[1, 0, 2, 3, 9_999, -1, 2_147_483_648, 9_007_199_254_740_991];
@@ -36,7 +36,8 @@ const TIMES: &[&str] = &[
 ];
 /// Invalid times. The tables define times as strings, so these strings are valid for the tables.
 const NO_TIMES: &[&str] = &["yesterday", "", "2026-13-45T99:99:99Z"];
-/// The activities of a status, and its flags. The protocol does not define the last flag.
+/// The values from which a status is generated: one activity, and one combination of flags (`FLAGS`). The protocol does
+/// not define the last flag.
 const ACTIVITIES: &[u64] = &[1, 2, 8, 24, 0];
 const FLAGS: &[u64] = &[0, 32, 64, 96, 256];
 
@@ -283,8 +284,8 @@ impl ValueSampler<'_> {
         json!(self.pick(TEXTS))
     }
 
-    /// Generates a number. A float never has a fraction of zero, because implementations write such a float in
-    /// different ways.
+    /// Generates a number. A float never has a fraction of zero, because implementations write such a number in
+    /// different ways, such as `1.0` and `1`.
     fn number(&mut self) -> Value {
         Number::from_f64(*self.pick(NUMBERS)).map_or(json!(1), Value::Number)
     }
@@ -357,7 +358,8 @@ fn put(value: &mut Value, name: &str, member: Value) {
     }
 }
 
-/// Returns the id of an object in a list; `None` if the object has no id.
+/// Returns the id by which an object in a list is identified, from whichever member contains it; `None` if the object
+/// has no id.
 fn identity(value: &Value) -> Option<&Value> {
     const PATHS: [&str; 6] =
         ["/id", "/toolCall/toolCallId", "/request/id", "/resource", "/clientId", "/commandId"];
@@ -393,7 +395,8 @@ mod tests {
         SamplingOptions { ids: 3, unknown: 4, strange: 4, timeless: 4, distinct: false }
     }
 
-    /// Returns the errors except warnings about absent members with disputed presence.
+    /// Returns the errors except the warnings about the absence of members for which the sources of the specification
+    /// contradict each other.
     fn hard(mut errors: Vec<ShapeError>) -> Vec<ShapeError> {
         errors.retain(|error| !error.soft || !error.found.contains("nothing"));
         errors

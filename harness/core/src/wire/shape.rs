@@ -52,7 +52,7 @@ pub(super) enum ValueShape {
         values: Vec<String>,
         open: bool,
     },
-    /// Objects distinguished by one member. The variant without a name applies to objects without this member.
+    /// Objects distinguished by one member. The variant whose name is empty applies to objects without this member.
     Union(TaggedUnion),
     /// Values distinguished by their JSON type.
     AnyOf(Vec<TypeId>),
@@ -60,7 +60,7 @@ pub(super) enum ValueShape {
     Unresolved,
 }
 
-/// Objects distinguished by the member `tag`.
+/// Objects whose type is determined by the value of the member `tag`.
 #[derive(Debug)]
 pub(super) struct TaggedUnion {
     pub(super) tag: String,
@@ -83,7 +83,7 @@ impl TaggedUnion {
         self.variants.iter().find(|(name, _)| name == tag).map(|(_, id)| *id)
     }
 
-    /// Returns the type of objects without the tag; `None` if the tag is required.
+    /// Returns the type of objects that do not have the tag; `None` if the tag is required.
     pub(super) fn untagged(&self) -> Option<TypeId> {
         self.variants.iter().find(|(name, _)| name.is_empty()).map(|(_, variant)| *variant)
     }
@@ -93,7 +93,7 @@ impl TaggedUnion {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MemberPresence {
     Required,
-    /// The sources of the specification contradict each other, so absence is only a warning.
+    /// The sources of the specification contradict each other about this member, so its absence is only a warning.
     Expected,
     Optional,
 }
@@ -139,7 +139,7 @@ impl VersionShapes {
         self.names.get(name).copied()
     }
 
-    /// Returns the names of the types that the table defines, without type expressions.
+    /// Returns the names of the types that the table defines; type expressions are left out.
     pub(super) fn names_of_types(&self) -> HashMap<TypeId, String> {
         let plain = |name: &str| name.starts_with(|first: char| first.is_ascii_uppercase());
         let whole = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -164,7 +164,7 @@ impl VersionShapes {
         matches!(self.get(id), ValueShape::Record(members) if members.iter().all(optional))
     }
 
-    /// Compiles an entry without a name, such as an action.
+    /// Compiles a table entry that has no name, such as an action.
     pub(super) fn add_entry(&mut self, entry: &TypeEntry) -> TypeId {
         let shape = self.compile(entry);
         self.add(shape)

@@ -1,6 +1,6 @@
 //! Other spellings of the same JSON: numbers, escapes, white space, the order of members.
 //!
-//! Knows: JSON. Never knows: methods, the writers of each spelling.
+//! Knows: JSON. Never knows: methods, which program writes which spelling.
 //!
 //! Start at [`written`]. Source: RFC 8259.
 
@@ -16,7 +16,7 @@ pub fn walk(value: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// The limit up to which a float represents every integer exactly.
+/// The bound up to which a float represents every integer exactly.
 const EXACT: u64 = 1 << 53;
 
 /// Turns an integer into the same number with a zero fraction, such as `1.0`.
@@ -27,7 +27,7 @@ pub fn add_fraction(value: &mut Value) {
     }
 }
 
-/// Adds fractions to the id of a message, or to everything but its id.
+/// Adds a zero fraction to the id of a message, or to all integers of the message except its id.
 pub fn add_fractions(message: &mut Value, of: FractionPlace) {
     let Value::Object(members) = message else { return };
     for (name, member) in members.iter_mut() {
@@ -39,7 +39,7 @@ pub fn add_fractions(message: &mut Value, of: FractionPlace) {
     }
 }
 
-/// The integers of a message that get a fraction.
+/// The integers of a message to which a zero fraction is added.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FractionPlace {
     /// The integer in the id of the message.
@@ -66,7 +66,7 @@ pub fn with_exponent(number: &Number) -> String {
     }
 }
 
-/// The spelling of numbers and strings.
+/// The functions that write the numbers and strings of a value.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafForm {
     /// The function that writes a number.
@@ -75,7 +75,7 @@ pub struct LeafForm {
     pub string: fn(&str) -> String,
 }
 
-/// The usual spelling.
+/// The usual spelling of numbers and strings in JSON.
 pub const USUAL: LeafForm =
     LeafForm { number: Number::to_string, string: |text| Value::from(text).to_text() };
 

@@ -69,7 +69,8 @@ pub enum DispatchRight {
     Client,
     /// Only the host may originate the action; it rejects a client's dispatch.
     Host,
-    /// The sources of the specification contradict each other, so neither acceptance nor rejection is an error.
+    /// The sources of the specification contradict each other about clients, so a host may accept or reject a client's
+    /// dispatch.
     Disputed,
 }
 
@@ -77,7 +78,7 @@ pub enum DispatchRight {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TypeEntry {
-    /// The reason why the entry differs from the official types.
+    /// The reason why the entry differs from the official types of the specification.
     #[serde(default)]
     pub(super) doc: Option<String>,
     /// The dispatch rule of an action; other types have no such rule.

@@ -10,8 +10,8 @@
 
 use super::percent;
 
-/// The strings that an operator puts before, between and after the values of its expression. Source: RFC 6570, appendix
-/// A.
+/// The strings that an operator of a URI template puts before, between and after the values of the expression. Source:
+/// RFC 6570, appendix A.
 struct TemplateOperator {
     sign: char,
     first: &'static str,
@@ -33,7 +33,7 @@ const fn operator(
     TemplateOperator { sign, first, between, named, empty, reserved }
 }
 
-/// The operators. The first row is for an expression without an operator.
+/// The operators of URI templates. The first row is for an expression without an operator.
 const OPERATORS: &[TemplateOperator] = &[
     operator(' ', "", ",", false, "", false),
     operator('+', "", ",", false, "", true),
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(expand(template, &values), expected, "{template}");
     }
 
-    // Uses the examples of RFC 6570, section 3.2, with other variables.
+    // Checks the examples of RFC 6570, section 3.2, with other variables.
     #[test]
     fn expands_every_operator() {
         check("ahp-otlp://logs", "ahp-otlp://logs");

@@ -15,16 +15,16 @@ use super::protocol::Protocol;
 use super::shape::{TaggedUnion, TypeId, ValueShape};
 use super::walk::admits;
 
-/// A type, named by its role or by its name in a table.
+/// A type, named by its role in messages or by its name in a protocol table.
 #[derive(Clone, Copy, Debug)]
 pub enum TrimType<'a> {
     /// The params of a method.
     Params(&'a str),
     /// The result of a method.
     Result(&'a str),
-    /// An action.
+    /// The action with this type.
     Action(&'a str),
-    /// The state of a channel.
+    /// The state of this kind of channel.
     State(ChannelKind),
     /// A type by its name.
     Named(&'a str),
@@ -71,15 +71,15 @@ impl Protocol {
     }
 }
 
-/// The version to which a value is reduced, and the newer version from which the value comes.
+/// The version to which a value is reduced (`own`), and the newer version from which the value comes.
 struct TrimVersions<'p> {
     own: &'p Protocol,
     newer: &'p Protocol,
 }
 
 impl TrimVersions<'_> {
-    /// Reduces a value of one type to the older version. `tag` is the member that selected the variant of a
-    /// union. The recursion is bounded by the depth of the JSON.
+    /// Removes the newer members from a value of one type. If the type is a variant of a union, `tag` is the name of
+    /// the member that selected the variant. The recursion is bounded by the depth of the JSON.
     fn value(&self, own: TypeId, newer: TypeId, tag: &str, value: &mut Value) {
         match (self.own.shapes.get(own), self.newer.shapes.get(newer), value) {
             (ValueShape::List(own), ValueShape::List(newer), Value::Array(items)) => {
@@ -95,7 +95,8 @@ impl TrimVersions<'_> {
                     if let Some((own, newer)) = own.zip(newer) {
                         self.value(own.shape, newer.shape, "", item);
                     }
-                    // Older tables do not list the tag of a union as a member.
+                    // The tables of older versions do not list the tag of a union as a member, but the tag is not a
+                    // newer member.
                     let tells = name.as_str() == tag || name.as_str() == "type";
                     own.is_some() || newer.is_none() || tells
                 });
@@ -112,7 +113,7 @@ impl TrimVersions<'_> {
                     self.value(*own, *newer, tag, value);
                 }
             }
-            // One version permits null, and the other version requires the value.
+            // One version permits null in place of the value, and the other version does not.
             (ValueShape::AnyOf(all), _, value) => {
                 let own = all.iter().find(|id| admits(self.own.shapes.get(**id), value));
                 own.into_iter().for_each(|own| self.value(*own, newer, tag, value));

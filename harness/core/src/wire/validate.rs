@@ -1,8 +1,8 @@
 //! Reports the members of a message that do not match the protocol's tables.
 //!
-//! Only shapes are checked; other code judges whether a message was allowed at that moment. The checks are lenient:
-//! unknown members and unknown variants of open types are legal, as are unknown methods and actions. If the sources of
-//! the specification contradict each other, an error is only a warning (a soft error).
+//! Only shapes are checked; other code judges whether the sender was permitted to send the message at that moment. The
+//! checks are lenient: unknown members and unknown variants of open types are legal, as are unknown methods and
+//! actions. If the sources of the specification contradict each other, an error is only a warning (a soft error).
 //!
 //! Knows: messages and the tables. Never knows: states, connections, earlier messages.
 //!
@@ -20,7 +20,7 @@ use super::walk::{ValuePath, ValueWalk, describe};
 
 /// Upper bound for the errors of one value that are kept. Hard errors take precedence over soft ones.
 pub const MAX_ERRORS: usize = 32;
-/// The depth beyond which values are not checked.
+/// The nesting depth beyond which the values in a message are not checked.
 pub const MAX_DEPTH: usize = 64;
 
 /// The sender of a message.
@@ -72,7 +72,7 @@ impl Protocol {
         walk.errors
     }
 
-    /// Returns the paths of the members of a message that the tables do not define.
+    /// Returns the paths of those members of a message that the tables do not define.
     pub fn strange_members(
         &self,
         message: &Message,
@@ -136,9 +136,8 @@ impl ValueWalk<'_> {
         }
     }
 
-    /// Checks the id. By JSON-RPC 2.0, section 4, the id is a string, a number or null. Null is meant for
-    /// responses to unreadable requests. In a request and its response, null is discouraged, and so are
-    /// fractions.
+    /// Checks the id. By JSON-RPC 2.0, section 4, the id is a string, a number or null. Null is meant for responses to
+    /// unreadable requests. In a request and its response, JSON-RPC discourages null and numbers with a fraction.
     fn id(&mut self, message: &Message) {
         let root = ValuePath::root("");
         let path = root.member("id");
@@ -233,7 +232,7 @@ impl ValueWalk<'_> {
                 self.absent(path, expected, false);
             }
             (Some(data), Some(shape), Some(_)) => self.value(shape, data, path),
-            // Errors in data that this version does not require are only warnings.
+            // If this version does not require the data of the error, errors in the data are only warnings.
             (Some(data), Some(shape), None) => self.softly(|walk| walk.value(shape, data, path)),
             _ => {}
         }

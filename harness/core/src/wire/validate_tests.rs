@@ -7,7 +7,7 @@ use super::*;
 use crate::wire::shape::{MemberPresence, ObjectMember, TaggedUnion, TypeId, ValueShape};
 use crate::wire::version::{PUBLISHED, Version};
 
-/// The depth up to which samples contain optional members.
+/// The nesting depth up to which the sample values contain optional members.
 const FULL: usize = 3;
 
 fn protocol() -> &'static Protocol {
@@ -47,7 +47,8 @@ fn record(protocol: &Protocol, members: &[ObjectMember], depth: usize) -> Value 
     let wanted = members
         .iter()
         .filter(|member| depth < FULL || member.presence != MemberPresence::Optional)
-        // With this member, an action counts as rejected, and is judged less strictly; another test covers it.
+        // An action with the member `rejectionReason` counts as rejected, and is judged less strictly; another test
+        // covers this member.
         .filter(|member| member.name != "rejectionReason");
     object(wanted.map(|member| {
         let value = sample(protocol, member.shape, depth + 1);
@@ -60,8 +61,8 @@ fn tagged(union: &TaggedUnion, tag: &str, mut value: Value) -> Value {
     value
 }
 
-/// Returns values of the type with one error each. Each value is returned with the path of its error below
-/// `path`.
+/// Returns values of a type that have one error each. With each value, the path of its error is returned, which begins
+/// with `path`.
 fn faults(protocol: &Protocol, id: TypeId, path: &str, depth: usize) -> Vec<(String, Value)> {
     let wrong = |value: Value| (path.to_owned(), value);
     match protocol.shapes.get(id) {

@@ -66,12 +66,12 @@ pub struct VersionError {
     pub found: String,
 }
 
-/// Whether hosts and clients of the harness offer a version.
+/// Whether the hosts and clients of the harness offer a version by default.
 #[derive(Clone, Copy)]
 enum VersionOffer {
-    /// They offer the version unless another version is requested.
+    /// Hosts and clients offer the version unless another version is requested.
     ByDefault,
-    /// They offer the version only on request.
+    /// Hosts and clients offer the version only if it is requested.
     OnRequest,
 }
 
@@ -90,8 +90,8 @@ macro_rules! versions {
 // Every other list of versions is derived from this table. `protocol/<version>.json` contains the definitions of a
 // version; the build fails if a version has no such file.
 versions! {
-    /// The protocol of spring 2026, whose version is the integer `1` on the wire. This version sorts before
-    /// 0.1.0, and differs from every real version of three numbers.
+    /// The protocol of spring 2026, whose version is the integer `1` on the wire. This version sorts before 0.1.0, and
+    /// is not equal to any version that consists of three numbers.
     V1 (0, 0, u64::MAX) OnRequest;
     /// Version 0.1.0. No software was ever released for it (the package with that number uses the integer `1`),
     /// but its documents and fixtures were published.
@@ -144,7 +144,8 @@ const fn offers() -> usize {
     count
 }
 
-/// Returns the versions of the table, newest first: all, or those that are offered by default.
+/// Returns the versions of the table, newest first. If `all` is `false`, only the versions that are offered by default
+/// are returned.
 const fn newest_first<const COUNT: usize>(all: bool) -> [Version; COUNT] {
     let mut versions = [Version::NEWEST; COUNT];
     let (mut row, mut place) = (TABLE.len(), 0);

@@ -15,7 +15,7 @@ use super::validate::{MAX_DEPTH, MAX_ERRORS, ShapeError};
 /// Maximum length in characters of names and strings in messages.
 const MAX_TEXT: usize = 48;
 
-/// A path that is converted to a string only when an error is reported.
+/// The path of a value in a message, which is converted to a string only when an error is reported.
 pub(super) struct ValuePath<'a> {
     parent: Option<&'a ValuePath<'a>>,
     step: WalkStep<'a>,
@@ -62,11 +62,12 @@ impl<'a> ValuePath<'a> {
 pub(super) struct ValueWalk<'p> {
     pub(super) protocol: &'p Protocol,
     pub(super) errors: Vec<ShapeError>,
-    /// Whether all errors are soft at this point.
+    /// Whether all errors at the current place are only warnings (soft errors).
     lenient: bool,
     /// The paths of unknown members; `None` if the caller does not need them.
     pub(super) strange: Option<Vec<String>>,
-    /// The names of the tags that selected the type of the next record. The type does not define these members itself.
+    /// The names of the members (tags) that selected the type of the next object. The type does not define these
+    /// members itself.
     tags: Vec<String>,
 }
 
@@ -113,7 +114,7 @@ impl<'p> ValueWalk<'p> {
         self.errors.len() >= MAX_ERRORS && self.errors.iter().all(|error| !error.soft)
     }
 
-    /// Runs a check whose errors are soft.
+    /// Runs a check of a value. All errors that it reports are only warnings (soft errors).
     pub(super) fn softly(&mut self, check: impl FnOnce(&mut Self)) {
         let before = std::mem::replace(&mut self.lenient, true);
         check(self);
@@ -249,7 +250,7 @@ impl<'p> ValueWalk<'p> {
         }
     }
 
-    /// Records the name of the tag that selected the type of the next record.
+    /// Records the name of the member (the tag) that selected the type of the next object.
     #[inline]
     fn chosen_by(&mut self, tag: &str) {
         if self.strange.is_some() {

@@ -7,7 +7,7 @@
 use granit_parser::Parser;
 pub use granit_parser::{Event, ScalarStyle, ScanError, Span};
 
-/// An event with its place in the text, or the error that ends the reading.
+/// An event of the YAML parser with its place in the text, or the error that ends the reading.
 pub type YamlEvent<'text> = Result<(Event<'text>, Span), ScanError>;
 
 /// Passes the events of a text to a function, in order, until the text ends or the function returns `false`.

@@ -1,17 +1,17 @@
-//! Access to parts of values.
+//! Access to the members and items of JSON values.
 
 use super::{Map, Number, Text, Value};
 
 static NULL: Value = Value::Null;
 
-/// An index into a value: a name in an object, or a number in a list.
+/// An index into a JSON value: the name of a member of an object, or the position of an item in a list.
 pub trait ValueIndex {
-    /// Returns the value at this index.
+    /// Returns the value at this index; `None` if there is none.
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value>;
     /// Returns the value at this index, mutably.
     fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value>;
-    /// Returns the value at this index, and creates the value if a name is absent. Null becomes an object
-    /// first.
+    /// Returns the value at this index, and creates the value if a name is absent. If `value` is null, it becomes an
+    /// object first.
     fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value>;
 }
 
@@ -80,13 +80,13 @@ impl<T: ValueIndex + ?Sized> ValueIndex for &T {
 }
 
 impl Value {
-    /// Returns the value at a name or a number; `None` if there is none.
+    /// Returns the member with this name or the item at this position; `None` if there is none.
     #[inline]
     pub fn get(&self, index: impl ValueIndex) -> Option<&Value> {
         index.find(self)
     }
 
-    /// Returns the value at a name or a number, mutably.
+    /// Does the same as [`Value::get`], and returns a mutable reference.
     #[inline]
     pub fn get_mut(&mut self, index: impl ValueIndex) -> Option<&mut Value> {
         index.find_mut(self)
@@ -110,7 +110,7 @@ impl Value {
         })
     }
 
-    /// Takes the value out and leaves null in its place.
+    /// Returns the value and leaves null in its place.
     pub fn take(&mut self) -> Value {
         std::mem::take(self)
     }
@@ -259,7 +259,7 @@ fn steps(pointer: &str) -> Option<impl Iterator<Item = String>> {
     Some(steps.into_iter().flatten().map(|step| step.replace("~1", "/").replace("~0", "~")))
 }
 
-/// Parses a list index of a pointer, which has no sign and no leading zero.
+/// Parses the position of a list item in a JSON pointer, which has no sign and no leading zero.
 fn number(step: &str) -> Option<usize> {
     let plain = step == "0" || !step.starts_with(['0', '+']);
     step.parse().ok().filter(|_| plain)

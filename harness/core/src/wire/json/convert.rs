@@ -1,4 +1,4 @@
-//! Conversions between values and Rust types, and comparisons.
+//! Conversions between JSON values and Rust types, and comparisons of both.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -241,7 +241,7 @@ impl PartialEq<Value> for String {
 }
 
 impl fmt::Display for Value {
-    /// Writes the value as JSON; `{:#}` writes every member on its own line.
+    /// Writes the value as JSON text; the format `{:#}` writes every member on its own line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = if f.alternate() {
             serde_json::to_string_pretty(self)

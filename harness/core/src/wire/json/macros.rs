@@ -5,7 +5,7 @@
 /// expression in parentheses. The macro borrows the expressions.
 #[macro_export]
 macro_rules! json {
-    // These arms add the members of an object, one after the other.
+    // The following arms add the members of an object, one after the other.
     (@members $map:ident) => {};
     (@members $map:ident $name:tt : null $(, $($rest:tt)*)?) => {
         $map.insert($name, $crate::wire::json::Value::Null);
@@ -23,7 +23,8 @@ macro_rules! json {
         $map.insert($name, $crate::wire::json::ToJson::to_json(&$value));
         $crate::json!(@members $map $($($rest)*)?);
     };
-    // These arms convert the items of a list: the brackets contain the converted items, and the remaining items follow.
+    // The following arms convert the items of a list: the brackets contain the converted items, and the remaining items
+    // follow the brackets.
     (@items [$($done:expr,)*]) => { ::std::vec![$($done),*] };
     (@items [$($done:expr,)*] null $(, $($rest:tt)*)?) => {
         $crate::json!(@items [$($done,)* $crate::json!(null),] $($($rest)*)?)

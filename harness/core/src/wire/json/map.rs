@@ -7,7 +7,7 @@ use super::{Text, Value};
 /// cause a quadratic cost.
 const SMALL: usize = NameTags::ROOM;
 
-/// The initial capacity. Envelopes and most actions have no more members than this.
+/// The capacity of a new object. Envelopes and most actions have no more members than this.
 const USUAL: usize = 6;
 
 /// The members of an object. The order of members does not matter for equality.
@@ -15,7 +15,7 @@ const USUAL: usize = 6;
 pub struct Map {
     /// The members, sorted by name if their number exceeds [`SMALL`].
     members: Vec<(Text, Value)>,
-    /// The tags of the members; empty if the number of members exceeds [`SMALL`].
+    /// The tags of the members' names; empty if the number of members exceeds [`SMALL`].
     tags: NameTags,
 }
 
@@ -117,8 +117,8 @@ impl Map {
         self.members.iter_mut().map(|(_, value)| value)
     }
 
-    /// Returns the index of a member or, as an error, the index at which the member would be inserted. Most
-    /// names are literals, so the compiler computes their tags.
+    /// Returns the index of a member or, as an error, the index at which the member would be inserted. Most callers
+    /// pass a literal, so the compiler computes the tag of the name.
     #[inline]
     fn place(&self, name: &str) -> Result<usize, usize> {
         self.place_of(NameTags::of(name), name)
@@ -171,7 +171,7 @@ impl Map {
         self.members.sort_by(|(left, _), (right, _)| left.cmp(right));
     }
 
-    /// Computes the tags of all members again.
+    /// Computes the tags of all members' names again.
     fn tag(&mut self) {
         self.tags = NameTags::default();
         if self.members.len() <= SMALL {
@@ -199,16 +199,16 @@ fn same(known: &str, name: &str) -> bool {
     }
 }
 
-/// A tag of four bits for each name, in the order of the names. If no tag equals the tag of a name, the name is
-/// absent. One operation compares all tags, so usually only the right name is compared as text.
+/// A tag (a hash) of four bits for the name of each member, in the order of the members. If no tag equals the tag of a
+/// name, the name is absent. One operation compares all tags, so usually only the right name is compared as text.
 #[derive(Clone, Copy, Default)]
 struct NameTags(u64);
 
 impl NameTags {
     const BITS: usize = 4;
-    /// The maximum number of tags.
+    /// The maximum number of tags that fit into a [`NameTags`].
     const ROOM: usize = 16;
-    /// The lowest bit of each tag.
+    /// A mask with the lowest bit of each tag.
     const EACH: u64 = 0x1111_1111_1111_1111;
 
     /// Returns the tag of a name. The tag is never 0, because 0 marks an unused place. The tag depends on the
@@ -234,7 +234,7 @@ impl NameTags {
         NameTags(self.0 & below | self.0 >> NameTags::BITS & !below)
     }
 
-    /// Returns the places with this tag.
+    /// Returns the places whose tag is equal to this tag.
     #[inline]
     fn like(self, tag: u64) -> NameMask {
         let mut differs = self.0 ^ (tag * NameTags::EACH);
@@ -244,7 +244,7 @@ impl NameTags {
     }
 }
 
-/// A set of places, one bit for each.
+/// A set of places in a [`NameTags`], with one bit for each place.
 struct NameMask(u64);
 
 impl Iterator for NameMask {
@@ -261,13 +261,14 @@ impl Iterator for NameMask {
 /// A builder for a map with many members.
 pub(super) struct MapBuilder {
     map: Map,
-    /// A bit for each name so far; several names may share a bit. If the bit of a name is not set, the name is
-    /// new, and no search is needed.
+    /// A set of bits that the names added so far have set; several names may have the same bit. If the bit of a name is
+    /// not set, the name is new, and no search is needed.
     known: u64,
 }
 
 impl MapBuilder {
-    /// Creates a builder of a map with this number of members. If the number is above two, it is a lower bound.
+    /// Creates a builder of a map with this number of members. If `members` is above two, the map may have more
+    /// members.
     pub(super) fn of_about(members: usize) -> MapBuilder {
         let room = if members > 2 { USUAL } else { members };
         let map = Map { members: Vec::with_capacity(room), tags: NameTags(0) };
