@@ -65,7 +65,7 @@ fn folder_of(variable: &str) -> io::Result<PathBuf> {
     folder.ok_or_else(|| io::Error::other(format!("Cargo did not set `{variable}`")))
 }
 
-/// A file of the `protocol` folder.
+/// A file of the `protocol` folder that contains the table of one version, complete or as a patch.
 struct TableSource {
     /// The version whose table this file patches; `None` if the file contains a complete table.
     base: Option<String>,
@@ -136,7 +136,7 @@ fn merge(target: &mut Map<String, Value>, patch: &Map<String, Value>) -> Result<
     Ok(())
 }
 
-/// Returns a new value from a patch, without the members that are `null`.
+/// Returns the value of a new member that a merge patch adds, without the members that are `null`.
 fn whole(change: &Value) -> Value {
     match change {
         Value::Object(members) => {

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Weight {
-    /// The rule is implied, optional or open; the chosen interpretation is documented.
+    /// The rule is implied, optional or open; the check documents the chosen interpretation.
     Note,
     /// The specification says SHOULD or SHOULD NOT.
     Should,
-    /// The rule has no keyword, but the protocol cannot work without it; the argument is documented.
+    /// The rule has no keyword, but the protocol cannot work without it; the check documents the reason.
     Essential,
     /// The specification says MUST or MUST NOT, or the schema fixes the shape.
     Must,
@@ -22,7 +22,7 @@ pub enum Weight {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// The rule was exercised and held.
+    /// The rule was exercised, and was never broken.
     Pass,
     /// An implied or open rule was broken, according to the chosen interpretation.
     Note,
@@ -30,7 +30,7 @@ pub enum Status {
     Warn,
     /// A rule with MUST was broken, or a rule that the protocol cannot work without.
     Fail,
-    /// The check or scenario failed exactly as the baseline states.
+    /// The check or scenario failed in exactly the way that the baseline (the list of accepted failures) states.
     Known,
     /// The check or scenario is not applicable; the report gives the reason.
     Skip,
@@ -40,7 +40,7 @@ pub enum Status {
     Error,
 }
 
-/// The smallest weight of a broken rule that makes a run fail.
+/// The threshold for a failed run: the smallest weight of a broken rule that makes the run fail.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FailOn {
     /// Any broken rule makes the run fail.
@@ -69,7 +69,7 @@ impl FailOn {
 }
 
 impl Weight {
-    /// Returns the result of breaking a rule of this weight.
+    /// Returns the status that results from breaking a rule of this weight.
     pub fn broken(self) -> Status {
         match self {
             Weight::Must | Weight::Essential => Status::Fail,
@@ -98,8 +98,8 @@ impl Status {
 /// The requirement that a finding breaks, among the requirements of its check.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FindingSubject {
-    /// The finding states no requirement. If the check has one requirement, the finding breaks this
-    /// requirement; if it has several, the broken requirement is unknown.
+    /// The finding names no requirement. If the check has one requirement, the finding breaks this requirement; if it
+    /// has several, the broken requirement is unknown.
     Unnamed,
     /// The finding breaks this requirement.
     Requirement(&'static str),
@@ -120,9 +120,10 @@ pub struct Finding {
     pub message: String,
     /// The lines of the transcript that prove the finding, in order.
     pub lines: Vec<u64>,
-    /// The smallest difference between the states, as `-` and `+` lines.
+    /// The difference between the expected and the actual state, reduced to the changed lines (`-` expected, `+`
+    /// actual) and a few lines around them.
     pub diff: Option<String>,
-    /// The number of similar findings. The other members describe the first finding.
+    /// The number of similar findings that this finding stands for. The other members describe the first of them.
     pub times: u64,
 }
 
@@ -136,7 +137,7 @@ pub struct CheckReport {
     pub observations: u64,
     /// The observations of each requirement that is counted separately.
     pub apart: Vec<(&'static str, u64)>,
-    /// The findings, without duplicates.
+    /// The findings; similar findings are combined.
     pub findings: Vec<Finding>,
     /// The number of breaches without a finding, because there were too many different findings.
     pub left_out: u64,
