@@ -2,7 +2,7 @@
 //!
 //! A row applies to versions before its `since`. Members that a version only adds have no row, see [`super`].
 //!
-//! Knows: versions, places. Never knows: the implementation of reshapings.
+//! Knows: versions, places. Never knows: how an object is converted from one form to the other.
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Map;
@@ -20,7 +20,7 @@ pub struct VersionChange {
     pub name: &'static str,
     /// The places in messages that the difference affects.
     pub at: &'static [MessagePlace],
-    /// The conversion between the two forms.
+    /// The way in which a value is converted between the two forms.
     pub how: ChangeKind,
 }
 
@@ -31,7 +31,7 @@ pub enum MessagePlace {
     Everywhere,
     /// Every action.
     Actions,
-    /// Actions of a type, by its name in the newest version.
+    /// Actions of one type, identified by its name in the newest version.
     Action(&'static str),
     /// The params of a method.
     Params(&'static str),
@@ -44,14 +44,14 @@ pub enum MessagePlace {
 /// The kind of a change.
 #[derive(Clone, Copy, Debug)]
 pub enum ChangeKind {
-    /// A renamed member.
+    /// A member that has another name in older versions.
     Renamed {
         /// The name since the change.
         newer: &'static str,
         /// The name before the change.
         older: &'static str,
     },
-    /// An object in another form.
+    /// An object that has another form in older versions.
     Reshaped {
         /// The function that converts the newer form to the older form.
         lower: ReshapeFunction,

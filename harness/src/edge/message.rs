@@ -1,4 +1,5 @@
-//! Translates whole messages: lowers a client's messages and lifts a host's messages.
+//! Translates whole messages: converts a client's messages from the newest version to the version on the wire, and a
+//! host's messages back.
 //!
 //! Knows: methods, envelopes, snapshots. Never knows: the effect of actions.
 //!
@@ -12,9 +13,10 @@ use crate::wire::trim::TrimType;
 
 use super::{ChangeContext, MessagePart, VersionEdge, type_of};
 
-/// The only method of notifications before 0.2.0.
+/// The only method of notifications before 0.2.0, which contains the notification itself as an object with a type.
 const WRAPPER: &str = "notification";
-/// The types of notifications in the wrapper, each with its method in newer versions.
+/// The types of notifications in the method [`WRAPPER`] before 0.2.0, each with the method of the same notification in
+/// later versions.
 const WRAPPED: &[(&str, &str)] = &[
     ("notify/sessionAdded", "root/sessionAdded"),
     ("notify/sessionRemoved", "root/sessionRemoved"),
@@ -24,7 +26,7 @@ const WRAPPED: &[(&str, &str)] = &[
 /// The methods whose results contain snapshots and envelopes.
 const STATES: &[&str] = &["initialize", "reconnect", "subscribe"];
 
-/// Returns the type under which the wrapper carried a notification; `None` if the wrapper had no such type.
+/// Returns the type that a notification had inside the method [`WRAPPER`]; `None` if the wrapper had no such type.
 pub(super) fn wrapped_name(method: &str) -> Option<&'static str> {
     WRAPPED.iter().find(|(_, newer)| *newer == method).map(|(name, _)| *name)
 }
@@ -236,7 +238,7 @@ impl VersionEdge {
         }
     }
 
-    /// Applies changes to the scalar members of a part, but not to the objects and lists in the part.
+    /// Applies the changes to the members of a part that are neither objects nor lists.
     fn own(&self, part: MessagePart<'_>, value: &mut Value, lower: bool) {
         let mut outer = Map::new();
         for (name, member) in value.as_object().into_iter().flatten() {
@@ -266,7 +268,7 @@ pub fn kind_of(state: &Map) -> Option<ChannelKind> {
         ("annotations", ChannelKind::Annotations),
         ("files", ChannelKind::Changeset),
     ];
-    // A terminal also has a lifecycle, so its claim is tested first.
+    // The state of a terminal may also have a lifecycle, like the state of a session, so the claim is tested first.
     if has("claim") {
         return Some(ChannelKind::Terminal);
     }

@@ -36,7 +36,7 @@ pub use uri::named_by;
 
 use changes::{CHANGES, ChangeKind, MessagePlace, VersionChange};
 
-/// Members whose values users define. Changes do not apply inside these values.
+/// Members whose values users define. No change applies inside these values.
 const OPAQUE: &[&str] = &[
     "_meta",
     "config",
@@ -48,7 +48,7 @@ const OPAQUE: &[&str] = &[
     "configSchema",
 ];
 
-/// The context of a change in addition to the changed value.
+/// The information that a change needs in addition to the value that it converts.
 #[derive(Clone, Copy, Debug)]
 pub struct ChangeContext<'a> {
     /// The state of the channel, in the version on the wire; null if the state is unknown.
@@ -56,7 +56,7 @@ pub struct ChangeContext<'a> {
 }
 
 impl ChangeContext<'_> {
-    /// An empty context.
+    /// A context without a state, for changes that need none.
     pub const NOTHING: ChangeContext<'static> = ChangeContext { state: &Value::Null };
 }
 
@@ -66,7 +66,7 @@ pub struct VersionEdge {
     protocol: &'static Protocol,
     newest: &'static Protocol,
     changes: &'static [&'static VersionChange],
-    /// The provider, which is the scheme of a session's URI in versions without channels.
+    /// The provider of the sessions, which is the scheme of a session's URI in versions without channels.
     provider: String,
 }
 
@@ -118,13 +118,13 @@ impl VersionEdge {
         self.protocol
     }
 
-    /// Returns whether no change applies. If so, the version on the wire differs from the newest version only by added
-    /// members.
+    /// Returns whether no row of [`changes`] applies to the version. If so, the version on the wire differs from the
+    /// newest version only by added members.
     pub fn is_plain(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// Returns whether chats have their own channels.
+    /// Returns whether chats have their own channels in the version on the wire.
     pub fn has_chats(&self) -> bool {
         self.protocol.has(ProtocolFeature::Chats)
     }
@@ -193,8 +193,8 @@ impl VersionEdge {
     }
 
     /// Translates the state of a channel to the version on the wire; `None` if the version has no such channel.
-    /// `beside` contains the members that older versions have in a session's state and newer versions only in
-    /// its summary.
+    /// `beside` contains the members that older versions have in the state of a session, and that newer versions have
+    /// only in the session's summary.
     pub fn lower_state(
         &self,
         kind: ChannelKind,
@@ -242,7 +242,7 @@ impl VersionEdge {
     }
 }
 
-/// Runs a change if it applies to a part.
+/// Applies a change to a part of a message, if the change affects this kind of part.
 fn touch(change: &VersionChange, part: MessagePart<'_>, value: &mut Value, run: &dyn Fn(&mut Map)) {
     for at in change.at {
         let here = match (at, part) {
@@ -279,7 +279,8 @@ fn deep(value: &mut Value, run: &dyn Fn(&mut Map)) {
     }
 }
 
-/// Renames a member. The position of the member among the members changes, which has no meaning.
+/// Renames a member. The position of the member among the other members may change, because the order of members has no
+/// meaning.
 fn rename(members: &mut Map, from: &str, to: &str) {
     if let Some(value) = members.remove(from) {
         members.insert(Text::from(to), value);

@@ -22,7 +22,7 @@ fn text<'a>(members: &'a Map, name: &str) -> Option<&'a str> {
     members.get(name)?.as_str()
 }
 
-/// Replaces a member with another member, which has another name.
+/// Replaces the member `from` with the member `to`, whose value the function derives from the old value.
 fn replace(members: &mut Map, from: &str, to: &str, with: impl FnOnce(Value) -> Option<Value>) {
     if let Some(value) = members.remove(from).and_then(with) {
         members.insert(to, value);
@@ -75,7 +75,7 @@ pub(super) fn failed(state: &mut Map, _: ChangeContext<'_>) {
     relabel(state, "lifecycle", "creationFailed", "failed");
 }
 
-/// Changes a terminal's state and the terminals in a list.
+/// Applies a change to a terminal's state, or to the terminals in a list.
 fn terminals(members: &mut Map, change: fn(&mut Map)) {
     let listed = members.get_mut("terminals").and_then(Value::as_array_mut);
     for terminal in listed.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -105,7 +105,7 @@ pub(super) fn lifecycles(members: &mut Map, _: ChangeContext<'_>) {
 }
 
 pub(super) fn annotation_turn(members: &mut Map, _: ChangeContext<'_>) {
-    // An annotation without an origin has no turn, but the older member is required.
+    // An annotation without an origin belongs to no turn, but older versions require the member that names the turn.
     if is_annotation(members) {
         replace(members, "origin", "turnId", |mut origin| {
             Some(origin.get_mut("turnId").map_or_else(|| json!(""), Value::take))
@@ -254,7 +254,7 @@ pub(super) fn listed_questions(state: &mut Map, _: ChangeContext<'_>) {
     without_questions(state, |part| part.get("response").is_none_or(Value::is_null));
 }
 
-/// From finished turns, removes the questions for which `gone` returns `true`.
+/// From finished turns, removes the parts that are questions and for which `gone` returns `true`.
 fn without_questions(state: &mut Map, gone: fn(&Value) -> bool) {
     let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
     for turn in turns {
@@ -277,7 +277,7 @@ pub(super) fn question_parts(state: &mut Map, _: ChangeContext<'_>) {
 
 // The changes of version 0.5.2.
 
-/// Removes all questions from finished turns, because older versions have no such part.
+/// Removes all questions from finished turns, because in older versions a turn has no part for a question.
 pub(super) fn no_questions(state: &mut Map, _: ChangeContext<'_>) {
     without_questions(state, |_| true);
 }
@@ -324,7 +324,7 @@ pub(super) fn flat(state: &mut Map, _: ChangeContext<'_>) {
     state.insert("activeClients", clients);
 }
 
-/// Changes the summaries in a message: in a list, in an announcement, and in a set of changes.
+/// Applies a change to the summaries in a message: in a list, in an announcement, and in a set of changes.
 fn summaries(members: &mut Map, change: fn(&mut Map)) {
     let items = members.get_mut("items").and_then(Value::as_array_mut);
     for item in items.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -368,7 +368,8 @@ const REMOVED: &str = "session/activeClientRemoved";
 const CHANGED: &str = "session/activeClientChanged";
 const TOOLS_CHANGED: &str = "session/activeClientToolsChanged";
 
-/// Translates the removal of the active client. The removal of any other client stays unchanged.
+/// Translates the removal of an active client: older versions have only one active client, so its removal has another
+/// form. The removal of any other client stays unchanged.
 pub(super) fn the_active_client(action: &mut Map, beside: ChangeContext<'_>) {
     if has_type(action, SET) {
         action.insert("type", json!(CHANGED));
@@ -449,7 +450,7 @@ pub(super) fn of_the_chat(action: &mut Map, _: ChangeContext<'_>) {
     move_to(action, "session", "chat");
 }
 
-/// Changes both ends of the range of an operation.
+/// Converts both ends of the text range in the params of an operation.
 fn ends(params: &mut Map, change: fn(Value) -> Option<Value>) {
     let target = params.get_mut("target").and_then(Value::as_object_mut);
     let range = target.and_then(|target| target.get_mut("range")?.as_object_mut());
@@ -458,8 +459,8 @@ fn ends(params: &mut Map, change: fn(Value) -> Option<Value>) {
     }
 }
 
-/// Converts positions to numbers. The specification does not say what the numbers count; this function treats
-/// them as lines.
+/// Converts the two positions of a text range to two numbers. The specification does not say what the numbers count;
+/// this function treats them as lines.
 pub(super) fn two_numbers(params: &mut Map, _: ChangeContext<'_>) {
     ends(params, |mut place| Some(place.get_mut("line")?.take()));
 }
@@ -477,7 +478,8 @@ pub(super) fn stopped_servers(server: &mut Map, _: ChangeContext<'_>) {
 }
 
 pub(super) fn user_message(members: &mut Map, _: ChangeContext<'_>) {
-    // The result of an operation also has a `message`, but this message has `markdown`.
+    // The result of an operation also has a `message`. It is not a user's message, because it has the member
+    // `markdown`.
     let personal = |message: &Value| message.is_object() && message.get("markdown").is_none();
     if members.get("message").is_some_and(personal) {
         replace(members, "message", "userMessage", |mut message| {
@@ -614,7 +616,7 @@ pub(super) fn references(members: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-/// Changes the customizations of agents.
+/// Applies a change to the customizations of agents.
 fn of_agents(members: &mut Map, change: fn(&Value) -> Option<Value>) {
     let agents = members.get_mut("agents").and_then(Value::as_array_mut);
     let agents = agents.into_iter().flatten().filter_map(Value::as_object_mut);

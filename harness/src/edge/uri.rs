@@ -11,7 +11,7 @@ use super::VersionEdge;
 
 /// The prefix of the URIs of sessions since 0.2.0.
 const SESSION: &str = "ahp-session:/";
-/// The members that contain URIs of channels, or lists of such URIs.
+/// The names of the members that contain URIs of channels, or lists of such URIs.
 const MEMBERS: &[&str] = &[
     "channel",
     "resource",
