@@ -412,7 +412,7 @@ fault_table![
     ),
 ];
 
-/// The requirement that the completion of an unknown request breaks.
+/// The requirement that is broken if the host accepts the completion of an unknown input request.
 const COMPLETES_NOTHING: &str = "dispatch.chat.inputCompleted.unknown";
 
 fn answers_nothing(refusal: &DispatchRefusal) -> bool {
@@ -433,7 +433,7 @@ fn is_host_only(facts: &RuleFacts, refusal: &DispatchRefusal) -> bool {
     refusal.source.starts_with(SERVER_ONLY) || reduced && own != Some(DispatchRight::Client)
 }
 
-/// A fault that sends every action as accepted and applies none.
+/// A fault that sends every action of a client as accepted and applies none of them.
 struct EchoesWithoutApplying;
 
 impl HostHooks for EchoesWithoutApplying {

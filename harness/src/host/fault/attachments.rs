@@ -134,14 +134,14 @@ fault_table![
     ),
 ];
 
-/// Returns the messages of all chats but one.
+/// Returns the text of the user's message of every turn, in all chats except the chat `uri`.
 pub(super) fn messages_of_other_chats(host: &RefHost, uri: &str) -> Value {
     let others = host.chats.keys().filter(|other| other.as_str() != uri);
     let turns = others.filter_map(|other| host.state(other)["turns"].as_array()).flatten();
     turns.map(|turn| turn["message"]["text"].clone()).collect()
 }
 
-/// A fault that withholds one source of an agent's knowledge.
+/// A fault that withholds one source of an agent's knowledge (such as the attachments) from the agent.
 struct WithheldContext(&'static str);
 
 impl HostHooks for WithheldContext {
@@ -152,7 +152,7 @@ impl HostHooks for WithheldContext {
     }
 }
 
-/// A fault that keeps the turns of disposed chats.
+/// A fault that gives agents the turns of chats that were disposed of.
 struct DisposedTurnsKept;
 
 impl HostHooks for DisposedTurnsKept {
@@ -172,7 +172,8 @@ impl HostHooks for DisposedTurnsKept {
     }
 }
 
-/// A fault that drops synchronised answers if the completion of the input request contains no answers.
+/// A fault that drops the answers that clients have synchronised with the host if the completion of the input request
+/// contains no answers.
 struct SynchronisedAnswersLost;
 
 impl HostHooks for SynchronisedAnswersLost {
@@ -202,14 +203,14 @@ impl HostHooks for SynchronisedAnswersLost {
     }
 }
 
-/// The maximum depth to which attachments of attached chats are followed.
+/// The maximum depth to which the attachments in attached chats are followed.
 const MAX_DEPTH: u32 = 3;
 
 fn attachments_of(message: &mut Value) -> Option<&mut Vec<Value>> {
     message.get_mut("attachments").and_then(Value::as_array_mut)
 }
 
-/// Returns the attachments of the messages in attached chats.
+/// Returns the attachments of the messages in attached chats, and in the chats that are attached there.
 fn followed(host: &RefHost, attachments: &[Value], depth: u32) -> Vec<Value> {
     let chats = attachments.iter().filter(|it| it["type"] == "chat" && depth > 0);
     let chats = chats.filter_map(|it| it["resource"].as_str());

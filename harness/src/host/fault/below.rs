@@ -100,7 +100,8 @@ fault_table![
     ),
 ];
 
-/// Returns the key of a turn. Under this key, the memory of faults counts the turn's chunks and stores a delayed chunk.
+/// Returns the key of a turn in [`FaultMemory`](super::memory::FaultMemory), which counts the chunks of text in the
+/// turn and stores a delayed chunk under this key.
 fn key(uri: &str, action: &Value) -> String {
     format!("{uri} {}", action["turnId"].as_str().unwrap_or(""))
 }

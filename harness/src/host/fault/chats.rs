@@ -229,7 +229,7 @@ fn alter_chat(host: &mut RefHost, summary: &Value, alter: impl FnOnce(&mut Value
     }
 }
 
-/// Returns whether a chat that a session no longer has was moved to another session.
+/// Returns whether a chat that is missing in a session was moved to another session.
 fn is_moved(host: &RefHost, session: &str, chat: &str) -> bool {
     host.chats.get(chat).is_some_and(|chat| chat.session != session)
 }

@@ -247,10 +247,10 @@ fault_table![
     ),
 ];
 
-/// The requirement by which visitors without a valid token are refused.
+/// The requirement that the host refuses connections without a valid token during the handshake.
 const ADMISSION: &str = "transport.auth.during-handshake";
 
-/// Serves a `reconnect` as if the client id belonged to the visitor that sent it.
+/// Serves a `reconnect` as if its client id belonged to the connection that sent it.
 fn resume_as_owner(host: &mut RefHost, call: &HostCall) -> Option<CallReply> {
     let visitor = host.visitor(call.conn);
     let known = host.clients.get_mut(call.text("clientId"))?;
@@ -279,7 +279,7 @@ fn join(host: &mut RefHost, call: &HostCall) {
     }
 }
 
-/// Gives every session its first title, without an action.
+/// Resets the title of every session to its first title, without sending an action.
 fn lose_titles(host: &mut RefHost) {
     let views = host.views.iter_mut().flat_map(|view| view.channels.iter_mut());
     let shown = views.filter(|(_, shown)| shown.kind == ChannelKind::Session);
@@ -318,7 +318,7 @@ fn queue_last_message(state: &mut Value) {
     let turns = state["turns"].as_array().into_iter().flatten();
     let last = turns.rev().find(|turn| turn["state"] == "complete").cloned();
     let Some(turn) = last else { return };
-    // Older versions have `userMessage` in place of `message`.
+    // In older versions, the member of a turn is named `userMessage` instead of `message`.
     let name = if turn["message"].is_null() { "userMessage" } else { "message" };
     let message = json!({"id": "again", name: turn[name]});
     match state.get_mut("queuedMessages").and_then(Value::as_array_mut) {

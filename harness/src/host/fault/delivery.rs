@@ -108,15 +108,15 @@ impl MessageRewriter for SecondSubscriberSkipped {
     }
 }
 
-/// Two actions of different clients cross if they arrive within this time.
+/// Two actions of different clients count as crossing if the host receives them within this time.
 pub(super) const CROSSING: Duration = Duration::from_millis(2);
 
-/// A fault that drops the second of two crossing actions for the client that sent the first action.
+/// A fault that withholds the second of two crossing actions from the client that sent the first action.
 #[derive(Default)]
 struct CrossingActionsLost {
     /// The connection that sent the latest action, and the time.
     last: Option<(ConnId, Duration)>,
-    /// The connections that do not receive a crossing action, each with the channel and the action.
+    /// The crossing actions that are not sent to a connection, each with the connection and the channel.
     lost: Vec<(ConnId, Value, Value)>,
 }
 
@@ -158,7 +158,7 @@ impl MessageRewriter for CrossingActionsLost {
     }
 }
 
-/// The maximum number of crossing actions that are not delivered yet.
+/// The maximum number of crossing actions that are remembered until they are withheld.
 const MAX_CROSSING: usize = 64;
 
 /// A fault that also sends the actions of a session to the subscribers of all other sessions.
@@ -187,10 +187,10 @@ impl MessageRewriter for SessionsMixed {
     }
 }
 
-/// A fault that also sends a chat's actions to every subscriber of the session.
+/// A fault that also sends a chat's actions to every subscriber of the chat's session.
 #[derive(Default)]
 struct ChatsForSessions {
-    /// The session of each chat, learned from messages.
+    /// The session of each chat, as far as messages have shown it.
     sessions: HashMap<String, String>,
 }
 
@@ -266,7 +266,7 @@ impl MessageRewriter for RootNewsForFirst {
     }
 }
 
-/// Returns the channel of a notification; `None` for other messages.
+/// Returns the channel of a notification, on which subscribers receive it; `None` for other messages.
 fn heard_on(message: &Value) -> Option<&str> {
     if message.get("id").is_some() || message.get("method").is_none() {
         return None;
@@ -310,8 +310,8 @@ impl MessageRewriter for DeadSubscriptions {
     }
 }
 
-/// A fault that drops text deltas with an even number for all clients. The host does not merge deliveries with this
-/// fault, so all clients lose the same deltas.
+/// A fault that drops each text delta with an even `serverSeq` for all clients. With this fault, the host merges no
+/// deliveries, so that all clients lose the same deltas.
 struct DeltaLost;
 
 impl MessageRewriter for DeltaLost {
@@ -337,7 +337,7 @@ impl MessageRewriter for DeltaLost {
     }
 }
 
-/// The channels of each connection on which nothing arrives before the next `subscribe`.
+/// For each connection, the channels on which the fault delivers nothing until the client sends the next `subscribe`.
 #[derive(Default)]
 pub(super) struct LostChannels(HashMap<ConnId, HashSet<String>>);
 
@@ -348,7 +348,7 @@ impl LostChannels {
         self.0.insert(link.conn, subscriptions.into_iter().collect());
     }
 
-    /// Returns whether a message of the host is on a channel without delivery.
+    /// Returns whether a message of the host is on a channel on which the fault delivers nothing.
     pub(super) fn takes(&mut self, link: &MessageLink<'_>, message: &Value) -> bool {
         let Some(lost) = self.0.get_mut(&link.conn) else {
             return false;
@@ -360,8 +360,8 @@ impl LostChannels {
     }
 }
 
-/// A fault that answers `reconnect` and delivers nothing on the channels of the response before the next
-/// `subscribe`.
+/// A fault that answers `reconnect` and delivers nothing on the channels that the response names until the client sends
+/// the next `subscribe`.
 #[derive(Default)]
 struct DeadReconnects(LostChannels);
 
@@ -445,11 +445,11 @@ impl MessageRewriter for WatchesKept {
     }
 }
 
-/// A fault that sends `chat/usage` and `chat/reasoning` on the parent channel: on the session, or on the root
-/// channel in versions whose sessions hold the turns.
+/// A fault that sends `chat/usage` and `chat/reasoning` on the parent channel of the chat: on the session, or on the
+/// root channel in versions in which the session itself contains the turns.
 #[derive(Default)]
 struct StrayActions {
-    /// The session of each chat, learned from messages.
+    /// The session of each chat, as far as messages have shown it.
     sessions: HashMap<String, String>,
 }
 
@@ -496,7 +496,7 @@ fn lowered_root(link: &MessageLink<'_>) -> &'static str {
     }
 }
 
-/// Records the session of each chat that a message names.
+/// Records to which session each chat belongs that a message names.
 fn learn_chats(message: &Value, sessions: &mut HashMap<String, String>) {
     let mut note = |session: &Value, chat: &Value| {
         if let Some((session, chat)) = session.as_str().zip(chat.as_str()) {

@@ -120,7 +120,7 @@ impl MessageRewriter for CharactersHalved {
     }
 }
 
-/// The size of a frame after which the host stops reading.
+/// The size of a frame, in bytes, after which the host stops reading from the connection.
 const LARGE_FRAME: usize = 2 << 20;
 
 /// Returns whether the host parses a frame.
@@ -134,7 +134,7 @@ fn is_odd(frame: &Frame) -> bool {
         && matches!(decode(frame), DecodedFrame::Odd(_) | DecodedFrame::Deep)
 }
 
-/// Sends the response to a `ping` that the host has not parsed.
+/// Sends the response to a `ping` in a frame that the host has not parsed.
 fn serve_unread(out: &mut RewriterOutput) {
     out.send(json!({"jsonrpc": "2.0", "id": 999_999, "result": null}));
 }
@@ -143,7 +143,7 @@ fn close_all(link: &MessageLink<'_>, out: &mut RewriterOutput, why: &'static str
     link.seen.connections.keys().for_each(|conn| out.close(*conn, 1011, why));
 }
 
-/// Intercepts the frames for which the function returns `Some`; the host does not receive these frames.
+/// A fault that withholds frames of clients from the host: those for which the function returns `Some`.
 struct TakenFrame(fn(&MessageLink<'_>, &Frame, &mut RewriterOutput) -> Option<()>);
 
 impl MessageRewriter for TakenFrame {

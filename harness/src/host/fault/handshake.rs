@@ -189,7 +189,7 @@ impl MessageRewriter for OriginIgnored {
 struct SecondInitializeServed {
     results: HashMap<ConnId, Value>,
     lost: LostChannels,
-    /// The highest `serverSeq` of all envelopes so far.
+    /// The highest `serverSeq` of the envelopes that were sent so far.
     latest: u64,
 }
 
@@ -268,7 +268,7 @@ impl MessageRewriter for UnknownVersionAccepted {
     }
 }
 
-/// A fault that leaves the supported versions out of the error for unsupported versions.
+/// A fault that leaves the supported versions out of the error with which the host refuses a handshake.
 struct NoSupportedVersions;
 
 impl MessageRewriter for NoSupportedVersions {

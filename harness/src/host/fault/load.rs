@@ -59,7 +59,7 @@ fault_table![
     ),
 ];
 
-/// A snapshot or a replay crosses an action if it follows the action within this time.
+/// A snapshot or a replay crosses an action if the host sends it within this time after the action.
 const CROSSING_READ: Duration = Duration::from_millis(20);
 /// The maximum number of crossing actions that are remembered.
 const MAX_CROSSING: usize = 256;
@@ -80,7 +80,7 @@ struct CrossingActions {
 }
 
 impl CrossingActions {
-    /// Records a message of a client.
+    /// Records an action in a message of a client.
     fn hear(&mut self, link: &MessageLink<'_>, message: &Value) {
         if message["method"] != "dispatchAction" {
             return;
@@ -100,7 +100,8 @@ impl CrossingActions {
         }
     }
 
-    /// Returns the dispatch in an envelope, if it crossed an earlier dispatch.
+    /// Returns the client's dispatch that an envelope settles, if the dispatch crossed an earlier dispatch; otherwise
+    /// `None`.
     fn second(&self, envelope: &Value) -> Option<&CrossingDispatch> {
         self.seconds
             .iter()
@@ -152,7 +153,7 @@ impl MessageRewriter for CrossingActionOvertaken {
 /// A fault that leaves the newest action out of a replay.
 #[derive(Default)]
 struct ReplayMissesCrossing {
-    /// The time of the latest action.
+    /// The time at which the latest action arrived.
     latest: Option<Duration>,
     /// The connections whose `reconnect` crossed an action.
     crossed: Vec<ConnId>,
@@ -196,7 +197,7 @@ impl MessageRewriter for ReplayMissesCrossing {
 #[derive(Default)]
 struct SessionsCollide {
     actions: u64,
-    /// The number of the last action that was counted.
+    /// The `serverSeq` of the last action that was counted.
     last: u64,
 }
 
@@ -230,8 +231,8 @@ impl MessageRewriter for SessionsCollide {
     }
 }
 
-/// A fault in the handling of actions that crossed an earlier action. The function receives each message of the host,
-/// and sends the message changed, unchanged or not at all.
+/// A fault that changes the settlement of actions that crossed an earlier action. The function receives each message of
+/// the host, and sends the message changed, unchanged or not at all.
 struct CrossingChange {
     crossing: CrossingActions,
     change: fn(&CrossingActions, &MessageLink<'_>, Value, &mut RewriterOutput),
@@ -266,7 +267,7 @@ impl MessageRewriter for CrossingChange {
     }
 }
 
-/// Gives a crossing action the number that precedes its own number.
+/// Gives a crossing action the `serverSeq` before its own `serverSeq`.
 fn share_number(
     crossing: &CrossingActions,
     _: &MessageLink<'_>,
@@ -279,7 +280,8 @@ fn share_number(
     out.send(message);
 }
 
-/// Tells a client that its decision was accepted, although another decision came first.
+/// Turns the rejection of a client's decision, which the host rejected because another decision came first, into an
+/// acceptance.
 fn let_decision_win(
     crossing: &CrossingActions,
     _: &MessageLink<'_>,
@@ -298,7 +300,7 @@ fn let_decision_win(
     out.send(message);
 }
 
-/// Loses the echo of a crossing action.
+/// Drops the echo of an action that crossed an earlier action.
 fn lose_echo(
     crossing: &CrossingActions,
     link: &MessageLink<'_>,
@@ -311,7 +313,7 @@ fn lose_echo(
     }
 }
 
-/// A fault that stops the delivery to all clients that share a channel with a client that does not read.
+/// A fault that stops the delivery of messages to all clients that share a channel with a client that does not read.
 #[derive(Default)]
 struct SlowReaderStopsSession {
     waiting: BTreeMap<ConnId, Vec<Value>>,
@@ -355,10 +357,11 @@ impl MessageRewriter for SlowReaderStopsSession {
     }
 }
 
-/// A fault that shows the previous title instead of the latest title.
+/// A fault that puts the previous title, instead of the latest title, into a snapshot that follows a change of the
+/// title within a short time.
 #[derive(Default)]
 struct SnapshotBehindRename {
-    /// For each session, the time of its last rename, the title, and the title before.
+    /// For each session: the time of the last change of the title, the new title, and the title before the change.
     renamed: HashMap<String, (Duration, Value, Option<Value>)>,
 }
 

@@ -1,4 +1,4 @@
-//! The memory of injected faults, in addition to the host's own state.
+//! The state that injected faults keep, in addition to the host's own state.
 //!
 //! Knows: no other module. Never knows: faults.
 
@@ -8,25 +8,25 @@ use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
-/// The memory of the injected faults of a host.
+/// The state that the injected faults of one host keep.
 #[derive(Debug, Default)]
 pub(in crate::host) struct FaultMemory {
     /// The highest `clientSeq` that each client has dispatched.
     pub(super) dispatched: LiteMap<String, i64>,
-    /// The payload of the latest log record, as sent to subscribers.
+    /// The payload of the latest log record, as the host sent it to subscribers.
     pub(super) latest_record: Option<Value>,
-    /// The number of chunks of each turn so far.
+    /// The number of text chunks of each turn so far, by the key of the turn.
     pub(super) texts: LiteMap<String, u64>,
-    /// Whether the host was restarted.
+    /// Whether the host has been restarted.
     pub(super) restarted: bool,
-    /// The messages of all turns of a chat, by URI.
+    /// The messages of all turns of each chat, by the URI of the chat.
     pub(super) asked: LiteMap<String, Vec<String>>,
-    /// The summaries of disposed sessions.
+    /// The summaries of disposed sessions, which a fault lists again.
     pub(super) returning: Vec<Value>,
-    /// The transcripts of disposed chats, by URI.
+    /// The transcripts of disposed chats, by the URI of the chat.
     pub(super) disposed: LiteMap<String, String>,
-    /// The input requests that were completed without answers.
+    /// The ids of input requests that were completed without answers.
     pub(super) unanswered: BTreeSet<String>,
-    /// The delayed actions, by the key of the channel and the turn.
+    /// The actions that a fault delays. The key consists of the channel and the turn.
     pub(super) held: LiteMap<String, Value>,
 }

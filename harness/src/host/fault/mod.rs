@@ -4,8 +4,8 @@
 //! The modules follow the protocol's concepts. Each module has a table of faults: name, sentence and implementation. A
 //! fault in messages is a [`MessageRewriter`] between the host and its clients. A fault in behaviour is a
 //! [`HostHooks`], whose hooks the host calls. A fault in states is a [`StateFault`], which changes the result of an
-//! action or a snapshot. A fault may combine several of these. The kill matrix, not this module, says which checks must
-//! detect a fault.
+//! action or a snapshot. A fault may combine several of these. Which checks must detect a fault is stated in the kill
+//! matrix (the table of faults and checks), and not in this module.
 //!
 //! Knows: messages, earlier messages, the hooks of the host. Never knows: the checks that find a fault.
 //!
@@ -68,7 +68,7 @@ pub(super) use memory::FaultMemory;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct HostFault(&'static str);
 
-/// An implementation of a fault, or of a part of it.
+/// An implementation of a fault. A fault may have several implementations, each of which is a part of it.
 #[derive(Clone, Copy)]
 enum FaultPart {
     /// Creates a rewriter of messages.
@@ -86,8 +86,8 @@ struct FaultRow {
     parts: &'static [FaultPart],
 }
 
-/// The tables, in the order in which simultaneous faults apply. Rewriters apply in order from the host to the
-/// clients.
+/// The tables, in the order in which simultaneous faults apply. A message of the host passes the rewriters in the order
+/// of the tables.
 const TABLES: &[&[FaultRow]] = &[
     sequence::FAULTS,
     delivery::FAULTS,

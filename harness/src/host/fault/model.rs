@@ -72,7 +72,7 @@ fault_table![
     ),
 ];
 
-/// Puts these messages at the beginning of a request, except those that are already in it.
+/// Inserts these messages at the beginning of a request to a model, except those that the request already contains.
 fn insert(body: &mut Value, texts: &[Value]) {
     let Some(messages) = body["messages"].as_array_mut() else { return };
     let known = |text: &&Value| !messages.iter().any(|message| message["content"] == **text);

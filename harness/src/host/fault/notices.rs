@@ -102,8 +102,8 @@ const LOGS: &str = "otlp/exportLogs";
 /// The JSON pointer to a log record in the params of its notification.
 const RECORD: &str = "/payload/resourceLogs/0/scopeLogs/0/logRecords/0";
 
-/// A fault that sends the latest log record again to each client that reconnects. If no client was subscribed
-/// before, the reconnected client is the first to receive this record.
+/// A fault that sends the latest log record again to each client that reconnects. If no client was subscribed before,
+/// the reconnected client is the first to receive this record.
 struct TelemetryReplayed;
 
 impl HostHooks for TelemetryReplayed {
@@ -128,7 +128,7 @@ impl HostHooks for TelemetryReplayed {
     }
 }
 
-/// Empties every attribute list in a value.
+/// Removes all entries from every list of attributes in a value.
 fn forget_attributes(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(forget_attributes),

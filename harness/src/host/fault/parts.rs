@@ -10,7 +10,7 @@ use crate::host::chain::{
 use crate::wire::channel::{OLD_ROOT, ROOT};
 use crate::wire::json::Value;
 
-/// Changes each envelope of an accepted action: in notifications and in replays.
+/// Changes each envelope of an accepted action: in notifications and in the replays of `reconnect`.
 pub(super) struct EnvelopeFault(pub(super) fn(&MessageLink<'_>, &mut Value));
 
 impl MessageRewriter for EnvelopeFault {
@@ -25,7 +25,7 @@ impl MessageRewriter for EnvelopeFault {
     }
 }
 
-/// Changes the action of each envelope, by the last part of its type: `delta` of `chat/delta`.
+/// Changes the action of each envelope whose type has this last part, such as `delta` of `chat/delta`.
 pub(super) struct ActionFault(pub(super) &'static str, pub(super) fn(&MessageLink<'_>, &mut Value));
 
 impl MessageRewriter for ActionFault {
@@ -44,7 +44,7 @@ impl MessageRewriter for ActionFault {
     }
 }
 
-/// Drops each envelope for which the function returns `true`: in notifications and in replays.
+/// Drops envelopes, both in notifications and in replays: those for which the function returns `true`.
 pub(super) struct LostEnvelope(pub(super) fn(&Value) -> bool);
 
 impl MessageRewriter for LostEnvelope {
@@ -77,7 +77,7 @@ impl MessageRewriter for SnapshotFault {
     }
 }
 
-/// Changes the successful responses to a method; an empty method means all methods.
+/// Changes the successful responses to the requests of one method; an empty method means all methods.
 pub(super) struct ResultFault(pub(super) &'static str, pub(super) fn(&MessageLink<'_>, &mut Value));
 
 impl MessageRewriter for ResultFault {
@@ -111,7 +111,7 @@ impl MessageRewriter for MessageChange {
     }
 }
 
-/// Changes the params of requests of clients by their method.
+/// Changes the params of the requests of clients by the requests' method.
 pub(super) struct RequestChange(
     pub(super) &'static str,
     pub(super) fn(&MessageLink<'_>, &mut Value),
@@ -132,7 +132,7 @@ impl MessageRewriter for RequestChange {
     }
 }
 
-/// Drops messages of clients for which the function returns `true`.
+/// Drops messages of clients: those for which the function returns `true`.
 pub(super) struct LostRequest(pub(super) fn(&MessageLink<'_>, &Value) -> bool);
 
 impl MessageRewriter for LostRequest {
@@ -146,7 +146,8 @@ impl MessageRewriter for LostRequest {
     }
 }
 
-/// Handles messages of clients; the function decides whether the host receives them, and may send messages.
+/// Passes each message of a client to a function, which decides whether the host receives the message, and may send
+/// other messages.
 pub(super) struct TakenMessage(
     pub(super) fn(&MessageLink<'_>, &Value, &mut RewriterOutput) -> MessagePassage,
 );
@@ -162,13 +163,13 @@ impl MessageRewriter for TakenMessage {
     }
 }
 
-/// Returns the envelope of a notification of an accepted action; `None` for other messages.
+/// Returns the envelope in a notification that contains an accepted action; `None` for other messages.
 pub(super) fn accepted(message: &Value) -> Option<&Value> {
     let envelope = message.get("params").filter(|_| message["method"] == "action")?;
     envelope.get("rejectionReason").is_none().then_some(envelope)
 }
 
-/// Calls `visit` for the envelope of each accepted action of a message.
+/// Calls `visit` for each envelope with an accepted action in a message.
 pub(super) fn each_envelope(message: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
     if accepted(message).is_some() {
         message.get_mut("params").into_iter().for_each(&mut *visit);
@@ -216,7 +217,8 @@ pub(super) fn newest_uri(link: &MessageLink<'_>, uri: &str) -> String {
     VersionEdge::new(link.protocol.version(), PROVIDER).lift_uri(uri)
 }
 
-/// Returns whether a message is a notification other than `action` to the subscribers of the root channel.
+/// Returns whether a message is a notification for the subscribers of the root channel, other than the notification
+/// `action`.
 pub(super) fn is_root_news(message: &Value) -> bool {
     let method = message["method"].as_str().unwrap_or("");
     message.get("id").is_none() && (method.starts_with("root/") || method == "notification")

@@ -149,7 +149,7 @@ pub(super) const INPUT_NEEDED: u64 = 24;
 const IS_READ: u64 = 32;
 const IS_ARCHIVED: u64 = 64;
 
-/// A fault that shows, in a snapshot, the state before the last action of the channel.
+/// A fault that leaves the last action of the channel out of a snapshot.
 struct SnapshotStale;
 
 impl StateFault for SnapshotStale {
@@ -182,7 +182,7 @@ fn keep_running(state: &mut Value) {
     }
 }
 
-/// Adds a side channel to a stopped MCP server.
+/// Puts the URI of a side channel into the state of a stopped MCP server.
 fn keep_side_channel(state: &mut Value, id: &Value) {
     let containers = state.get_mut("customizations").and_then(Value::as_array_mut);
     let inner = containers.into_iter().flatten().filter_map(|it| it.get_mut("children"));
@@ -192,7 +192,7 @@ fn keep_side_channel(state: &mut Value, id: &Value) {
     }
 }
 
-/// Sorts the queued messages that a new order does not name.
+/// Sorts the queued messages that an action for a new order does not name.
 fn sort_unnamed(state: &mut Value, action: &Value) {
     let order = action["order"].as_array().map(Vec::as_slice).unwrap_or_default();
     if let Some(queue) = state.get_mut("queuedMessages").and_then(Value::as_array_mut) {

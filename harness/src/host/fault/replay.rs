@@ -146,15 +146,16 @@ fn version_of(link: &MessageLink<'_>) -> Version {
     link.protocol.version()
 }
 
-/// Replaces the result of a `reconnect` by an empty replay if the client's number is above the host's current
-/// number.
+/// Replaces the result of a `reconnect` by an empty replay if the client's `lastSeenServerSeq` is above the host's
+/// current `serverSeq`.
 fn empty_for_future(link: &MessageLink<'_>, result: &mut Value) {
     if last_seen(link).is_some_and(|seen| is_from_future(result, seen)) {
         *result = json!({"type": "replay", "actions": [], "missing": []});
     }
 }
 
-/// Returns whether the snapshots of a `reconnect` show that the client's number is above the host's.
+/// Returns whether a client's `lastSeenServerSeq` is above the host's current `serverSeq`, judged by the snapshots in
+/// the answer to `reconnect`.
 fn is_from_future(result: &Value, seen: u64) -> bool {
     let snapshots = result["snapshots"].as_array().into_iter().flatten();
     let reached = snapshots.filter_map(|snapshot| snapshot["fromSeq"].as_u64()).max();
@@ -208,7 +209,7 @@ impl EnvelopeLog {
         self.0.iter().filter(move |(of, _)| *of == version).map(|(_, envelope)| envelope)
     }
 
-    /// Returns the envelopes of a connection's version on channels that it is subscribed to.
+    /// Returns the envelopes of a connection's version on channels to which the connection is subscribed.
     fn heard<'a>(&'a self, link: &'a MessageLink<'_>) -> impl Iterator<Item = &'a Value> {
         let hears = |channel| link.own().is_some_and(|own| own.hears(channel));
         self.of(link).filter(move |envelope| hears(channel_of(envelope)))
@@ -266,7 +267,8 @@ impl MessageRewriter for LeakedEnvelopes {
     }
 }
 
-/// A fault that sends only the later half of a replay if the gap is too old for a whole replay.
+/// A fault that sends only the later half of a replay if the client has missed actions that are too old for a complete
+/// replay.
 #[derive(Default)]
 struct PartialReplay(EnvelopeLog);
 

@@ -170,7 +170,7 @@ fault_table![
     ),
 ];
 
-/// The number of requests of one connection after which the host no longer serves the other connections.
+/// The number of requests of one connection above which the host no longer serves connections with fewer requests.
 const FLOOD: u64 = 400;
 
 fn is_response(message: &Value) -> bool {
@@ -181,7 +181,8 @@ fn requests_of(link: &MessageLink<'_>) -> u64 {
     link.own().map_or(0, |own| own.requests)
 }
 
-/// Returns whether another connection has sent hundreds of requests, so that this connection gets no responses.
+/// Returns whether another connection has sent hundreds of requests, and more than this connection, which therefore
+/// gets no responses.
 fn is_starved(link: &MessageLink<'_>, _: &Value) -> bool {
     let own = requests_of(link);
     let mut others = link.seen.connections.values();
@@ -215,7 +216,7 @@ fn answer_notification(
     MessagePassage::Onward
 }
 
-/// Drops responses for which the function returns `true`.
+/// Drops responses: those for which the function returns `true`.
 struct LostResponse(fn(&MessageLink<'_>, &Value) -> bool);
 
 impl MessageRewriter for LostResponse {
@@ -249,7 +250,7 @@ impl MessageRewriter for ResponseTwice {
     }
 }
 
-/// A fault that sends a response with an id above 1000 to the connection that used the id first.
+/// A fault that sends every response with an id above 1000 to the connection that used this id first.
 #[derive(Default)]
 struct AnswersMixedUp(HashMap<u64, ConnId>);
 

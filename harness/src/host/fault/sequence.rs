@@ -1,4 +1,4 @@
-//! Faults in the numbers of envelopes.
+//! Faults in the `serverSeq` numbers of envelopes.
 
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ fault_table![
     ),
 ];
 
-/// Lowers every fourth `serverSeq` by this number.
+/// Lowers every fourth `serverSeq` by the number `by`.
 fn too_low(envelope: &mut Value, by: u64) {
     let number = number_of(envelope);
     if number.is_multiple_of(4) {
@@ -40,7 +40,7 @@ fn too_low(envelope: &mut Value, by: u64) {
     }
 }
 
-/// Counts the subscribers that each envelope was delivered to before.
+/// Counts, for each envelope, the subscribers to which it was delivered.
 #[derive(Default)]
 pub(super) struct DeliveryCount {
     recent: VecDeque<(u64, usize)>,
@@ -50,7 +50,7 @@ pub(super) struct DeliveryCount {
 const MAX_RECENT: usize = 64;
 
 impl DeliveryCount {
-    /// Counts a delivery of the envelope with this number; returns the number of earlier deliveries.
+    /// Counts a delivery of the envelope with this `serverSeq`, and returns the number of its earlier deliveries.
     pub(super) fn before(&mut self, number: u64) -> usize {
         if let Some((_, count)) = self.recent.iter_mut().find(|(known, _)| *known == number) {
             *count += 1;
@@ -64,7 +64,7 @@ impl DeliveryCount {
     }
 }
 
-/// A fault that sends other numbers to all subscribers except the first.
+/// A fault that sends the same envelope with other `serverSeq` numbers to all subscribers except the first.
 #[derive(Default)]
 struct DifferentNumbers(DeliveryCount);
 

@@ -24,9 +24,9 @@ use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
-/// The time by which the readiness of a session is delayed.
+/// The time by which the host delays the moment at which a new session is ready.
 const HELD_BACK: Duration = Duration::from_millis(500);
-/// A code in the reserved range that neither JSON-RPC nor the protocol assigns.
+/// An error code in the range that JSON-RPC reserves, and that neither JSON-RPC nor the protocol assigns.
 const UNASSIGNED_CODE: i64 = -32_050;
 
 fault_table![
@@ -92,8 +92,8 @@ fault_table![
         "A session becomes ready long after its chat exists, and turns that start before are lost.",
         Host(&ActsOnEvents(hold_back)),
         Host(&ChangesDispatches(|host, it| {
-            // An action without a chat channel is on the session's channel, in versions whose sessions hold the
-            // turns.
+            // In versions in which the session itself contains the turns, an action on a turn is on the session's
+            // channel.
             let session = host.chats.get(&it.uri).map_or(&it.uri, |chat| &chat.session);
             let early = host.state(session)["lifecycle"] == "creating";
             !early || action_type(&it.action) != "chat/turnStarted"

@@ -76,7 +76,7 @@ fn change_origin(envelope: &mut Value, name: &str, change: impl Fn(&Value) -> Va
     }
 }
 
-/// Converts the text of a draft to upper case, in the envelope of a client's action.
+/// Converts the text of a draft to upper case, in the envelope that echoes a client's action.
 fn shout(_: &MessageLink<'_>, envelope: &mut Value) {
     let draft =
         envelope.get("origin").is_some().then(|| envelope["action"]["draft"]["text"].as_str());
@@ -92,7 +92,7 @@ fn is_echo(link: &MessageLink<'_>, message: &Value) -> bool {
     client.is_some() && origin == client
 }
 
-/// A fault that sends an accepted action twice to its dispatcher.
+/// A fault that sends the echo of an accepted action twice to the client that dispatched it.
 struct RepeatedEcho;
 
 impl MessageRewriter for RepeatedEcho {
@@ -109,7 +109,7 @@ impl MessageRewriter for RepeatedEcho {
     }
 }
 
-/// A fault that does not send an accepted action to its dispatcher.
+/// A fault that does not send the echo of an accepted action to the client that dispatched it.
 struct LostEcho;
 
 impl MessageRewriter for LostEcho {
@@ -125,7 +125,7 @@ impl MessageRewriter for LostEcho {
     }
 }
 
-/// A fault that delays an echo until the next echo of the same client has been sent.
+/// A fault that delays an echo until the client has received the next echo.
 #[derive(Default)]
 struct LateEcho(HashMap<ConnId, Value>);
 

@@ -151,7 +151,7 @@ fn is_watch(snapshot: &Value) -> bool {
     kind == Some(ChannelKind::ResourceWatch)
 }
 
-/// Changes the responses to `subscribe`; the function also gets the channel.
+/// Changes the responses to `subscribe`. The function receives the channel and the result.
 struct SubscribeFault(fn(&str, &mut Value));
 
 impl MessageRewriter for SubscribeFault {
@@ -210,8 +210,8 @@ impl MessageRewriter for FrozenSnapshot {
     }
 }
 
-/// A fault that keeps the address of a canvas after a crash: a snapshot shows the latest address that no action
-/// has removed.
+/// A fault that keeps the address of a canvas after the canvas's extension has crashed: if a snapshot has no address,
+/// the fault adds the last address, unless an action has removed this address.
 #[derive(Default)]
 struct KeptUrls(HashMap<String, Value>);
 
@@ -251,11 +251,10 @@ impl MessageRewriter for KeptUrls {
     }
 }
 
-/// A fault that ignores some members of `createResourceWatch`, although the state of the watch repeats these
-/// members.
+/// A fault that ignores some members of `createResourceWatch`, although the state of the watch contains their values.
 struct SilentRequest {
     members: &'static [&'static str],
-    /// The members that clients requested, by watch.
+    /// The members that clients requested for each watch, by the URI of the watch.
     wanted: HashMap<String, Vec<(&'static str, Value)>>,
 }
 

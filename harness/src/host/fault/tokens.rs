@@ -91,7 +91,7 @@ fault_table![
     ),
 ];
 
-/// Changes the error of a request that the host rejects because a token is missing.
+/// Changes the error with which the host refuses a request because a token is missing.
 fn demand(
     request: &ServedRequest,
     reply: CallReply,

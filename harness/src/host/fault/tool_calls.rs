@@ -184,7 +184,7 @@ fn status<'a>(host: &'a RefHost, uri: &str, call: &str) -> &'a str {
     tool_call(host.state(uri), call)["status"].as_str().unwrap_or("")
 }
 
-/// Runs and completes a call in a status in which the call may not run. Returns whether the call has run.
+/// Runs and completes a tool call in a status that does not permit the call to run. Returns whether the call has run.
 fn runs_at(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp, wanted: &str) -> bool {
     let HostAgentOp::Execute { call, .. } = op else {
         return ends_at(host, step, op, wanted);
@@ -200,7 +200,7 @@ fn runs_at(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp, wanted: &str)
     true
 }
 
-/// Completes a call in a status in which the call cannot be completed. Returns whether the call was completed.
+/// Completes a tool call in a status that does not permit the completion. Returns whether the call was completed.
 fn ends_at(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp, wanted: &str) -> bool {
     let HostAgentOp::Complete { call, step: tool } = op else {
         return false;

@@ -210,7 +210,7 @@ fn lengthen(_: &mut RefHost, _: &str, action: &mut Value) -> bool {
     true
 }
 
-/// Stores the queued message that an action removes, for a later delivery.
+/// Stores the queued message that an action removes from the queue, so that a fault can deliver the message later.
 fn remember_queued(host: &mut RefHost, uri: &str, action: &Value) {
     let queue = host.state(uri)["queuedMessages"].as_array().into_iter().flatten();
     let mut queue = queue.filter(|_| action["kind"] == "queued");
@@ -232,7 +232,7 @@ fn empty_queue(host: &mut RefHost, uri: &str) {
     }
 }
 
-/// A fault that gives all parts of a turn the same id.
+/// A fault that gives all response parts of a turn the same id.
 struct PartIdReused;
 
 impl HostHooks for PartIdReused {
