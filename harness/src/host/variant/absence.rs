@@ -9,18 +9,19 @@ use crate::wire::version::Version;
 use super::catalogue::{OPTIONAL, VariantMaker, VariantRow};
 use super::{MessageLink, MessageRewriter, RewriterOutput, each_envelope_list};
 
-/// The methods, members and actions that a host without a feature lacks.
+/// The methods, members and actions that a host lacks if it does not offer a feature.
 #[derive(Debug)]
 pub(super) struct AbsentFeature {
     /// Methods that the host answers with -32601 (method not found). A name that ends with `*` matches all
     /// methods with this prefix.
     pub(super) methods: &'static [&'static str],
-    /// Returns whether the host answers a request, given by method and params, with -32600.
+    /// A function that returns whether the host answers a request, given by its method and params, with -32600 (invalid
+    /// request).
     pub(super) refused: fn(&str, &Value) -> bool,
-    /// Optional members that are removed: the name of a type or action, and the name of the member. A `*` at
-    /// the beginning or end of a type's name matches any rest.
+    /// Optional members that are removed: the name of a type or action, and the name of the member. A `*` at the
+    /// beginning or end of a type's name matches any characters.
     pub(super) members: &'static [(&'static str, &'static str)],
-    /// Actions that the host does not send. The sequence of `serverSeq` has gaps in their places.
+    /// Actions that the host does not send. Their `serverSeq` numbers are missing in the sequence that clients receive.
     pub(super) actions: &'static [&'static str],
     /// Notifications that the host does not send.
     pub(super) notifications: &'static [&'static str],
@@ -52,7 +53,7 @@ impl AbsentFeature {
         }
     }
 
-    /// Returns whether an envelope has one of the actions that the host does not send.
+    /// Returns whether the action in an envelope is one of the actions that the host does not send.
     fn drops(&self, envelope: &Value) -> bool {
         let own = envelope.get("origin").is_none_or(Value::is_null);
         let name = envelope.get("action").and_then(|action| action["type"].as_str());
@@ -99,7 +100,7 @@ impl MessageRewriter for &'static AbsentFeature {
     }
 }
 
-/// Returns whether a request creates a chat from a source of this kind.
+/// Returns whether a request creates a chat from a source (such as a fork) whose kind is `way`.
 fn made_of(method: &str, params: &Value, way: &str) -> bool {
     method == "createChat" && params.pointer("/source/kind").and_then(Value::as_str) == Some(way)
 }

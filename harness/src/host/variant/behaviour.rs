@@ -21,7 +21,7 @@ use crate::wire::version::Version;
 
 use super::catalogue::{VariantRow, behaviour, offering_less, since};
 
-/// Adds an activity to each turn and removes the activity at the end of the turn.
+/// Sets the `activity` of a chat at the start of each turn, and removes the activity at the end of the turn.
 struct OwnActivity;
 
 impl HostHooks for OwnActivity {
@@ -40,7 +40,7 @@ impl HostHooks for OwnActivity {
     }
 }
 
-/// Returns the kind of part that a step of a script adds, and the chunks of its text; `None` for other steps.
+/// Returns the kind of part that a step of a script adds, and the chunks of the part's text; `None` for other steps.
 fn text_of(op: &HostAgentOp) -> Option<(&'static str, &[String])> {
     match op {
         HostAgentOp::Step(ScriptStep::Say(texts)) => Some(("markdown", texts)),
@@ -90,7 +90,7 @@ fn fails_at_once(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp) -> bool
     true
 }
 
-/// The delay of each step of a slow agent.
+/// The time by which each step of a slow agent is delayed.
 const SLOW_STEP: Duration = Duration::from_millis(600);
 
 fn slowly(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp) -> bool {

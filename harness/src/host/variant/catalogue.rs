@@ -18,12 +18,12 @@ use super::{
     values,
 };
 
-/// One legal variant.
+/// One legal variant: behaviour that the specification permits and that differs from the reference host's.
 #[derive(Clone, Copy)]
 pub struct VariantRow {
     /// The name on the command line.
     pub name: &'static str,
-    /// The behaviour of the host with this variant.
+    /// The behaviour of a host with this variant, for users.
     pub does: &'static str,
     /// The reason why the specification permits the variant: a paraphrase of the text, or the point that the
     /// text leaves open.
@@ -37,14 +37,14 @@ pub struct VariantRow {
     pub(super) maker: VariantMaker,
 }
 
-/// The implementation of a variant.
+/// The way in which a variant is implemented.
 #[derive(Clone, Copy)]
 pub(super) enum VariantMaker {
-    /// A rewriter of messages.
+    /// A function that creates a rewriter of the messages between the host and its clients.
     New(fn() -> Box<dyn MessageRewriter>),
-    /// The absence of a feature.
+    /// The absence of a feature: a rewriter removes what belongs to the feature.
     Without(&'static AbsentFeature),
-    /// A change of the host's configuration.
+    /// A function that changes the host's configuration.
     Setting(fn(&mut HostConfig)),
     /// Hooks in the behaviour of the host.
     Behaviour(&'static dyn HostHooks),

@@ -14,15 +14,16 @@ use super::{MessageLink, MessageRewriter, RewriterOutput};
 /// Adds a session of another user to session lists.
 #[derive(Default)]
 struct OtherPeople {
-    /// Whether the other user's session has the latest modification time, so that it is the first entry of a
-    /// list.
+    /// Whether the other user's session has the latest modification time of all sessions, so that it is the first entry
+    /// of a list.
     newest: bool,
-    /// Connections whose last request for a list had a cursor.
+    /// The connections whose last request for a list of sessions had a cursor, which means that it requested a later
+    /// page.
     later: HashSet<ConnId>,
-    /// The limit in the last request for a list, for each connection.
+    /// The limit in the last request of each connection for a list of sessions.
     limits: HashMap<ConnId, usize>,
-    /// The session of the other user, copied from a summary of the first list. If that list is empty, there is
-    /// no such session: it would be in later lists although it was never announced.
+    /// The session of the other user, copied from a summary of the first list. If that list is empty, there is no such
+    /// session: otherwise, later lists would contain a session that was never announced.
     other: Option<Option<Value>>,
 }
 
@@ -78,7 +79,7 @@ fn somebody_elses(summary: &Value, newest: bool) -> Value {
     other["resource"] = json!(format!("ahp-session:/somebody-elses-{which}"));
     other["title"] = json!("Somebody else's");
     if let Some(members) = other.as_object_mut() {
-        // Remove the members that belong to the copied session: its chats, its channels and their counts.
+        // Removes the members that belong to the copied session: its chats, its channels and their counts.
         ["chats", "defaultChat", "activity", "changes", "annotations"].iter().for_each(|name| {
             members.remove(name);
         });
@@ -102,7 +103,8 @@ impl MessageRewriter for BriefSessions {
         let added = message["method"].as_str().filter(|name| name.ends_with("sessionAdded"));
         let pair = added.zip(summary).map(|(method, summary)| {
             let mut other = somebody_elses(summary, true);
-            // The URI must be the same for every subscriber, so it does not depend on earlier announcements.
+            // The URI of the announced session must be the same for every subscriber, so it does not depend on earlier
+            // announcements.
             let own = summary["resource"].as_str().and_then(|uri| uri.rsplit('/').next());
             let resource = json!(format!("ahp-session:/after-{}", own.unwrap_or_default()));
             other["resource"] = resource.clone();

@@ -10,12 +10,12 @@ use crate::wire::json::{Value, json};
 use super::catalogue::{RPC, VariantRow, row};
 use super::{MessageLink, MessageRewriter, RewriterOutput, each_envelope_list, walk};
 
-/// Members whose value is a sequence number.
+/// Members of the host's messages whose value is a `serverSeq` number.
 const NUMBERS: [&str; 2] = ["serverSeq", "fromSeq"];
-/// The member in which a client reports a sequence number to the host.
+/// The member in which a client states a `serverSeq` number to the host.
 const LAST_SEEN: &str = "lastSeenServerSeq";
 
-/// Maps sequence numbers to other numbers in the same order.
+/// Maps `serverSeq` numbers to other numbers in the same order.
 struct RenumberedSequence {
     there: fn(u64) -> u64,
     back: fn(u64) -> u64,
@@ -60,7 +60,7 @@ impl MessageRewriter for RenumberedSequence {
     }
 }
 
-/// Splits each delta into two.
+/// Splits each action that appends text into two actions.
 struct SplitText;
 
 /// The actions that append text.
@@ -85,15 +85,15 @@ fn split(envelope: &Value) -> Option<[Value; 2]> {
         piece["serverSeq"] = json!(seq);
         piece
     };
-    // The renumbering doubles the sequence numbers, so the odd number before each is unused.
+    // The renumbering doubles the sequence numbers, so the odd number before each of them is unused.
     Some([piece(first, seq - 1), piece(second, seq)])
 }
 
 impl MessageRewriter for SplitText {
     fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         number_back(message, |seq| seq / 2);
-        // A host may ignore the delivery options. With merging, the deltas of one subscriber would be split differently
-        // from the deltas of the others.
+        // A host may ignore the delivery options. If it merged deltas, the deltas of one subscriber would be split
+        // differently from the deltas of the others.
         if message["method"] == "subscribe"
             && let Some(params) = message.get_mut("params").and_then(Value::as_object_mut)
         {
@@ -132,7 +132,7 @@ impl MessageRewriter for SplitText {
 
 /// Delays messages to clients.
 struct HostDelayedMessages {
-    /// The delay of a message in milliseconds.
+    /// A function that returns the delay of a message in milliseconds.
     millis: fn(&mut Dice, &MessageLink<'_>) -> u64,
     dice: Dice,
 }
@@ -167,7 +167,7 @@ const ORDER: &str = "docs/specification/transport.md › Requirements";
 const TIME: &str = "The specification names no time; messages on one connection keep their order.";
 const OVERTAKEN: &str = "JSON-RPC does not relate the order of responses to the order of requests.";
 
-/// The variants of numbers, pieces of text, delays and the order of responses.
+/// The variants of `serverSeq` numbers, splits of text, delays, and the order of responses.
 pub(super) const ROWS: &[VariantRow] = &[
     row(
         "numbers-with-gaps",

@@ -38,14 +38,14 @@ mod values;
 
 pub use catalogue::{VARIANTS, VariantRow};
 
-/// The reference host behind a chain of variants. Injected faults apply before the variants.
+/// The reference host behind a chain of variants. Injected faults are nearer to the host than the variants.
 pub struct VariantHost {
     inner: RefHost,
     chain: MessageChain,
 }
 
 impl VariantHost {
-    /// Creates a reference host with these variants. The first variant is next to the host.
+    /// Creates a reference host with these variants. Messages of the host pass the variants in the order of `rows`.
     pub fn new(rows: &[&VariantRow], mut config: HostConfig) -> VariantHost {
         let chain = rows.iter().filter_map(|row| row.rewriter()).collect();
         rows.iter().for_each(|row| row.set_up(&mut config));

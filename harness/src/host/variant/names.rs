@@ -13,16 +13,16 @@ use super::{MessageLink, MessageRewriter, RewriterOutput, walk};
 
 /// Changes the form of URIs that the host chooses.
 struct RenamedUris {
-    /// The prefix of the URIs.
+    /// The prefix of the URIs whose form is changed.
     prefix: &'static str,
-    /// Returns another form of the part of a URI after the prefix.
+    /// A function that returns another form of the part after the prefix.
     form: fn(&str) -> String,
-    /// URIs chosen by clients, which are not changed.
+    /// The URIs that clients have chosen, which are not changed.
     chosen: HashSet<String>,
     names: NameMap,
 }
 
-/// The names of the host and their replacements, in both directions.
+/// The names that the host chose and the names that replace them, for translation in both directions.
 #[derive(Default)]
 struct NameMap {
     there: HashMap<String, String>,
@@ -41,7 +41,8 @@ impl NameMap {
     }
 }
 
-/// Replaces strings at any depth, except the names of members.
+/// Replaces strings at any depth of a message, but not the names of members: `visit` returns the replacement of a
+/// string, or `None`.
 fn replace(message: &mut Value, visit: &mut dyn FnMut(&str) -> Option<String>) {
     walk(message, &mut |value| {
         if let Value::String(text) = value
@@ -96,7 +97,7 @@ fn uris(prefix: &'static str, form: fn(&str) -> String) -> Box<dyn MessageRewrit
 /// Changes the form of chat URIs, and rejects requests that name a chat in any other form.
 struct StrictChats {
     renamed: RenamedUris,
-    /// The prefix of URIs of this form.
+    /// The prefix of the URIs in the changed form.
     begin: &'static str,
 }
 
@@ -133,19 +134,19 @@ fn strict_chats() -> Box<dyn MessageRewriter> {
     Box::new(StrictChats { renamed, begin: BEGIN })
 }
 
-/// Changes the form of the names in certain members, and of the same names elsewhere.
+/// Changes the form of the names that certain members contain, and of the same names everywhere else.
 struct RenamedMembers {
-    /// The members: the name of a type or action, and the name of the member.
+    /// The members that contain the names: for each, the name of a type or action, and the name of the member.
     members: &'static [(&'static str, &'static str)],
-    /// The prefix and the suffix of the other form.
+    /// The prefix and the suffix that are added to a name.
     around: (&'static str, &'static str),
-    /// Names that the host has used.
+    /// The names that the host has sent so far.
     known: HashSet<String>,
 }
 
 impl MessageRewriter for RenamedMembers {
     fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
-        // A client may know a name from an earlier connection.
+        // The client may know the name from an earlier connection, so the name is recognised by its prefix and suffix.
         let (begin, end) = self.around;
         replace(message, &mut |text| {
             text.strip_prefix(begin)?.strip_suffix(end).map(str::to_owned)
@@ -186,14 +187,15 @@ fn members(
 /// Changes every list of agents.
 struct AgentList {
     change: fn(&mut Vec<Value>),
-    /// The provider of sessions whose creator names no provider; `None` leaves the default.
+    /// The provider that the variant sets in a request for a session without a provider; `None` leaves the choice to
+    /// the host.
     default: Option<&'static str>,
 }
 
-/// Requests that name the provider for a session that does not exist yet.
+/// Requests about a session that does not exist yet, which therefore name the provider of the session.
 const WITH_PROVIDER: [&str; 3] =
     ["createSession", "resolveSessionConfig", "sessionConfigCompletions"];
-/// The agent of the reference host without capabilities.
+/// The provider of the reference host's agent that has no capabilities.
 const SIMPLE: &str = "single";
 
 /// Hides the other agents of the reference host. Agents that a script announces later remain.
@@ -256,8 +258,8 @@ fn agents(change: fn(&mut Vec<Value>), default: Option<&'static str>) -> Box<dyn
     Box::new(AgentList { change, default })
 }
 
-/// Puts an agent that requires a token at this position, unless the list already contains it, because a client may have
-/// copied the list from a snapshot.
+/// Puts an agent that requires a token at this position, unless the list already contains the agent. The list may
+/// contain it because a client may have copied the list from a snapshot.
 fn insert_locked(agents: &mut Vec<Value>, at: usize, provider: &str) {
     if agents.iter().all(|agent| agent["provider"] != provider) {
         agents.insert(at, locked_agent(provider));

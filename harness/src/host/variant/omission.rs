@@ -5,7 +5,7 @@
 use super::absence::{AbsentFeature, MEMBER, NOTHING, absent};
 use super::catalogue::VariantRow;
 
-/// Variants of hosts that never send a member.
+/// The variants of hosts that never send certain members.
 pub(super) const ROWS: &[VariantRow] = &[
     absent(
         "without-telemetry",
@@ -285,7 +285,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         &AbsentFeature {
             members: &[
                 ("TerminalExitedLifecycleState", "exitCode"),
-                // Older versions have the exit code in place of the lifecycle of a terminal.
+                // In older versions, a terminal has the exit code in place of the lifecycle.
                 ("TerminalState", "exitCode"),
                 ("TerminalInfo", "exitCode"),
                 ("terminal/exited", "exitCode"),

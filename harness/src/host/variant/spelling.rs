@@ -44,7 +44,7 @@ impl MessageRewriter for HostFractionalNumbers {
         mut message: Value,
         out: &mut RewriterOutput,
     ) {
-        // Change only the ids of responses: the sender of a request chooses its id.
+        // Changes only the ids of responses: the sender of a request chose the request's id, and may choose any form.
         if self.0 == FractionPlace::Rest || link.answers.is_some() {
             add_fractions(&mut message, self.0);
         }
@@ -67,7 +67,7 @@ impl MessageRewriter for HostReversedMembers {
     }
 }
 
-/// Serialises messages with another function.
+/// Converts messages to JSON text with another function.
 struct HostWrittenText(fn(&Value) -> String);
 
 impl MessageRewriter for HostWrittenText {
@@ -96,7 +96,7 @@ impl MessageRewriter for ExtensionMembers {
 /// Adds `_meta` to objects that only the host creates.
 struct HostAddedMetadata;
 
-/// Types and actions with an optional `_meta` that clients never send.
+/// Types and actions that have an optional `_meta` and that clients never send.
 const WITH_METADATA: [&str; 8] = [
     "InitializeResult",
     "RootState",

@@ -1,4 +1,5 @@
-//! Variants of list pages and snapshot views, of errors and extension notifications, and of the number of subscriptions.
+//! Variants of the pages of lists and the turns in snapshots, of errors and extension notifications, and of the number
+//! of subscriptions.
 //!
 //! Knows: requests, errors, notifications. Never knows: the implementation of requests.
 
@@ -11,14 +12,14 @@ use crate::wire::version::Version;
 use super::catalogue::{RPC, VariantRow, offering_less, row, since};
 use super::{MessageLink, MessageRewriter, RewriterOutput};
 
-/// Returns fewer entries on a page than the client asked for.
+/// Returns fewer entries on a page of a list than the client requested.
 struct ShortPages;
 
 impl MessageRewriter for ShortPages {
     fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         let asks = message["method"].as_str() == Some("listSessions");
         let params = message.get_mut("params").and_then(Value::as_object_mut).filter(|_| asks);
-        // Forward an invalid limit and a limit of zero, because the host has to check them.
+        // Forwards an invalid limit and a limit of zero unchanged, because the host has to check them.
         if let Some(params) = params
             && params.get("limit").is_none_or(|limit| limit.as_u64().is_some_and(|limit| limit > 1))
         {
@@ -28,7 +29,7 @@ impl MessageRewriter for ShortPages {
     }
 }
 
-/// Returns all turns of a chat, regardless of the view that a client requests.
+/// Returns all turns of a chat, even if the client requested a limited number of turns.
 struct WholeHistories;
 
 impl MessageRewriter for WholeHistories {
@@ -40,7 +41,7 @@ impl MessageRewriter for WholeHistories {
     }
 }
 
-/// Sends answers to objects that are neither requests nor notifications of JSON-RPC 2.0.
+/// Sends answers to objects from clients that are neither requests nor notifications of JSON-RPC 2.0.
 struct AnswersToNoRequest;
 
 impl MessageRewriter for AnswersToNoRequest {
@@ -54,7 +55,7 @@ impl MessageRewriter for AnswersToNoRequest {
     }
 }
 
-/// Changes the error of each error response.
+/// Changes the error in each error response of the host.
 struct ErrorWords(fn(&mut Value));
 
 impl MessageRewriter for ErrorWords {
@@ -69,7 +70,7 @@ impl MessageRewriter for ErrorWords {
     }
 }
 
-/// Changes the `rejectionReason` of each rejection.
+/// Replaces the `rejectionReason` of each rejection.
 struct RejectionWords(&'static str);
 
 impl MessageRewriter for RejectionWords {
@@ -107,7 +108,7 @@ impl MessageRewriter for HostOwnNotifications {
     }
 }
 
-/// Refuses subscriptions beyond a number for each connection.
+/// Refuses every further subscription of a connection that already has a certain number of subscriptions.
 #[derive(Default)]
 struct FewSubscriptions {
     channels: HashMap<ConnId, Vec<Value>>,

@@ -8,7 +8,7 @@ use crate::wire::version::Version;
 use super::catalogue::{OPTIONAL, UNKNOWN, VariantRow, row, since};
 use super::{MessageLink, MessageRewriter, RewriterOutput, walk};
 
-/// Changes objects of the host, by the names of their types.
+/// Changes objects in the host's messages. The function receives the name of the type and the object.
 struct ChangedRecords(fn(&str, &mut Map));
 
 impl MessageRewriter for ChangedRecords {
@@ -45,7 +45,7 @@ fn set_unknown_bit(name: &str, members: &mut Map) {
     }
 }
 
-/// Lists that are absent when they are empty.
+/// The lists that the variant removes when they are empty: the name of the type, and the name of the member.
 const LISTS: &[(&str, &str)] = &[
     ("RootState", "terminals"),
     ("SessionState", "serverTools"),
@@ -74,7 +74,7 @@ const OTHER_PREFIX: &str = "$ ";
 /// invisible.
 const NO_COMMAND: &str = "\u{2060}!";
 
-/// Replaces the prefixes of messages; the first pair that matches applies.
+/// Replaces the prefixes of users' messages; the first pair whose prefix matches applies.
 fn prefix_texts(message: &mut Value, pairs: [(&str, &str); 2]) {
     walk(message, &mut |value| {
         let Value::Object(members) = value else { return };
