@@ -1,5 +1,6 @@
-//! The types of the crate `agent-client-protocol-schema`, listed by method. A message is deserialized into the crate's
-//! type and serialized again. The crate's schema is converted to the form of the harness's tables.
+//! The types of the crate `agent-client-protocol-schema`, listed by method, for comparisons with the harness. A message
+//! is deserialized into the crate's type and serialized again. The crate's schema is converted to the form of the
+//! harness's tables.
 //!
 //! Real clients use these types, which are lenient: a member of the wrong type is usually dropped instead of refused. A
 //! comparison of input and output therefore detects both dropped and refused members.
@@ -23,14 +24,14 @@ pub mod table;
 /// Returns the reason if the type does not accept the value.
 type RoundTrip = fn(&Value) -> Result<Value, String>;
 
-/// Adds a type to a schema.
+/// A function that adds a type to a schema.
 type DrawSchema = fn(&mut SchemaGenerator);
 
-/// A method with the crate's types of its messages.
+/// A method, with the types of the crate for the method's messages.
 pub struct CrateMethod {
     /// The name of the method.
     pub name: &'static str,
-    /// The params of the method: the name of the type, and the round trip through this type.
+    /// The params of the method: the name of the type, and the function that converts a value to this type and back.
     pub params: (&'static str, RoundTrip),
     /// The result of a request; `None` for a notification.
     pub result: Option<(&'static str, RoundTrip)>,
@@ -92,7 +93,7 @@ methods! {
     "$/cancel_request" CancelRequestNotification;
 }
 
-/// Returns the names of methods by the side that handles them: `agent`, `client`, or `protocol` for both.
+/// Returns the names of all methods, each with the side that handles it: `agent`, `client`, or `protocol` for both.
 pub fn names() -> Vec<(&'static str, String)> {
     let sides = [
         ("agent", serde_json::to_value(v1::AGENT_METHOD_NAMES)),
@@ -108,7 +109,7 @@ pub fn names() -> Vec<(&'static str, String)> {
     names
 }
 
-/// Passes the error of a response through the crate's type.
+/// Converts the error of a response to the crate's type and back.
 ///
 /// # Errors
 /// Returns the reason if the type does not accept the error.
@@ -116,7 +117,7 @@ pub fn error_again(value: &Value) -> Result<Value, String> {
     again::<v1::Error>(value)
 }
 
-/// Passes the identifier of a request through the crate's type.
+/// Converts the id of a request to the crate's type and back.
 ///
 /// # Errors
 /// Returns the reason if the type does not accept the identifier.

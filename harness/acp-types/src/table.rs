@@ -39,7 +39,7 @@ pub fn entry(schema: &Value, name: &str) -> Option<Value> {
     Some(json!({"tag": tag, "variants": variants}))
 }
 
-/// Returns the alternatives of a `oneOf` or `anyOf`.
+/// Returns the alternatives in a `oneOf` or `anyOf` of a schema.
 fn cases(schema: &Value) -> Vec<Value> {
     let list = ["oneOf", "anyOf"].into_iter().find_map(|name| schema[name].as_array());
     list.cloned().unwrap_or_default()
@@ -85,8 +85,8 @@ fn named<'a>(schema: &'a Value, part: &Value) -> Option<&'a Value> {
     schema.get(reference(part)?)
 }
 
-/// Returns a type as a short string. A named object or union keeps its name; a named string or number is replaced by
-/// its plain type.
+/// Returns a type as a short string. A named type keeps its name if it is an object or a union; if it is a string or a
+/// number, its plain type is returned.
 pub fn word(schema: &Value, part: &Value) -> String {
     if let Some(name) = reference(part) {
         let definition = schema.get(name).unwrap_or(&Value::Null);

@@ -23,7 +23,8 @@ use serde_json::{Value, json};
 /// The harness's tables.
 const TABLES: &str = include_str!("../../protocol/acp/1.json");
 
-/// The known changes in a round trip: the type, the place (`*` for an index), the sent value, the reason.
+/// The known changes of values in a round trip through the crate's types: the type, the place (`*` for an index), the
+/// sent value, and the reason for the change.
 const CHANGED: &[(&str, &str, &str, &str)] = &[
     ("InitializeRequest", "/clientCapabilities/auth", ABSENT, DEFAULT),
     ("SessionNotification", "/update/kind", "\"other\"", DEFAULT),
@@ -40,8 +41,8 @@ const ABSENT: &str = "\"(absent)\"";
 const DEFAULT: &str = "the value is the default: the types leave out some defaults, and write others that were absent";
 const NULL: &str = "null and an absent member mean the same, and the types leave out null";
 
-/// The known differences between the tables and the schema: the type, the member, the reason for the
-/// difference.
+/// The known differences between the harness's tables and the crate's schema: for each, the type, the member, and the
+/// reason.
 const OTHERWISE: &[(&str, &str, &str)] = &[
     (
         "AuthMethod",
@@ -130,14 +131,16 @@ fn conversations(
     all
 }
 
-/// A message after the round trip: the name of its type, the input, the output.
+/// A message after the round trip through the crate's types: the name of its type, the input and the output of the
+/// round trip.
 struct PassedMessage {
     what: String,
     sent: Value,
     back: Result<Value, String>,
 }
 
-/// Passes the messages of a conversation through the types. Methods that begin with `_` have no type.
+/// Passes the messages of a conversation through the crate's types. Methods that begin with `_` are extensions, which
+/// have no type.
 fn through(messages: &[(MessageSender, Value)]) -> Vec<PassedMessage> {
     let mut asked: BTreeMap<(MessageSender, String), String> = BTreeMap::new();
     let mut passed = Vec::new();
@@ -206,7 +209,8 @@ fn differences(at: &str, sent: &Value, back: &Value, found: &mut Vec<(String, Va
     }
 }
 
-/// Returns the differences between the messages and the output of the official types, except known differences.
+/// Returns the differences between the messages and the results of their round trips, except the known differences.
+/// Records in `used` which known differences occurred.
 fn mistakes(passed: &[PassedMessage], used: &mut BTreeSet<usize>) -> BTreeSet<String> {
     let mut mistakes = BTreeSet::new();
     for PassedMessage { what, sent, back } in passed {
@@ -320,8 +324,8 @@ fn methods_are_those_of_the_crate() {
     assert_eq!(METHODS.len(), rows.len());
 }
 
-/// Checks that every type of the tables agrees with the schema in its members, its required members and its enumerated
-/// words, except for the listed differences.
+/// Checks that every type of the harness's tables agrees with the crate's schema in its members, its required members
+/// and its enumerated words, except for the listed differences.
 #[test]
 fn tables_agree_with_the_schema_of_the_crate() {
     let tables: Value = serde_json::from_str(TABLES).unwrap();
@@ -355,8 +359,8 @@ fn sorted(value: &Value) -> Value {
     value
 }
 
-/// Checks that each word of the tables passes through the types unchanged; a word that is not in the tables
-/// does not pass.
+/// Checks that each word of an enumeration in the tables passes through the crate's types unchanged, and that a word
+/// that is not in the tables does not.
 #[test]
 fn only_known_words_survive_a_round_trip() {
     let tables: Value = serde_json::from_str(TABLES).unwrap();
