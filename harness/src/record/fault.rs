@@ -22,7 +22,7 @@ use crate::transcript::ClosingSide;
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};
 
-/// An injected fault in the transport of a message.
+/// An injected fault: what happens to a message on its way.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ProxyFault {
     /// After the message, the connections to the client and to the host are closed without a close frame.
@@ -65,7 +65,7 @@ pub enum EventKind {
     Sent,
 }
 
-/// The argument that a word takes.
+/// The kind of argument that a word of the language requires.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ArgumentKind {
     /// No argument.
@@ -78,18 +78,18 @@ pub enum ArgumentKind {
     Duration,
     /// The name of a client's connection.
     Client,
-    /// A name; a `*` at its end matches any string.
+    /// A name. If the name ends with `*`, it matches every string that begins with the part before the `*`.
     Name,
 }
 
-/// One word of the language.
+/// A word of the language that names a fault or an event.
 #[derive(Debug)]
 pub struct FaultWord<T: 'static> {
     /// The word.
     pub name: &'static str,
     /// The argument of the word.
     pub argument: ArgumentKind,
-    /// The meaning of the word.
+    /// The fault or the event that the word names.
     pub means: T,
     /// The description for users.
     pub doc: &'static str,
@@ -206,7 +206,8 @@ pub const EVENTS: &[FaultWord<(EventKind, ClosingSide)>] = &[
     },
 ];
 
-/// The argument of a word. Members that do not apply to the word have default values.
+/// The argument of a word in a rule. Each kind of argument uses some of the members; the other members have default
+/// values.
 #[derive(Clone, Debug, Default)]
 pub struct WordArgument {
     is_given: bool,
@@ -234,23 +235,23 @@ pub struct TransportFault {
     name: String,
 }
 
-/// An error in a rule.
+/// The reason why a rule is invalid.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum RuleError {
     /// The rule has no `on`.
     #[error("expected FAULT on [every] [CLIENT] EVENT, such as `drop on B serverSeq 42`")]
     Form,
-    /// A word is not in the table.
+    /// A word of the rule is not in the table of faults or events.
     #[error("no {what} is called `{word}` (hint: {hint})")]
     Unknown {
-        /// The expected kind of word.
+        /// The kind of word that was expected: a fault or an event.
         what: &'static str,
-        /// The word.
+        /// The unknown word.
         word: String,
-        /// A similar word, or all words.
+        /// A hint for the user: a similar word, or all words.
         hint: String,
     },
-    /// The argument of a word is missing or wrong.
+    /// The argument of a word is missing, or is of the wrong kind.
     #[error("expected {expected} after `{word}`, found {found}")]
     Argument {
         /// The word.
@@ -293,7 +294,8 @@ impl FromStr for TransportFault {
             Some((&second, others)) if !is_event(first) && is_event(second) => {
                 (Some(first.to_owned()), second, others)
             }
-            // The rule has two words more than an event takes: the first word may be the name of a client.
+            // Neither the first nor the second word after `on` is an event, and one more word follows: the first word
+            // may be the name of a client.
             Some((&second, others)) if !is_event(first) && others.len() == 1 => {
                 (Some(first.to_owned()), second, others)
             }
@@ -328,7 +330,7 @@ fn find<T>(
     })
 }
 
-/// Parses the argument of a word.
+/// Parses the argument of a word from the words that follow it.
 fn given(
     word: &'static str,
     argument: ArgumentKind,
@@ -395,8 +397,8 @@ impl ArgumentKind {
 }
 
 impl TransportFault {
-    /// Returns whether a message triggers the rule. `number` is the position of the message in its direction,
-    /// from 1; `method` is the method of the request that the message answers.
+    /// Returns whether a message triggers the rule. `number` counts the messages in the same direction, beginning with
+    /// 1; `method` is the method of the request that the message answers.
     pub fn fits(&self, message: Option<&Message>, number: u64, method: Option<&str>) -> bool {
         let named = |name: Option<&str>| name.is_some_and(|name| self.names(name));
         let is = |kind| message.is_some_and(|message| message.kind() == kind);

@@ -1,9 +1,10 @@
-//! The HTTP handshake of a recorded connection: the client's request in the form that is forwarded to the host,
-//! and the answer.
+//! The HTTP handshake of a recorded connection: the client's request in the form in which it is forwarded to the host,
+//! and the host's answer.
 //!
-//! Everything is forwarded unchanged, with four exceptions. The header `Host` names the host instead of the proxy. The
-//! path and query come from `--url` if the client gives none. The client's offer of extensions is removed, because
-//! compressed frames cannot be recorded. Headers of the command line replace the client's headers of the same name.
+//! Everything is forwarded unchanged, with four exceptions. The header `Host` names the host instead of the proxy. If
+//! the client's request has no path or query, these come from `--url`. The client's offer of extensions is removed,
+//! because compressed frames cannot be recorded. Headers that the user gave on the command line replace the client's
+//! headers of the same name.
 //!
 //! Knows: HTTP heads, URLs. Never knows: sockets, secret headers.
 //!
@@ -19,13 +20,13 @@ pub const MAX_HEAD: usize = 64 << 10;
 /// The address of the host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UpstreamHost {
-    /// Whether to connect with TLS.
+    /// Whether the connection to the host uses TLS.
     pub tls: bool,
     /// The host's name or IP address.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// The value of the `Host` header.
+    /// The value of the `Host` header in forwarded requests.
     authority: String,
     path: String,
     query: Option<String>,
@@ -36,11 +37,11 @@ pub struct UpstreamHost {
 /// A request in the form that is forwarded to the host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RelayedRequest {
-    /// The bytes of the head, including the empty line.
+    /// The bytes of the request's head, including the empty line at its end.
     pub bytes: Vec<u8>,
-    /// The lines of the head.
+    /// The lines of the request's head.
     pub lines: Vec<String>,
-    /// The secrets in the request.
+    /// The secrets that the request contains, such as tokens, which are removed from the recording.
     pub secrets: Vec<String>,
 }
 
@@ -49,9 +50,9 @@ pub struct RelayedRequest {
 pub struct RelayedResponse {
     /// The HTTP status; 101 opens the connection.
     pub status: u16,
-    /// The lines of the head.
+    /// The lines of the answer's head.
     pub lines: Vec<String>,
-    /// The secrets in the answer.
+    /// The secrets that the answer contains, which are removed from the recording.
     pub secrets: Vec<String>,
 }
 
@@ -125,7 +126,7 @@ impl UpstreamHost {
         Ok(RelayedRequest { bytes, lines, secrets })
     }
 
-    /// Returns the client's path and query; a missing part is taken from the URL.
+    /// Returns the client's path and query; a part that the client's request lacks is taken from the URL of the host.
     fn target(&self, asked: &str) -> String {
         let (path, query) = match asked.split_once('?') {
             Some((path, query)) => (path, Some(query)),

@@ -102,7 +102,7 @@ impl RecordJournal {
         findings
     }
 
-    /// Returns the results of the always-on checks.
+    /// Ends the recording, and returns the results of the always-on checks.
     pub fn finish(self) -> Vec<CheckReport> {
         self.oracle.finish()
     }

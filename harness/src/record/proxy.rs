@@ -33,13 +33,14 @@ use super::relay::{ConnectionRelay, LaneFollowUp, RecordedItem, RelayNote};
 
 /// The size of a read, in bytes.
 const CHUNK: usize = 64 << 10;
-/// The limit of the journal's backlog, in bytes of messages. Above the limit, the proxy stops reading.
+/// The maximum size of the notes that wait for the journal (the backlog), in bytes. Above this size, the proxy stops
+/// reading.
 const MAX_BACKLOG: usize = 64 << 20;
-/// The fixed size of a note in the backlog, in bytes, which is added to the length of the note's message.
+/// The memory that a note needs in the backlog in addition to its message, in bytes.
 const NOTE: usize = 64;
-/// The timeout of a handshake, for both sides together.
+/// The time limit for a handshake, on both sides together.
 const SHAKING: Duration = Duration::from_secs(10);
-/// The time that one side has for its remaining data after the other side has ended.
+/// The time limit for the remaining data of one side after the other side has ended.
 const LINGER: Duration = Duration::from_secs(2);
 /// The duration of a wait without a deadline: long enough to have no effect.
 const LONG: Duration = Duration::from_secs(3600);
@@ -60,18 +61,19 @@ pub struct RecordProxy {
     redactor: SecretRedactor,
     relay: Mutex<ConnectionRelay>,
     wakes: Mutex<HashMap<ConnId, Arc<[Notify; 2]>>>,
-    /// The sender of notes. The proxy drops the sender at the end, which tells the journal that no more notes follow.
+    /// The sender of notes to the journal. At the end, the proxy drops the sender, which shows the journal that no more
+    /// notes follow.
     notes: Mutex<Option<mpsc::UnboundedSender<TimedNote>>>,
     backlog: JournalBacklog,
     began: Instant,
 }
 
-/// The backlog of the journal.
+/// The notes that wait for the journal.
 #[derive(Debug, Default)]
 struct JournalBacklog {
     bytes: AtomicUsize,
     /// The number of notes that were sent to the journal (`sent`), and the number of notes that the journal has written
-    /// (`recorded`). Without a capture, `recorded` is the maximum, so the proxy never waits.
+    /// (`recorded`). If no capture is written, `recorded` has the maximum value, so that the proxy never waits.
     sent: AtomicU64,
     recorded: AtomicU64,
     eased: Notify,
@@ -145,8 +147,8 @@ impl RecordProxy {
     }
 
     /// Tells the proxy that the first `notes` notes have been written to the capture. After the first call, the proxy
-    /// forwards a message only when its notes have been written, so that no message that a client has received is lost
-    /// if the process is killed. With `u64::MAX`, the proxy no longer waits.
+    /// forwards a message only when the notes about it have been written, so that no message that a client has received
+    /// is lost if the process is killed. With `u64::MAX`, the proxy no longer waits.
     pub fn recorded(&self, notes: u64) {
         self.backlog.recorded.store(notes, Ordering::Release);
         self.backlog.eased.notify_waiters();
@@ -157,7 +159,7 @@ impl RecordProxy {
         self.act(|relay, _| relay.unused().map(|rule| rule.text.clone()).collect())
     }
 
-    /// Calls `act` with the relay, and forwards the resulting notes in order.
+    /// Calls `act` with the relay, and sends the notes that result to the journal, in order.
     fn act<T>(&self, act: impl FnOnce(&mut ConnectionRelay, Duration) -> T) -> T {
         let mut relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.began.elapsed();
@@ -262,7 +264,7 @@ impl RecordProxy {
             let (host_in, host_out) = tokio::io::split(host);
             let mut up = Box::pin(self.pump(conn, ClosingSide::Client, client_in, host_out, &wake));
             let mut down = Box::pin(self.pump(conn, ClosingSide::Host, host_in, client_out, &wake));
-            // The other side may send its remaining data, unless the connection was cut.
+            // The other side may still send its remaining data, unless a fault has cut the connection.
             let first = tokio::select! {
                 then = &mut up => (ClosingSide::Client, then),
                 then = &mut down => (ClosingSide::Host, then),
@@ -336,26 +338,26 @@ impl RecordProxy {
     }
 }
 
-/// A handshake that the host has answered.
+/// A client's handshake that the host has answered.
 struct AnsweredHandshake {
     request: RelayedRequest,
     response: RelayedResponse,
-    /// The head of the answer, and the bytes that follow.
+    /// The head of the host's answer, and the bytes that follow the head.
     head: Vec<u8>,
     rest: Vec<u8>,
     host: ProxyHost,
-    /// The bytes that the client sent before the answer.
+    /// The bytes that the client sent before the host answered.
     early: Vec<u8>,
 }
 
-/// The HTTP error that the proxy sends to a client for which there is no answer from the host.
+/// The HTTP error that the proxy sends to a client if the host has not answered the client's handshake.
 struct ProxyRefusal {
     status: u16,
     reason: String,
 }
 
 impl TimedNote {
-    /// Returns the size of the note in the journal's backlog.
+    /// Returns the size that the note has in the backlog, in bytes.
     pub fn weight(&self) -> usize {
         let frame = match &self.note.what {
             RecordedItem::Message(_, frame) => frame.len(),
@@ -366,7 +368,7 @@ impl TimedNote {
 }
 
 impl JournalBacklog {
-    /// Waits until the notes so far are in the capture.
+    /// Waits until the capture contains all notes so far.
     async fn wait_for_record(&self) {
         let notes = self.sent.load(Ordering::Acquire);
         loop {
@@ -378,7 +380,7 @@ impl JournalBacklog {
         }
     }
 
-    /// Waits until the journal has caught up.
+    /// Waits until the journal's backlog is small enough.
     async fn wait(&self) {
         loop {
             let eased = self.eased.notified();
@@ -390,7 +392,7 @@ impl JournalBacklog {
     }
 }
 
-/// Reads a head, and returns it with the bytes that follow.
+/// Reads the head of a request or response, and returns it with the bytes that follow.
 async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<(Vec<u8>, Vec<u8>), String> {
     let mut head = Vec::new();
     loop {
@@ -409,7 +411,7 @@ async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<(Vec<u8>, Ve
     }
 }
 
-/// Forwards the body of a refusal until the host sends nothing more.
+/// Forwards the body of a response in which the host refused the handshake, until the host sends nothing more.
 async fn refusal(host: &mut ProxyHost, client: &mut TcpStream) {
     let mut buffer = vec![0; CHUNK];
     while let Ok(Ok(count @ 1..)) = timeout(LINGER, host.read(&mut buffer)).await {

@@ -1,17 +1,17 @@
 //! Decides which bytes are forwarded between the two sides of a connection, and applies faults, without sockets or a
 //! clock.
 //!
-//! A connection has two lanes, one for each direction. Data from one side is queued in the lane until it may be sent to
-//! the other side. Unless a fault delays the data, it may be sent immediately. If there are no rules for faults, bytes
-//! are forwarded as they arrive. Otherwise, a message is forwarded only when it is complete, because only a complete
-//! message shows whether a fault applies.
+//! A connection has two lanes (queues of data), one for each direction. Data from one side is queued in the lane until
+//! it may be sent to the other side. Unless a fault delays the data, it may be sent immediately. If there are no rules
+//! for faults, bytes are forwarded as they arrive. Otherwise, a message is forwarded only when it is complete, because
+//! only a complete message shows whether a fault applies.
 //!
 //! The record has the messages as the *host* sends and receives them: messages from the host are recorded when they
 //! arrive, and messages to the host when they are forwarded. The host is therefore never blamed for an injected fault:
 //! a faulty message to a client is recorded as the host sent it, and a faulty message to the host is recorded as the
 //! host received it.
 //!
-//! Knows: taps, faults. Never knows: sockets, files, rules of the protocol.
+//! Knows: frames in byte streams, faults. Never knows: sockets, files, rules of the protocol.
 //!
 //! Start at [`ConnectionRelay::bytes`].
 
@@ -30,15 +30,15 @@ use super::fault::{ProxyFault, TransportFault};
 
 /// The maximum time for which `swap` and `behind` wait for another message.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// The maximum number of bytes in a lane. At this limit, the relay accepts no more data for the lane.
+/// The maximum number of bytes that wait in a lane. From this number on, the relay accepts no more data for the lane.
 const MAX_HELD: usize = 8 << 20;
 /// The maximum number of open requests whose methods are remembered.
 const MAX_REQUESTS: usize = 1_024;
 
-/// An item of the record.
+/// An item that is recorded: a message or another event.
 #[derive(Debug, PartialEq)]
 pub enum RecordedItem {
-    /// A message from this side.
+    /// A message, and the side that sent it.
     Message(ClosingSide, Frame),
     /// An event other than a message.
     Event(ConnectionEvent),
@@ -53,16 +53,16 @@ pub struct RelayNote {
     pub what: RecordedItem,
 }
 
-/// The output of a lane.
+/// The data that leaves a lane.
 #[derive(Debug, Default, PartialEq)]
 pub struct LaneOutput {
-    /// The bytes to write.
+    /// The bytes to send to the receiving side.
     pub bytes: Vec<u8>,
     /// The state of the lane after these bytes.
     pub then: LaneFollowUp,
 }
 
-/// The state of a lane after some bytes.
+/// What follows in a lane after some bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum LaneFollowUp {
     /// More bytes may follow later.
@@ -80,8 +80,8 @@ pub struct ConnectionRelay {
     rules: Vec<(TransportFault, bool)>,
     wires: LiteMap<ConnId, RelayedConnection>,
     notes: Vec<RelayNote>,
-    /// Whether a lane may wait for another lane (`behind`), and whether a message was forwarded since the last call of
-    /// [`ConnectionRelay::has_stirred`] (`passed`).
+    /// Whether some rule lets a lane wait for another lane (`behind`), and whether a message was forwarded since the
+    /// last call of [`ConnectionRelay::has_stirred`] (`passed`).
     behind: bool,
     passed: bool,
 }
@@ -91,7 +91,7 @@ pub struct ConnectionRelay {
 struct RelayedConnection {
     name: String,
     client_id: Option<String>,
-    /// The methods of the open requests, by identifier.
+    /// The methods of the open requests, by the id of the request.
     requests: HashMap<String, String>,
     lanes: [RelayLane; 2],
     /// Whether the end of the connection is recorded; no item is recorded after the end.
@@ -113,14 +113,14 @@ struct RelayLane {
     passed: u64,
 }
 
-/// Bytes in a lane.
+/// Bytes that wait in a lane.
 #[derive(Debug)]
 struct HeldBytes {
     bytes: Vec<u8>,
     until: HoldUntil,
-    /// The items to record when the bytes are forwarded.
+    /// The items that are recorded when the bytes are forwarded.
     notes: Vec<RecordedItem>,
-    /// Whether the bytes end a message.
+    /// Whether these bytes are the last bytes of a message.
     message: bool,
     then: LaneFollowUp,
 }
@@ -130,7 +130,8 @@ struct HeldBytes {
 enum HoldUntil {
     Now,
     At(Duration),
-    /// The bytes are forwarded when the lane of another connection has forwarded this many messages, or at this time.
+    /// The bytes are forwarded when the lane of this connection in the same direction has forwarded this many messages,
+    /// or at this time at the latest.
     Passed(ConnId, u64, Duration),
 }
 
@@ -278,7 +279,7 @@ impl ConnectionRelay {
         self.wires.keys().copied().collect()
     }
 
-    /// Removes and returns the data that may now be sent to the other side of `from`.
+    /// Removes data from the lane of the side `from` and returns it: the data that may now be sent to the other side.
     pub fn take(&mut self, now: Duration, conn: ConnId, from: ClosingSide) -> LaneOutput {
         let mut taken = LaneOutput::default();
         while taken.then == LaneFollowUp::More {
@@ -298,7 +299,7 @@ impl ConnectionRelay {
         taken
     }
 
-    /// Returns the next time at which held data may be sent; `None` if no data waits for a time.
+    /// Returns the next time at which waiting data may be sent; `None` if no data waits for a time.
     pub fn next_timeout(&self, conn: ConnId, from: ClosingSide) -> Option<Duration> {
         let lane = &self.wires.get(&conn)?.lanes[index(from)];
         let first = lane.queue.front().and_then(|held| match held.until {
@@ -314,13 +315,13 @@ impl ConnectionRelay {
         self.wires.get(&conn).is_some_and(|wire| wire.lanes[index(from)].held < MAX_HELD)
     }
 
-    /// Returns whether, since the last call, a message was forwarded for which another lane may wait. If so, the caller
-    /// must check all lanes.
+    /// Returns whether, since the last call, a message was forwarded for which another lane may have waited. If so, the
+    /// caller must check all lanes for data that may now be sent.
     pub fn has_stirred(&mut self) -> bool {
         std::mem::take(&mut self.passed) && self.behind
     }
 
-    /// Removes and returns the items to record since the last call, in order.
+    /// Returns the items that have to be recorded since the last call, in order, and removes them.
     pub fn notes(&mut self) -> Vec<RelayNote> {
         std::mem::take(&mut self.notes)
     }
@@ -334,8 +335,9 @@ impl ConnectionRelay {
         self.notes.push(RelayNote { conn, what });
     }
 
-    /// Returns the lane for some bytes and reserves space for them. Messages from the host are recorded when
-    /// they arrive, messages from the client when they are forwarded.
+    /// Reserves space for bytes in the lane of the side `from`, and returns the lane. If the bytes come from the host,
+    /// their items are recorded now; if they come from the client, their items are recorded when the bytes are
+    /// forwarded.
     fn take_in(
         &mut self,
         conn: ConnId,
@@ -352,7 +354,7 @@ impl ConnectionRelay {
         Some(lane)
     }
 
-    /// Appends bytes to their lane.
+    /// Appends bytes to the lane of the side `from`.
     fn put(&mut self, conn: ConnId, from: ClosingSide, mut held: HeldBytes) {
         if let Some(lane) = self.take_in(conn, from, &mut held) {
             lane.queue.push_back(held);
@@ -460,8 +462,9 @@ impl ConnectionRelay {
                 }
             }
             ProxyFault::Cut(bytes) => {
-                // A cut message from the host is recorded, because the host sent it completely. A cut message from the
-                // client is not recorded, because the host does not receive it completely.
+                // If a fault cuts a message from the host, the message is recorded, because the host sent it
+                // completely. A cut message from the client is not recorded, because the host does not receive it
+                // completely.
                 if from == ClosingSide::Client {
                     held.notes.clear();
                 }
@@ -494,8 +497,8 @@ impl ConnectionRelay {
             }
             ProxyFault::Swap => {
                 if let Some(lane) = self.take_in(conn, from, &mut held) {
-                    // A message that was set aside earlier is sent after this message, although this message is also
-                    // set aside.
+                    // This message overtakes the messages that were set aside earlier, although it is itself set aside
+                    // until the next message.
                     lane.aside.push((held, now.saturating_add(MAX_WAIT)));
                 }
             }
@@ -544,7 +547,7 @@ impl ConnectionRelay {
         let held = if ready {
             lane.queue.pop_front()?
         } else {
-            // No message has arrived in time to overtake this message.
+            // The time has passed in which a message could overtake this message.
             let late = lane.aside.iter().position(|(_, until)| *until <= now)?;
             lane.aside.remove(late).0
         };
@@ -556,8 +559,8 @@ impl ConnectionRelay {
 }
 
 impl RelayedConnection {
-    /// Stores the client's identifier, and the methods of its open requests. Returns the method of the request that a
-    /// response answers.
+    /// Records the client's identifier and the methods of the client's open requests. Returns the method of the request
+    /// that a response answers.
     fn learn(&mut self, from: ClosingSide, message: &Message) -> Option<String> {
         let id = message.id().map(Value::to_string);
         match (from, message.kind()) {
@@ -580,7 +583,7 @@ impl RelayedConnection {
 }
 
 impl RecordedItem {
-    /// Returns a copy of a message; `None` for any other event.
+    /// Returns a copy of the item if it is a message; `None` if it is another event.
     fn again(&self) -> Option<RecordedItem> {
         match self {
             RecordedItem::Message(side, frame) => Some(RecordedItem::Message(*side, frame.clone())),

@@ -5,7 +5,7 @@ use super::*;
 const A: ConnId = ConnId(0);
 const B: ConnId = ConnId(1);
 
-/// A relay with two connections, and the clock of the test.
+/// A relay with two connections, and a clock that the test sets.
 struct RelayBench {
     relay: ConnectionRelay,
     now: Duration,

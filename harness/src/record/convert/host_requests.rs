@@ -1,4 +1,5 @@
-//! The steps by which a client answers a request of the host, such as a request for a file that the client serves.
+//! Creates the steps of a scenario in which a client answers a request of the host, such as a request for a file that
+//! the client serves.
 //!
 //! A client of a scenario automatically answers each request with `MethodNotFound`. Every other answer needs two steps:
 //! one step waits for the request, and the other step sends the answer.
@@ -16,10 +17,11 @@ use crate::wire::message::{Message, MessageKind};
 
 use super::names::ConversationNames;
 
-/// The error code with which a client of a scenario answers automatically.
+/// The error code with which a client of a scenario answers the host's requests automatically.
 const NOT_SERVED: i64 = -32601;
 
-/// Returns whether a message is an answer that a client of a scenario does not send automatically.
+/// Returns whether a client's message is an answer to a request of the host that a client of a scenario does not send
+/// automatically.
 pub(super) fn is_served(message: &Message) -> bool {
     let is_answer = matches!(message.kind(), MessageKind::Success | MessageKind::Failure);
     is_answer && message.error_code() != Some(NOT_SERVED)
@@ -28,9 +30,9 @@ pub(super) fn is_served(message: &Message) -> bool {
 /// The open requests of the host.
 #[derive(Debug, Default)]
 pub(super) struct HostRequests {
-    /// The method of each request that has no answer yet, by connection and id.
+    /// The methods of the host's requests that have no answer yet. The key consists of the connection and the id.
     open: HashMap<(ConnId, String), String>,
-    /// The number of requests that steps of the scenario answer.
+    /// The number of requests of the host that steps of the scenario answer.
     answered: usize,
 }
 

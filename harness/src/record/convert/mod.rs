@@ -31,7 +31,7 @@ pub const MAX_BYTES: usize = 4 << 20;
 /// A scenario that was created from a conversation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConvertedScenario {
-    /// The text of the file.
+    /// The text of the scenario file.
     pub text: String,
     /// Notes about the parts of the conversation that are omitted, with reasons.
     pub notes: Vec<String>,
@@ -51,7 +51,7 @@ pub enum ConvertError {
     TooLong,
 }
 
-/// Returns the number of bytes of the messages of some lines.
+/// Returns the total size of the messages in these lines, in bytes.
 pub fn bytes<'a>(lines: impl IntoIterator<Item = &'a (u64, TranscriptLine)>) -> usize {
     let length = |(_, line): &'a (u64, TranscriptLine)| match &line.event {
         ConnectionEvent::Sent(seen)
@@ -109,7 +109,8 @@ pub fn scenario(
     Ok(ConvertedScenario { text, notes: made.notes })
 }
 
-/// Converts lines to entries. If a capture opens a connection name again, the later lines belong to a new connection.
+/// Converts lines to entries. If a capture opens a connection with the name of an earlier connection, the later lines
+/// with this name belong to the new connection.
 fn entries(lines: Vec<(u64, TranscriptLine)>) -> Vec<TranscriptEntry> {
     let mut conns = std::collections::HashMap::new();
     let mut next = 0;
@@ -130,7 +131,7 @@ fn entries(lines: Vec<(u64, TranscriptLine)>) -> Vec<TranscriptEntry> {
     entries
 }
 
-/// Returns the version that a handshake selected.
+/// Returns the version in the host's answer to a handshake.
 fn version(result: &crate::wire::json::Value) -> Option<Version> {
     result["protocolVersion"].as_str().and_then(|text| text.parse().ok())
 }

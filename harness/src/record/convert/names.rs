@@ -1,7 +1,8 @@
 //! Finds the values that were generated in a conversation, and gives them names in the scenario.
 //!
-//! A string that the host sends before a client uses it is bound at its first occurrence. A UUID that a client
-//! sends first becomes a fresh identifier. All other strings stay unchanged.
+//! If the host sends a string before a client uses it, the scenario gives the string a name at its first occurrence. If
+//! a client sends a UUID first, the scenario generates a fresh identifier in its place. All other strings stay
+//! unchanged.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,18 +12,18 @@ use crate::wire::message::DecodedFrame;
 
 use crate::scenario::write::WrittenTree;
 
-/// The maximum number of items at the beginning of a list for which a pattern is created.
+/// The maximum number of items of a list that a pattern describes. Later items of the list are not compared.
 const MAX_PAST: usize = 20;
 /// The members whose strings are identifiers, in addition to members that end with `Id`.
 const NAMING: [&str; 7] =
     ["id", "channel", "session", "chat", "resource", "defaultChat", "terminal"];
-/// The name for URIs of each scheme.
+/// For each scheme of a URI, the name that the scenario gives to URIs with this scheme.
 const SCHEMES: [(&str, &str); 3] =
     [("ahp-session:", "session"), ("ahp-chat:", "chat"), ("ahp-terminal:", "terminal")];
 /// The URI of the root channel, which is the same on every host.
 const ROOT: &str = "ahp-root:";
-/// The minimum length of a client's identifier that is replaced inside of strings. Shorter identifiers may occur in a
-/// string by chance.
+/// The minimum length of a client's identifier that is replaced by its name inside other strings. Shorter identifiers
+/// may occur in a string by chance.
 const MIN_CLIENT: usize = 12;
 /// The length of a UUID as a string.
 const UUID: usize = 36;
@@ -32,11 +33,11 @@ const UUID: usize = 36;
 pub(super) struct ConversationNames {
     /// Strings from the host that clients use later.
     wanted: HashSet<String>,
-    /// UUIDs that clients generated.
+    /// The UUIDs that clients have generated.
     minted: HashSet<String>,
-    /// The names of strings and UUIDs that a step has bound.
+    /// The names that steps of the scenario have given to strings and UUIDs.
     bound: HashMap<String, String>,
-    /// The names of the clients, by identifier.
+    /// The names of the clients in the scenario, by `clientId`.
     clients: HashMap<String, String>,
     taken: HashSet<String>,
 }
@@ -101,7 +102,7 @@ impl ConversationNames {
         if member == "startedAt" && text.contains('T') {
             return "${now}".to_owned();
         }
-        // The URIs of a client contain its identifier.
+        // The URIs that a client chooses often contain the client's identifier.
         let inside = |(id, _): &(&String, &String)| id.len() >= MIN_CLIENT && text.contains(*id);
         let inner = self.clients.iter().filter(inside).max_by_key(|(id, _)| id.len());
         if let Some((id, client)) = inner
@@ -168,8 +169,9 @@ impl ConversationNames {
         }
     }
 
-    /// Creates a pattern for a string from the host: the bound name if the string has a name, or else a new binding if
-    /// a client uses the string later or, with `all`, if the string is an identifier.
+    /// Creates a pattern for a string from the host. If the string already has a name, the pattern is this name.
+    /// Otherwise, the pattern gives the string a name if a client uses the string later or, if `all` is `true`, if the
+    /// string is an identifier.
     fn seen(&mut self, member: &str, text: &str, all: bool) -> Option<WrittenTree> {
         let known = self.bound.contains_key(text) || self.clients.contains_key(text);
         let minted = uuids(text).any(|uuid| self.bound.contains_key(uuid));

@@ -12,12 +12,12 @@ use crate::wire::message::MessageKind;
 
 use super::steps::{is_dispatch, shakes};
 
-/// The outcomes of client messages, as indices of entries.
+/// The outcomes of client messages. An outcome is the index of an entry of the transcript.
 #[derive(Default)]
 pub(super) struct MessageOutcomes {
-    /// The index of the response, by the line of the request.
+    /// The index of the entry with the response, by the line of the request.
     pub(super) answers: HashMap<u64, usize>,
-    /// The index of the echo, by the line of the dispatch.
+    /// The index of the entry with the echo or rejection, by the line of the dispatch.
     pub(super) echoes: HashMap<u64, usize>,
 }
 

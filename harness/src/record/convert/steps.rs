@@ -16,8 +16,9 @@ use super::outcomes::MessageOutcomes;
 use super::version;
 use crate::scenario::write::{WrittenStep, WrittenTree};
 
-/// The actions from the host that no step waits for, unless they contain a value that a client uses later. These are
-/// parts of a stream, which each host splits differently, and bookkeeping actions, whose number varies.
+/// The actions from the host for which the scenario has no expectation, unless they contain a value that a client uses
+/// later. These are parts of a stream, which each host splits differently, and bookkeeping actions, whose number
+/// varies.
 const PASSED_OVER: [&str; 12] = [
     "chat/delta",
     "chat/reasoning",
@@ -35,8 +36,8 @@ const PASSED_OVER: [&str; 12] = [
 /// Close codes that do not report an error: normal closure, going away, no code, and a connection without a close
 /// frame.
 const USUAL_CODES: [u16; 4] = [1000, 1001, 1005, 1006];
-/// The requirement that the steps test: that the host behaves as in the recording. It is not a requirement of the
-/// protocol, because a conformant host may behave differently.
+/// The requirement that the steps of a converted scenario test: the host behaves as it did in the recording. It is not
+/// a requirement of the protocol, because a conformant host may behave differently.
 pub(super) const AGAIN: &str = "recorded.again";
 /// The nesting depth of an action down to which every identifier is compared. At greater depth, only values that
 /// clients use later are compared.
@@ -45,11 +46,11 @@ const DEPTH: usize = 2;
 const USUAL: Duration = Duration::from_secs(1);
 /// The timeout of a wait as a multiple of the longest wait in the recording.
 const PATIENCE: u32 = 3;
-/// The first identifier for requests that are sent as raw frames. This number is much greater than the identifiers that
-/// a client assigns by itself.
+/// The first id for requests that the scenario sends as raw frames. This number is much greater than the ids that a
+/// client of a scenario assigns by itself.
 const OWN_IDS: u64 = 900_000;
 
-/// The steps of a conversation, and the state of the conversion.
+/// The steps that were created from a conversation, and the state of the conversion.
 #[derive(Debug, Default)]
 pub(super) struct ConvertedSteps {
     pub steps: Vec<WrittenStep>,
@@ -69,10 +70,10 @@ pub(super) struct ConvertedSteps {
     /// The lines with the echo or rejection of a dispatch. The dispatch step expects them, so they need no further
     /// expectation.
     settled: HashSet<u64>,
-    /// The indices of steps that expect an envelope, by channel and `serverSeq`, since the last message of a
-    /// client.
+    /// The indices of the steps since the last message of a client that expect an envelope, by the envelope's channel
+    /// and `serverSeq`.
     merged: HashMap<(String, u64), usize>,
-    /// The last expectation of each connection, so that no expectation is repeated.
+    /// The expectation that was last created for each connection, so that the same expectation is not repeated.
     last: HashMap<ConnId, WrittenTree>,
     /// The line of the last handshake of each connection. After it, no step of the connection expects envelopes of
     /// earlier dispatches.
@@ -81,11 +82,12 @@ pub(super) struct ConvertedSteps {
     dispatched: HashMap<(String, u64), u64>,
     /// The highest `serverSeq` that each client has received.
     seen: HashMap<String, u64>,
-    /// The `clientSeq`s that a client uses more than once, with their names.
+    /// The `clientSeq` numbers that a client uses for more than one dispatch. The value is the number's name in the
+    /// scenario, once it has one.
     used: HashMap<(String, i64), Option<String>>,
     host_requests: HostRequests,
-    /// The requests that the host answers only after another client has answered: the time and the id, by the line of
-    /// the answer.
+    /// The requests that the host answers only after another client has answered: the time of the request and its id,
+    /// by the line of the answer.
     relayed: HashMap<u64, (Duration, u64)>,
     longest: Duration,
 }
@@ -98,7 +100,7 @@ fn envelope_key(event: &ConnectionEvent) -> Option<(String, u64)> {
     Some((channel, params["serverSeq"].as_u64()?))
 }
 
-/// Returns the member `proves` of a step.
+/// Returns the member `proves` of a converted step, with the requirement that the step tests.
 fn proves() -> (&'static str, WrittenTree) {
     ("proves", WrittenTree::text(AGAIN))
 }
@@ -126,7 +128,7 @@ impl ConvertedSteps {
         self.order.clone()
     }
 
-    /// Returns the timeout of each wait, if it is longer than the default.
+    /// Returns the timeout for the waits of the scenario; `None` if the default timeout is long enough.
     pub(super) fn within(&self) -> Option<String> {
         let seconds = (self.longest * PATIENCE).as_secs() + 1;
         (self.longest > USUAL).then(|| format!("{seconds}s"))
@@ -140,7 +142,8 @@ impl ConvertedSteps {
         outcomes: &MessageOutcomes,
     ) -> HashMap<String, String> {
         let mut ids: HashMap<ConnId, String> = HashMap::new();
-        // A handshake that the host accepted takes precedence over a handshake that it refused.
+        // A handshake that the host accepted takes precedence over a handshake that it refused, so accepted handshakes
+        // are examined first.
         for served in [true, false] {
             for entry in entries {
                 let ConnectionEvent::Sent(seen) = &entry.event else { continue };
@@ -185,7 +188,7 @@ impl ConvertedSteps {
         names
     }
 
-    /// Returns the `clientSeq`s that a client uses more than once.
+    /// Returns the `clientSeq` numbers that a client uses for more than one dispatch.
     fn used_twice(&self, entries: &[TranscriptEntry]) -> HashMap<(String, i64), Option<String>> {
         let (mut once, mut twice) = (HashSet::new(), HashMap::new());
         for entry in entries {
@@ -268,7 +271,7 @@ impl ConvertedSteps {
         self.notes.push(format!("line {}: {what} is not in the scenario", entry.line));
     }
 
-    // The conversion of messages from clients.
+    // The following methods convert messages from clients.
 
     fn sent(
         &mut self,
@@ -313,7 +316,8 @@ impl ConvertedSteps {
                 self.push("notify", vec![("by", by()), ("method", method), ("params", params)]);
             }
             _ => match answer {
-                // The host waits for another client before it answers, so this step must not wait for the answer.
+                // The host answers this request only after another client has sent a message, so this step must not
+                // wait for the answer.
                 Some(answer) if needs_another_client(entry, answer, entries) => {
                     let id = self.sent_as_it_is(entry, name, message);
                     self.relayed.insert(answer.line, (entry.at, id));
@@ -347,7 +351,7 @@ impl ConvertedSteps {
         }
     }
 
-    /// Creates a step for a request that is sent as a raw frame, except for its identifier.
+    /// Creates the steps for a request that is sent as a raw frame: the request is unchanged except for its id.
     fn as_it_is(
         &mut self,
         entry: &TranscriptEntry,
@@ -363,7 +367,7 @@ impl ConvertedSteps {
         }
     }
 
-    /// Creates the step that sends a request, and returns its id.
+    /// Creates the step that sends a request as a raw frame, and returns the id of the request.
     fn sent_as_it_is(&mut self, entry: &TranscriptEntry, name: &str, message: &Message) -> u64 {
         let id = OWN_IDS + entry.line;
         let mut value = message.value().clone();
@@ -381,7 +385,7 @@ impl ConvertedSteps {
         self.push("answer", vec![("at", WrittenTree::text(name)), ("id", id), wish, proves()]);
     }
 
-    /// Returns the expected answer: the same error code, or a result with the values that clients use later.
+    /// Returns the expectation for an answer: the same error code, or a result with the values that clients use later.
     fn wish(&mut self, seen: &SeenFrame, kind: &'static str) -> (&'static str, WrittenTree) {
         let said = seen.message();
         if let Some(error) = said.and_then(Message::error) {
@@ -538,7 +542,7 @@ impl ConvertedSteps {
         members
     }
 
-    // The conversion of messages from the host.
+    // The following methods convert messages from the host.
 
     fn received(&mut self, entry: &TranscriptEntry, name: &str, seen: &SeenFrame) {
         let Some(message) = seen.message().filter(|it| it.kind() == MessageKind::Notification)
@@ -553,7 +557,8 @@ impl ConvertedSteps {
         let action = &params["action"];
         let kind = action["type"].as_str().unwrap_or_default();
         let wanted = self.names.is_wanted(seen);
-        // Other clients may cause actions on the root channel, so these are not expected.
+        // Clients that are not in the scenario may cause messages on the root channel, so the scenario does not expect
+        // such messages.
         let root = method.starts_with("root/") || kind.starts_with("root/");
         if !wanted && (root || PASSED_OVER.contains(&kind) || method != "action") {
             return;
@@ -599,7 +604,7 @@ impl ConvertedSteps {
         }
     }
 
-    /// Adds a client to the step that already expects the same envelope.
+    /// Adds a client to the step that already expects the same envelope for another client.
     fn also(&mut self, index: usize, name: &str) {
         let Some((_, at)) = self.steps.get_mut(index).and_then(|step| step.members.first_mut())
         else {
@@ -629,7 +634,7 @@ impl ConvertedSteps {
     }
 }
 
-/// Returns the name of a client: A to Z, then C27 and so on.
+/// Returns the name of the client with this number: A to Z, then C27 and so on.
 fn client_name(number: usize) -> String {
     match u8::try_from(number) {
         Ok(number @ 0..26) => char::from(b'A' + number).to_string(),
