@@ -1,6 +1,6 @@
-//! The table of acts: the operations that clients perform under load.
+//! The table of acts: the operations that clients of a load perform on sessions and chats.
 //!
-//! Knows: the methods of the engine. Never knows: when acts are performed.
+//! Knows: the methods of the engine. Never knows: when a client performs an act.
 //!
 //! Start at [`ACTS`].
 
@@ -17,7 +17,8 @@ pub struct LoadAct {
     pub name: &'static str,
     /// The relative frequency with which the act is chosen.
     pub weight: usize,
-    /// Performs the act at this time, for the client with this index. Returns whether the client could perform the act.
+    /// The function that performs the act at a given time, for the client with a given index. Returns whether the
+    /// client could perform the act.
     pub perform: fn(&mut LoadEngine, Duration, usize) -> bool,
 }
 
@@ -89,8 +90,8 @@ pub fn message(text: &str) -> Value {
     json!({"text": text, "origin": {"kind": "user"}})
 }
 
-/// The scripts of turns: messages; a tool call that waits for a decision; several tool calls at the same time; a turn
-/// that runs until it is cancelled or ends.
+/// The scripts that agents play in turns: messages; a tool call that waits for a decision; several tool calls at the
+/// same time; a turn that runs until it is cancelled or ends.
 pub const SCRIPTS: &[&str] = &[
     "say \"one \" \"two \" \"three\"",
     "say \"Looking.\"\ntool shell \"touch ahp-marker\" confirm\nsay \"Done.\"",

@@ -25,57 +25,58 @@ pub enum ClientStage {
     Joining,
     /// The client is subscribed and can act.
     Active,
-    /// The client does not read.
+    /// The client does not read from its connection.
     Held,
     /// The client has given up, because the host refused it too often.
     Failed,
 }
 
-/// The purpose of a request of a client.
+/// The purpose of a request that a client has sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AskedFor {
-    /// The handshake.
+    /// The handshake (`initialize`).
     Greeting,
     /// A `reconnect` that resumes the subscriptions of the previous connection.
     Resumption,
-    /// A token that the client has sent.
+    /// The delivery of a token (`authenticate`).
     Token,
-    /// A new session.
+    /// The creation of a session.
     Creation,
-    /// The session's state.
+    /// A subscription to the session, whose answer contains the session's state.
     SessionState,
-    /// The chat's state.
+    /// A subscription to the chat, whose answer contains the chat's state.
     ChatState,
     /// The disposal of a session.
     Disposal,
-    /// A request that only reads.
+    /// A request that only reads, such as the list of sessions.
     Look,
 }
 
 /// A client of a load.
 #[derive(Debug)]
 pub struct LoadClient {
-    /// The engine with the client's identity and subscriptions.
+    /// The engine that has the client's identity and its subscriptions.
     pub engine: ClientEngine,
-    /// The number of the client's current identity, beginning with 0.
+    /// The number of the client's current identity. It begins with 0 and grows each time the client returns as another
+    /// client.
     pub identity: u32,
-    /// The index of the session that the client shares.
+    /// The index of the session that the client shares with others.
     pub session: usize,
     /// Whether the client subscribes to the root channel.
     pub root: bool,
     /// The connection; `None` if the client has no connection.
     pub conn: Option<ConnId>,
-    /// The stage.
+    /// The stage of the client.
     pub stage: ClientStage,
-    /// The open requests by id.
+    /// The purposes of the open requests, by the id of the request.
     pub asked: LiteMap<u64, AskedFor>,
     /// The number of the client's dispatches that wait for their echo or rejection.
     pub unsettled: usize,
-    /// The number of connections or subscriptions in a row that failed.
+    /// The number of failed connections and subscriptions since the last success.
     pub failures: u32,
     /// The time at which the connection was opened.
     pub opened: Duration,
-    /// The index in the list of active clients, if the client is in the list.
+    /// The index in the list of clients that can act, if the client is in this list.
     pub place: Option<usize>,
 }
 
@@ -117,7 +118,7 @@ impl LoadClient {
         self.engine.version().is_some()
     }
 
-    /// Returns the key of a dispatch of the client.
+    /// Returns the key that identifies a dispatch of the client.
     pub fn key(&self, client: usize, seq: u64) -> DispatchKey {
         DispatchKey { client, identity: self.identity, seq }
     }

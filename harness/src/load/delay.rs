@@ -1,8 +1,8 @@
 //! Measures the time from the dispatch of an action to its arrival at the subscribers, for the whole load and for
 //! intervals.
 //!
-//! A delay is measured only for clients that are subscribed at the time of the dispatch, and not for clients that have
-//! left or stopped reading since then.
+//! The delay of an action is measured for the clients that are subscribed when the action is dispatched. Clients that
+//! have since left or stopped reading are not included.
 //!
 //! Knows: times, numbers of clients. Never knows: messages.
 //!
@@ -14,14 +14,14 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// The precision of the delays: significant decimal digits.
+/// The precision with which delays are stored, in significant decimal digits.
 const DIGITS: u8 = 3;
 /// The number of intervals of a load. The last interval may be shorter.
 const INTERVALS: u32 = 120;
 /// The shortest interval.
 const SHORTEST: Duration = Duration::from_millis(500);
 
-/// An action that a client of the load has dispatched.
+/// Identifies an action that a client of the load has dispatched.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct DispatchKey {
     /// The index of the client.
@@ -60,7 +60,8 @@ pub struct LoadInterval {
     pub bytes: u64,
     /// The number of clients that could act at the end of the interval.
     pub clients: usize,
-    /// The delays from a dispatch to the slowest subscriber, for the actions that arrived in the interval.
+    /// The delays from a dispatch to its arrival at the slowest subscriber, for the actions that arrived in the
+    /// interval.
     pub slowest: DelaySummary,
     /// The fraction of the interval in which the harness was busy, from 0 to 1; `None` if it was not measured.
     pub busy: Option<f64>,
@@ -99,7 +100,7 @@ pub struct DelayMeter {
     limit: Duration,
     step: Duration,
     open: HashMap<DispatchKey, OpenDispatch>,
-    /// The open dispatches in the order of their times.
+    /// The open dispatches in the order of their times, to find those that are late.
     order: VecDeque<(Duration, DispatchKey)>,
     own: Histogram<u64>,
     slowest: Histogram<u64>,
@@ -135,8 +136,8 @@ fn summary(histogram: &Histogram<u64>) -> DelaySummary {
 }
 
 impl DelayMeter {
-    /// Creates a meter for a load of this duration. An action that has not reached every subscriber within `limit`
-    /// counts as late.
+    /// Creates a meter of delays for a load of this duration. An action that has not reached every subscriber within
+    /// `limit` counts as late.
     pub fn new(time: Duration, limit: Duration) -> DelayMeter {
         let step = (time / INTERVALS).max(SHORTEST);
         DelayMeter {
@@ -157,7 +158,7 @@ impl DelayMeter {
         }
     }
 
-    /// Records a dispatch to these subscribers.
+    /// Records a dispatch, and the subscribers that have to receive the action.
     pub fn dispatched(&mut self, now: Duration, key: DispatchKey, subscribers: Vec<usize>) {
         self.interval.dispatched += 1;
         let open =
@@ -219,7 +220,7 @@ impl DelayMeter {
     }
 
     /// Closes the intervals that have ended. `clients` is the number of clients that can act, and `busy` is the
-    /// fraction of time in which the harness was busy.
+    /// fraction of the recent time in which the harness was busy.
     pub fn advance(&mut self, now: Duration, clients: usize, busy: Option<f64>) {
         while let Some((at, key)) = self.order.front().copied() {
             let settled = !self.open.contains_key(&key);

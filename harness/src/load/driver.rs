@@ -27,21 +27,22 @@ use super::engine::LoadOutput;
 use super::play::LoadPlay;
 use super::result::{LoadFinding, LoadResult};
 
-/// The maximum number of events that wait for the judge. Further events wait in their sockets.
+/// The maximum number of received events that wait to be judged. Further events wait in their sockets.
 const INBOX: usize = 4_096;
-/// The maximum total size of the frames of these events, in bytes. A larger frame is accepted if no other event waits.
+/// The maximum total size of the frames of the waiting events, in bytes. A larger frame is accepted if no other event
+/// waits.
 const INBOX_BYTES: u32 = 16 << 20;
-/// The maximum number of events that are handled before the clients act.
+/// The maximum number of events that are handled before the clients act again.
 const AT_ONCE: usize = 64;
 /// The time limit of a closing handshake.
 const CLOSING: Duration = Duration::from_millis(250);
-/// The time limit for an interrupted load to dispose of its sessions.
+/// The time limit for disposing of the sessions after the user has interrupted the load.
 const LEAVING: Duration = Duration::from_millis(200);
-/// The receive buffer of a client that may stop reading, in bytes. With the default size, the operating system would
-/// buffer several megabytes for the client, and the host would never notice that the client does not read.
+/// The size of the receive buffer of a client that may stop reading, in bytes. With the default size, the operating
+/// system would buffer several megabytes for the client, and the host would never notice that the client does not read.
 const SMALL_BUFFER: u32 = 8 << 10;
 
-/// The receiver of findings and progress during a load.
+/// A receiver of the findings and the progress of a load while it is played.
 pub trait LoadObserver {
     /// Receives new findings.
     fn found(&mut self, findings: Vec<LoadFinding>);
@@ -67,7 +68,7 @@ struct LoadLinks {
     small: LinkEndpoint,
 }
 
-/// An event that waits for the judge, with the permits for its size.
+/// An event that waits for the judge, with the permits (of a semaphore) for the size of its frame.
 struct WaitingEvent {
     conn: ConnId,
     event: LinkEvent,
@@ -241,7 +242,7 @@ async fn connection(
     }
 }
 
-/// The fraction of time in which the thread was busy.
+/// A measure of the fraction of time in which this thread was busy.
 struct ThreadUsage {
     at: Duration,
     used: Duration,
@@ -254,7 +255,8 @@ impl ThreadUsage {
         ThreadUsage { at: Duration::ZERO, used: thread_time(), share: None, second: 0 }
     }
 
-    /// Returns the fraction for about the last second; `None` before the first second is over.
+    /// Returns the fraction of time in which the thread was busy, for about the last second; `None` before the first
+    /// second is over.
     fn share(&mut self, now: Duration) -> Option<f64> {
         let passed = now.saturating_sub(self.at);
         if passed >= Duration::from_millis(500) {

@@ -2,7 +2,8 @@
 //!
 //! Like the other engines, the engine performs no input or output: `handle_*(now, ..)` takes an event,
 //! [`LoadEngine::poll_output`] returns the next output until none is left, and [`LoadEngine::next_timeout`] returns the
-//! time of the next call. All choices depend only on the seed of the plan and on the order of the events.
+//! time at which [`LoadEngine::timeout`] has to be called. All choices depend only on the seed of the plan and on the
+//! order of the events.
 //!
 //! Knows: clients, sessions. Never knows: sockets, rules.
 //!
@@ -29,7 +30,7 @@ use super::result::LoadCounts;
 use super::session::{LoadSession, SessionStage};
 use super::stalls::StallWatch;
 
-/// The maximum number of acts that are tried until one is possible.
+/// The maximum number of acts that are tried for a client until the client can perform one of them.
 const TRIES: usize = 4;
 /// The time without events at the end of a load, in which late frames may arrive.
 const SETTLING: Duration = Duration::from_millis(1_500);
@@ -56,7 +57,7 @@ pub enum LoadOutput {
         conn: ConnId,
         /// The frame.
         seen: Arc<SeenFrame>,
-        /// The dispatch in the frame, and the index of its session.
+        /// The dispatch that the frame contains, with the index of its session; `None` for other frames.
         dispatch: Option<(DispatchKey, usize)>,
     },
     /// Stop or resume reading.
@@ -84,7 +85,7 @@ pub(super) enum LoadTimer {
     Arrive(usize),
     /// A client subscribes.
     Join(usize),
-    /// A client acts, if the pace is [`LoadPace::Greedy`].
+    /// A client acts again, if the pace is [`LoadPace::Greedy`].
     Act(usize),
     /// A client reads again.
     Release(usize),
@@ -94,7 +95,7 @@ pub(super) enum LoadTimer {
     Write(usize, Duration),
 }
 
-/// The stage of a whole load.
+/// The stage of the whole load.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum LoadStage {
     /// The clients act.
@@ -124,7 +125,7 @@ pub struct LoadEngine {
     /// The number of clients that do not read.
     pub(super) held: usize,
     pub(super) by_conn: HashMap<ConnId, usize>,
-    /// The clients with the number of the identity, by the name of the identity.
+    /// The index of each client and the number of its identity. The key is the name of the identity.
     by_name: HashMap<String, (usize, u32)>,
     timers: BinaryHeap<Reverse<(Duration, u64, LoadTimer)>>,
     timer_number: u64,
@@ -132,11 +133,11 @@ pub struct LoadEngine {
     pub(super) next_conn: u32,
     next_act: Duration,
     stage: LoadStage,
-    /// The time for the disposal of the sessions at the end.
+    /// The time that is available for disposing of the sessions at the end.
     closing: Duration,
-    /// The protocol of the last handshake.
+    /// The protocol tables of the version that the host chose in the last handshake.
     pub(super) protocol: Option<&'static Protocol>,
-    /// The reason of the last failure of a connection or a session.
+    /// The reason for the last failure of a connection or a session.
     pub(super) trouble: String,
 }
 
@@ -276,7 +277,7 @@ impl LoadEngine {
         &self.counts
     }
 
-    /// Returns the detector of readers that delay other clients.
+    /// Returns the detector of a host on which clients that do not read delay other clients.
     pub fn stalls(&mut self) -> &mut StallWatch {
         &mut self.stalls
     }
@@ -286,7 +287,7 @@ impl LoadEngine {
         self.active.len()
     }
 
-    /// Returns the reason of the last failure of a connection or a session; empty if there was none.
+    /// Returns the reason for the last failure of a connection or a session; empty if there was none.
     pub fn trouble(&self) -> &str {
         &self.trouble
     }
@@ -335,7 +336,7 @@ impl LoadEngine {
         self.failed(now, client);
     }
 
-    /// Handles a frame; `line` is its line in the transcript.
+    /// Handles a frame that a client received; `line` is the line of the frame in the transcript.
     pub fn frame(&mut self, now: Duration, conn: ConnId, line: u64, seen: &SeenFrame) {
         let Some(client) = self.by_conn.get(&conn).copied() else { return };
         self.meter.frame(seen.frame.len());
@@ -441,7 +442,7 @@ impl LoadEngine {
         let it = &self.clients[client];
         let free = it.stage == ClientStage::Active && it.unsettled == 0 && it.asked.is_empty();
         if free && self.plan.pace == LoadPace::Greedy && self.stage == LoadStage::Running {
-            // Marks the client as busy until the timer fires.
+            // Until the timer fires, the client counts as busy.
             self.clients[client].unsettled += 1;
             self.timer(now, LoadTimer::Act(client));
         }
@@ -551,7 +552,7 @@ impl LoadEngine {
         }
     }
 
-    /// Handles an action that a client received.
+    /// Handles the envelope of an action that a client received.
     pub(super) fn envelope(&mut self, now: Duration, client: usize, envelope: &Value, line: u64) {
         let rejected = envelope.get("rejectionReason").is_some_and(|reason| !reason.is_null());
         let origin = &envelope["origin"];

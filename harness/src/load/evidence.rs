@@ -1,10 +1,10 @@
-//! Makes a capture of a finding, and reduces it to the frames that are needed for the finding.
+//! Makes a capture that proves a finding, and reduces the capture to the frames that are needed for the finding.
 //!
-//! The unreduced capture has all kept frames of the connections with the lines of evidence, and of the connections that
-//! share a channel with these lines. A part is removed only if the reduced capture still has the same finding: the same
-//! check, proved by the same frames. The parts are whole connections, all frames of a channel on a connection, requests
-//! with their responses, and the frames before a time. Single actions of a channel are never removed, because the
-//! capture would then look as if the host had not sent them.
+//! The unreduced capture has all kept frames of the connections to which the lines of evidence (the lines that prove
+//! the finding) belong, and of the connections that share a channel with these lines. A part is removed only if the
+//! reduced capture still has the same finding: the same check, proved by the same frames. The parts are whole
+//! connections, all frames of a channel on a connection, requests with their responses, and the frames before a time.
+//! Single actions of a channel are never removed, because the capture would then look as if the host had not sent them.
 //!
 //! Knows: kept frames, the oracle. Never knows: files.
 //!
@@ -31,13 +31,14 @@ const MAX_JUDGED: usize = 2_000_000;
 /// The frames that prove a finding.
 #[derive(Clone, Debug, Default)]
 pub struct LoadEvidence {
-    /// The entries, in order. Their line numbers are those of the load.
+    /// The entries, in order. Their line numbers are the numbers in the transcript of the whole load.
     pub entries: Vec<KeptEntry>,
     /// Whether frames of these connections are missing, because too many other frames had to be kept.
     pub gap: bool,
-    /// Whether these entries reproduce the finding without others; `None` if this was not tested.
+    /// Whether an oracle that reads only these entries reports the same finding; `None` if this was not tested.
     pub shows: Option<bool>,
-    /// The version that has to be assumed for connections whose handshake is missing, so that the finding occurs.
+    /// The version that the oracle has to assume for connections whose handshake is missing, so that it reports the
+    /// finding.
     pub assumed: Option<Version>,
 }
 
@@ -160,7 +161,8 @@ impl CaptureReduction<'_> {
         oracle.finish_with_findings().1.iter().any(is_same)
     }
 
-    /// Tries to remove the entries for which `part` holds.
+    /// Tries to remove the entries whose index `part` accepts, and returns whether the capture without them still has
+    /// the finding.
     fn remove(&mut self, part: impl Fn(usize) -> bool) -> bool {
         let proof = |at: usize| self.finding.lines.contains(&self.entries[at].line);
         let mut kept = self.kept.clone();
@@ -179,7 +181,8 @@ impl CaptureReduction<'_> {
         shows
     }
 
-    /// Tries to remove each part of a list, beginning with halves of the list.
+    /// Tries to remove all parts in a list from the capture at once. If this fails, does the same with each half of the
+    /// list.
     fn halves<T: Ord + Clone>(&mut self, parts: &[T], of: &BTreeMap<usize, T>) {
         if parts.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! The handshakes of clients. A `reconnect` does not name the version, so a capture of a resumed connection also needs
-//! the client's earlier `initialize`.
+//! Keeps the handshakes of clients. A `reconnect` does not name the version, so the capture of a connection that began
+//! with `reconnect` also needs the client's earlier `initialize`.
 //!
 //! Knows: `initialize`, `reconnect`. Never knows: other messages.
 //!
@@ -17,20 +17,21 @@ const MAX_CLIENTS: usize = 100_000;
 /// The maximum size of the answer in a kept handshake, in bytes.
 const MAX_ANSWER: usize = 16 << 10;
 
-/// The handshakes by `clientId`.
+/// The kept handshakes, by the `clientId` of the client.
 #[derive(Default)]
 pub struct ClientGreetings {
-    /// Connections that were opened and have not sent any message.
+    /// Connections that were opened, and on which the client has not sent any message.
     opened: HashMap<ConnId, KeptEntry>,
-    /// Connections that wait for the answer to `initialize`: the client, and the entries so far.
+    /// Connections on which the client waits for the answer to `initialize`, each with the `clientId` and the entries
+    /// so far.
     greeting: HashMap<ConnId, (String, Vec<KeptEntry>)>,
     known: HashMap<String, Vec<KeptEntry>>,
-    /// The clients of the open connections that began with `reconnect`.
+    /// For each open connection that began with `reconnect`, the `clientId` of the client.
     resumed: HashMap<ConnId, String>,
 }
 
 impl ClientGreetings {
-    /// Reads an entry.
+    /// Reads an entry of the transcript, and keeps it if it belongs to a handshake.
     pub fn read(&mut self, entry: &TranscriptEntry) {
         let conn = entry.conn;
         match &entry.event {
@@ -72,8 +73,8 @@ impl ClientGreetings {
         }
     }
 
-    /// Returns the earlier handshake of the client of a connection that began with `reconnect`; empty for any other
-    /// connection.
+    /// Returns the handshake that the client of a connection made earlier, if the connection began with `reconnect`.
+    /// For any other connection, the result is empty.
     pub fn before(&self, conn: ConnId) -> &[KeptEntry] {
         let client = self.resumed.get(&conn);
         client.and_then(|client| self.known.get(client)).map(Vec::as_slice).unwrap_or_default()

@@ -51,7 +51,7 @@ impl LoadEngine {
         let asks = |asked: &AskedFor| {
             matches!(asked, AskedFor::Creation | AskedFor::SessionState | AskedFor::ChatState)
         };
-        // When the earlier request is answered, this function is called again.
+        // When the host has answered the earlier request, this function is called again.
         if self.clients[client].asked.iter().any(|(_, asked)| asks(asked)) {
             return;
         }
@@ -78,7 +78,8 @@ impl LoadEngine {
         }
     }
 
-    /// Subscribes to a channel, and requests delivery without delay if the version supports this.
+    /// Subscribes to a channel, and requests that the host delivers actions without delay, if the version supports this
+    /// request.
     pub(super) fn subscribe(&mut self, client: usize, uri: &str, asked: AskedFor) {
         let mut params = json!({"channel": uri});
         if self.protocol.is_some_and(|protocol| protocol.has(ProtocolFeature::Delivery)) {
@@ -216,7 +217,8 @@ impl LoadEngine {
         }
     }
 
-    /// Returns whether a client is subscribed to the session that it currently shares.
+    /// Returns whether a client is subscribed to the session that it shares now, and not to a session that was
+    /// replaced.
     fn is_current(&self, client: usize) -> bool {
         let session = &self.sessions[self.clients[client].session];
         session.stage == SessionStage::Ready
@@ -234,7 +236,7 @@ impl LoadEngine {
         }
     }
 
-    /// Subscribes the clients that wait for a session.
+    /// Subscribes the clients that wait for a session to be created.
     fn let_in(&mut self, place: usize) {
         let waiting = std::mem::take(&mut self.sessions[place].waiting);
         for client in waiting {

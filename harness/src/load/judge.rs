@@ -17,7 +17,7 @@ use super::result::LoadFinding;
 
 /// The maximum number of different findings that are kept.
 const MAX_FINDINGS: usize = 50;
-/// The maximum number of bytes of all captures.
+/// The maximum total size of all captures of findings, in bytes.
 const MAX_CAPTURES: usize = 32 << 20;
 
 /// The judge of a load.
@@ -25,7 +25,8 @@ pub struct LoadJudge {
     oracle: Oracle,
     recent: RecentFrames,
     found: Vec<LoadFinding>,
-    /// The indices of findings, by check and by message without names and numbers.
+    /// The indices of the findings in the list. The key consists of the check and the message without names and
+    /// numbers.
     places: BTreeMap<(&'static str, String), usize>,
     bytes: usize,
     /// The number of findings that [`take_fresh`](Self::take_fresh) has already returned.

@@ -26,10 +26,10 @@ use super::result::{LoadFinding, LoadResult};
 
 /// The size of a plot, in pixels.
 const SIZE: (u32, u32) = (860, 260);
-/// The colours of the lines of a plot.
+/// The colours of the lines in a plot, in the order of the lines.
 const COLOURS: [RGBColor; 3] =
     [RGBColor(31, 119, 180), RGBColor(255, 127, 14), RGBColor(214, 39, 40)];
-/// The fraction of busy time of the harness above which the harness itself may have caused the delays.
+/// If the harness was busy for more than this fraction of the time, the harness itself may have caused the delays.
 const BUSY: f64 = 0.9;
 /// The maximum number of different messages that the text lists for a broken check.
 const SHOWN_FORMS: usize = 2;
@@ -37,7 +37,7 @@ const SHOWN_FORMS: usize = 2;
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// The facts that the report contains in addition to the outcome.
+/// The facts that a report on a load contains in addition to the outcome.
 #[derive(Clone, Debug, Default)]
 pub struct LoadContext {
     /// The name that the host gives itself.
@@ -46,7 +46,7 @@ pub struct LoadContext {
     pub target: ForeignText,
     /// The peak memory of the harness, in bytes; `None` if the system does not report it.
     pub peak_memory: Option<u64>,
-    /// For each finding, in order: the file of its capture; empty if there is none.
+    /// The file of the capture of each finding, in the order of the findings; empty for a finding without a file.
     pub files: Vec<String>,
 }
 
@@ -313,7 +313,7 @@ pub fn page(plan: &LoadPlan, result: &LoadResult, context: &LoadContext) -> Stri
     page.finish()
 }
 
-/// A line of a plot: its name, and its value in an interval.
+/// A line in a plot: its name, and the function that returns its value for an interval.
 type PlotLine = (&'static str, fn(&LoadInterval) -> Option<f64>);
 
 /// A plot over the time of a load.
@@ -383,7 +383,7 @@ fn drawn(plot: &LoadPlot, intervals: &[LoadInterval]) -> Option<String> {
     let mut svg = String::new();
     let top = (most * 1.05).max(1.0);
     match plot.is_logarithmic {
-        // A value below the scale is drawn at its lower end.
+        // A value below the scale is drawn at the lower end of the scale.
         true => draw(&mut svg, &series, 0.0..end, (LEAST..top).log_scale(), LEAST),
         false => draw(&mut svg, &series, 0.0..end, 0.0..top, 0.0),
     }

@@ -42,7 +42,7 @@ pub struct LoadPlan {
     pub pace: LoadPace,
     /// The number of clients that begin to connect per second.
     pub arrivals: f64,
-    /// The seed of all choices.
+    /// The seed from which all random choices are derived.
     pub seed: u64,
     /// The versions that clients offer, newest first.
     pub offers: Vec<Version>,
@@ -50,8 +50,8 @@ pub struct LoadPlan {
     pub provider: Option<String>,
     /// The protected resources and their tokens, which each client sends after its handshake.
     pub tokens: Vec<(String, String)>,
-    /// The component that plays the scripts of turns; `None` if no agent is known to play scripts. Clients then start
-    /// no turns.
+    /// The component that plays the scripts of turns. If it is `None`, no agent is known to play scripts, and clients
+    /// start no turns.
     pub turns: Option<AgentMode>,
     /// The Unix time at which the load begins.
     pub epoch: Duration,

@@ -66,7 +66,7 @@ impl LoadPlay {
         self.frames
     }
 
-    /// Returns the findings since the last call, with captures that are not reduced.
+    /// Returns the findings since the last call, with captures that are not reduced yet.
     pub fn take_fresh(&mut self) -> Vec<LoadFinding> {
         self.judge.take_fresh()
     }

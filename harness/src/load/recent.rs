@@ -26,7 +26,7 @@ pub const MAX_HEADS: usize = 32 << 20;
 /// The maximum number of first frames of a connection. They include the handshake, the tokens, two subscriptions, and
 /// their answers.
 const HEAD_FRAMES: usize = 24;
-/// The memory of an entry besides its text, in bytes.
+/// The memory that a kept entry needs in addition to its text, in bytes.
 const OVERHEAD: usize = 160;
 
 /// A kept event. The decoded content is not kept, because it would need about fifteen times the memory.
@@ -45,7 +45,7 @@ enum KeptEvent {
 /// A kept entry of the transcript.
 #[derive(Clone, Debug)]
 pub struct KeptEntry {
-    /// The line of the entry in the load.
+    /// The line of the entry in the transcript of the whole load.
     pub line: u64,
     /// The connection.
     pub conn: ConnId,
@@ -150,9 +150,9 @@ impl RecentFrames {
         }
     }
 
-    /// Returns the kept entries of connections for which `wanted` holds, in order. The result contains at most `most`
-    /// bytes of recent frames, in addition to the first frames of each connection. The flag says whether frames of
-    /// these connections are missing.
+    /// Returns the kept entries, in order, of the connections that `wanted` accepts. The result contains at most `most`
+    /// bytes of recent frames, in addition to the first frames of each connection. The second value states whether
+    /// frames of these connections are missing.
     pub fn of(&self, wanted: impl Fn(ConnId) -> bool, most: usize) -> (Vec<KeptEntry>, bool) {
         let is_wanted =
             |it: &&KeptEntry| wanted(it.conn) || matches!(it.event, KeptEvent::Restarted);

@@ -62,7 +62,7 @@ impl LoadCounts {
 /// A finding of a load with its capture.
 #[derive(Clone, Debug)]
 pub struct LoadFinding {
-    /// The finding. Its line numbers are those of the load.
+    /// The finding. Its line numbers are the numbers in the transcript of the whole load.
     pub finding: Finding,
     /// The time at which the finding occurred first.
     pub at: Duration,
@@ -85,13 +85,13 @@ pub struct LoadResult {
     pub frames: u64,
     /// The duration.
     pub took: Duration,
-    /// The number of reading pauses that were judged.
+    /// The number of pauses in which a client did not read and that were long enough to be judged.
     pub judged_pauses: usize,
-    /// The number of these pauses that delayed the other clients.
+    /// The number of judged pauses that delayed the other clients.
     pub stalling_pauses: usize,
     /// The version that the host chose; `None` if no handshake succeeded.
     pub version: Option<Version>,
-    /// The reason of the last lost connection, failed handshake or failed subscription; empty if there was none.
+    /// The reason for the last lost connection, failed handshake or failed subscription; empty if there was none.
     pub last_failure: String,
     /// The reason why nothing could be tested; `None` if any rule was tested.
     pub trouble: Option<String>,

@@ -15,14 +15,14 @@ const MAX_CALLS: usize = 16;
 /// The stage of a session.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SessionStage {
-    /// No client has created the session.
+    /// No client has requested the creation of the session.
     #[default]
     Absent,
-    /// A client has asked for the session.
+    /// A client has requested the creation of the session.
     Creating,
     /// Clients can subscribe to the session.
     Ready,
-    /// A client has asked to dispose of the session.
+    /// A client has requested the disposal of the session.
     Ending,
 }
 
@@ -48,7 +48,7 @@ pub struct LoadSession {
     pub waiting: Vec<usize>,
     /// The clients that share the session.
     pub members: Vec<usize>,
-    /// The active turn.
+    /// The id of the session's active turn, if a turn is active.
     pub turn: Option<String>,
     /// The tool calls that wait for a decision.
     pub calls: Vec<PendingCall>,
@@ -56,9 +56,9 @@ pub struct LoadSession {
     pub failures: u32,
     /// The time at which the session was created.
     pub created: Duration,
-    /// The number of bytes of long messages that were written since a client stopped reading.
+    /// The total length of the long messages that clients have written since another client stopped reading, in bytes.
     pub filled: usize,
-    /// The highest `serverSeq` of the actions that were read.
+    /// The highest `serverSeq` of the actions that [`LoadSession::read`] has read.
     seen: u64,
 }
 
@@ -78,9 +78,9 @@ impl LoadSession {
         self.seen = 0;
     }
 
-    /// Reads an action of the session or its chat, with the names of the newest version. Every client receives the
-    /// action, but only its first arrival has an effect. Returns the tool call that waits for a decision because of
-    /// this action.
+    /// Reads an action of the session or its chat, with the names of the newest version. Every client of the session
+    /// receives the action, but only its first arrival has an effect. Returns the tool call that waits for a decision
+    /// because of this action.
     pub fn read(&mut self, seq: u64, action: &Value) -> Option<PendingCall> {
         if seq <= self.seen {
             return None;

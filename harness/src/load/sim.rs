@@ -16,7 +16,7 @@ use super::plan::LoadPlan;
 use super::play::LoadPlay;
 use super::result::LoadResult;
 
-/// The time that a frame needs to reach the host.
+/// The time that a frame needs from a client to the host.
 const HOP: Duration = Duration::from_micros(100);
 
 /// Plays a load against a host to its end.
@@ -57,7 +57,7 @@ impl SimulatedLoad<'_> {
         }
     }
 
-    /// Carries out the outputs of the clients.
+    /// Carries out the outputs of the clients' engine.
     fn deliver(&mut self) {
         while let Some(output) = self.play.poll_output(self.now) {
             match output {

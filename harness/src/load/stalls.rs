@@ -26,18 +26,19 @@ pub const DOC: &str = "While one client does not read, the others in its session
     and if the delivery to the others waits for it, each client can stop every session.";
 /// The duration of a reading pause.
 pub const HELD: Duration = Duration::from_secs(3);
-/// The minimum time between a counted dispatch and the end of the pause.
+/// The minimum time between a dispatch and the end of the pause, so that the dispatch counts.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
-/// The time after the end of a pause within which delayed actions have to arrive. Later arrivals have another cause.
+/// The time after the end of a pause within which delayed actions have to arrive. If an action arrives later, its delay
+/// has another cause.
 const GRACE: Duration = Duration::from_secs(2);
-/// The minimum number of delayed actions in a pause.
+/// The minimum number of delayed actions that a pause needs to be counted as a delay of other clients.
 const LEAST_STALLED: usize = 3;
-/// The minimum number of pauses with delayed actions.
+/// The minimum number of pauses with delayed actions for a finding.
 const LEAST_TIMES: usize = 2;
 /// The maximum number of dispatches that are tracked during one pause.
 const MAX_WATCHED: usize = 500;
 
-/// A dispatch while a client did not read.
+/// A dispatch that was sent while a client did not read.
 struct WatchedDispatch {
     key: DispatchKey,
     at: Duration,
@@ -46,7 +47,7 @@ struct WatchedDispatch {
     first: Option<(Duration, u64)>,
 }
 
-/// A pause in which a client did not read.
+/// A pause in which one client did not read.
 struct ReadingPause {
     client: usize,
     session: usize,
@@ -54,13 +55,14 @@ struct ReadingPause {
     watched: Vec<WatchedDispatch>,
 }
 
-/// The pauses of all clients.
+/// The pauses of all clients, and the results of judging them.
 #[derive(Default)]
 pub struct StallWatch {
     pauses: Vec<ReadingPause>,
     /// The number of pauses that were long enough to judge.
     judged: usize,
-    /// For each pause that delayed the other clients: the number of delayed actions, and the lines of evidence.
+    /// For each pause that delayed the other clients: the number of delayed actions, and the lines that prove the
+    /// delay.
     stalls: Vec<(usize, Vec<u64>)>,
     reported: bool,
 }
@@ -97,7 +99,7 @@ impl StallWatch {
         self.pauses.clear();
     }
 
-    /// Records a dispatch in a session.
+    /// Records that a client has dispatched an action in a session.
     pub fn dispatched(&mut self, now: Duration, key: DispatchKey, session: usize, line: u64) {
         for pause in self.pauses.iter_mut().filter(|it| it.session == session) {
             if pause.released.is_none() && pause.watched.len() < MAX_WATCHED {
@@ -198,7 +200,7 @@ mod tests {
         Duration::from_millis(number)
     }
 
-    /// A pause of three seconds with five actions, each of which arrives at the time that `arrival` says.
+    /// Records a pause of three seconds with five actions, each of which arrives at the time that `arrival` returns.
     fn pause(watch: &mut StallWatch, begin: u64, arrival: impl Fn(u64) -> u64) -> Option<Finding> {
         watch.held(7, 0);
         for number in 1..=5 {

@@ -33,7 +33,8 @@ const SESSION_LIFE: Duration = Duration::from_secs(5);
 const LONG_TEXT_GAP: Duration = Duration::from_millis(10);
 /// The pause after a short message.
 const SHORT_TEXT_GAP: Duration = Duration::from_millis(50);
-/// At most one of this many clients may pause reading at the same time. One client may always pause.
+/// At most one of this many clients may stop reading at the same time. In a load with fewer clients, one client may
+/// stop reading.
 const HELD_SHARE: usize = 500;
 
 impl LoadEngine {
@@ -280,7 +281,8 @@ impl LoadEngine {
             self.inactive(member);
             self.meter.left(member);
             self.clients[member].stage = ClientStage::Joining;
-            // A client that has unsubscribed from a channel does not request it when it returns.
+            // The clients unsubscribe from the channels of the session, so that they do not resume these channels when
+            // they return.
             for channel in [Some(&uri), chat.as_ref()].into_iter().flatten() {
                 self.unsubscribe(member, channel);
             }
