@@ -1,4 +1,5 @@
-//! Replaces the identifiers of a generated action by identifiers of the state to which the action is applied.
+//! Replaces the identifiers in a generated action by identifiers that occur in the state to which the action is
+//! applied.
 //!
 //! The replacement uses only the names of members, so it works for new actions as soon as the protocol tables
 //! contain them.
@@ -10,7 +11,8 @@ use litemap::LiteMap;
 use crate::dice::Dice;
 use crate::wire::json::{Map, Value, json};
 
-/// The members of actions whose values refer to a member of the state with another name.
+/// For members of actions that refer to a member of the state with another name: the name in the action, and the name
+/// in the state.
 const ALIASES: &[(&str, &str)] = &[
     ("turnId", "id"),
     ("partId", "id"),
@@ -30,7 +32,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("workingDirectory", "workingDirectories"),
 ];
 
-/// The members that set the order of a list in the state.
+/// The members of actions that set the order of a list, each with the name of the list in the state.
 const ORDERS: &[(&str, &str)] =
     &[("order", "queuedMessages"), ("chats", "chats"), ("fileIds", "files"), ("files", "files")];
 
@@ -47,7 +49,7 @@ pub(crate) struct StateTargets {
     active_turn: Option<String>,
     /// The strings of the state by the name of their member, and the elements of string lists by the name of the list.
     by_name: LiteMap<String, Vec<String>>,
-    /// The identifiers of the entries of each list, in order.
+    /// The identifiers of the entries in each list of the state, in order, by the name of the list.
     lists: LiteMap<String, Vec<String>>,
 }
 
@@ -106,8 +108,8 @@ impl StateTargets {
                         *member = order;
                     }
                 }
-                // A nested object is a value to set or add. The identifier of the object decides which entry it
-                // replaces.
+                // A nested object is a value that the action sets or adds. The identifier of the object decides which
+                // entry of the state it replaces.
                 Value::Object(inner) => self.aim_inner(dice, inner),
                 _ => {}
             }
@@ -145,7 +147,8 @@ impl StateTargets {
         if dice.chance(92) { dice.pick(pool).cloned() } else { None }
     }
 
-    /// Returns a shuffled list of identifiers for a member that sets an order. The list is usually complete.
+    /// Returns a shuffled list of identifiers for a member that sets an order. The list usually contains every
+    /// identifier.
     fn order(&self, dice: &mut Dice, name: &str) -> Option<Value> {
         let (_, source) = ORDERS.iter().find(|(member, _)| *member == name)?;
         let mut ids = self.lists.get(*source)?.clone();

@@ -1,4 +1,5 @@
-//! The known differences of a subject, with reasons.
+//! Reads and writes baselines: files with the known differences between a subject (a tested reducer) and the harness,
+//! with reasons.
 //!
 //! ```yaml
 //! seed: 7          # the run that wrote the file; in an equal run, all entries must occur again
@@ -8,8 +9,8 @@
 //!     reason: "#1234, fixed in the next release"
 //! ```
 //!
-//! Another seed generates other sequences, in which not every difference may occur. An entry that does not occur is
-//! therefore a mistake only in a run with the same seed, the same number of cases, and the vectors.
+//! A run with another seed generates other sequences, in which some known differences may not occur. An entry that does
+//! not occur is therefore a mistake only in a run with the same seed, the same number of cases, and the vectors.
 //!
 //! Knows: reports. Never knows: files.
 //!
@@ -22,7 +23,7 @@ use crate::scenario::listing::{ListingForm, needed, read_list, reason};
 use crate::scenario::node::SourceNode;
 use crate::verdict::Status;
 
-/// The known differences of a subject.
+/// The known differences between a subject (a tested reducer) and the harness.
 #[derive(Clone, Debug, Default)]
 pub struct DifferenceBaseline {
     run: Option<(u64, u64)>,
@@ -36,7 +37,7 @@ const FORM: ListingForm = ListingForm {
     entry: &["disagreement", "reason"],
 };
 
-/// The reason that the harness writes for a new difference.
+/// The reason that the harness writes into a new entry of a baseline.
 const UNREAD: &str = "not looked at yet";
 
 impl DifferenceBaseline {
@@ -81,7 +82,7 @@ impl DifferenceBaseline {
                 vector.status = Status::Known;
             }
         }
-        // In a run without vectors, entries that occur only in vectors cannot occur.
+        // Without vectors, a run cannot show the differences that occur only in vectors.
         if self.run != Some((report.seed, report.sequences)) || report.vectors.is_empty() {
             return Vec::new();
         }
@@ -94,7 +95,8 @@ impl DifferenceBaseline {
             .collect()
     }
 
-    /// Returns the text of a new baseline that contains every failure of the report. Existing reasons are kept.
+    /// Returns the text of a new baseline that contains every failure of the report. The reasons of existing entries
+    /// are kept.
     pub fn written(&self, report: &SubjectReport) -> String {
         let mut text = format!("seed: {}\ncases: {}\nknown:\n", report.seed, report.sequences);
         let mut any = false;

@@ -1,5 +1,5 @@
-//! A case for a comparison: a state, actions, the result of the harness's reducer, and the difference of a subject's
-//! result.
+//! A case for the comparison of reducers: a state and actions, the result of the harness's reducer, and the difference
+//! between this result and the result of a subject (a tested reducer).
 //!
 //! Knows: the harness's reducers, the protocol tables. Never knows: the source of a case.
 //!
@@ -17,13 +17,13 @@ use crate::wire::version::Version;
 /// A state and the actions that are applied to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReducerCase {
-    /// The channel whose reducer is used.
+    /// The kind of channel whose reducer is applied.
     pub channel: ChannelKind,
     /// The state before the actions.
     pub state: Value,
     /// The actions, in order. A case without actions tests decoding and encoding of the state.
     pub actions: Vec<Value>,
-    /// The clock, in milliseconds since 1970.
+    /// The time that the clock shows, in milliseconds since 1970.
     pub now: u64,
 }
 
@@ -44,13 +44,13 @@ pub struct CaseDisagreement {
     /// The type of the action that causes the difference. If the case has no action, a label such as `(chat state)`; if
     /// it has several, [`SEQUENCE`].
     pub action: String,
-    /// The place of the difference, with `*` for indices.
+    /// The place of the difference in the state, as a path with `*` in place of indices.
     pub path: String,
-    /// The harness's value or outcome.
+    /// The value or the outcome of the harness's reducer.
     pub ours: String,
-    /// The subject's value or outcome.
+    /// The value or the outcome of the subject.
     pub theirs: String,
-    /// The open point of the specification that explains the difference.
+    /// The open point of the specification that explains the difference; `None` if no open point explains it.
     pub open: Option<&'static OpenPoint>,
 }
 
@@ -59,7 +59,7 @@ pub struct CaseDisagreement {
 pub enum DisagreementKind {
     /// The states differ.
     State,
-    /// The subject answered with an error.
+    /// The subject answered the question with an error.
     Refused,
     /// The subject violated the line protocol or its process exited.
     Broken,
@@ -74,8 +74,8 @@ pub enum DisagreementKind {
 /// The label for a case with several actions.
 pub const SEQUENCE: &str = "(sequence)";
 
-/// The time by which the harness's clock is moved forward if the subject reads its own clock, in milliseconds.
-/// No generated state and no vector contains the resulting time.
+/// The number of milliseconds by which the harness's clock is moved forward if the subject reads its own clock. No
+/// generated state and no vector contains the resulting time.
 const ANOTHER_TIME: u64 = 123_456_789;
 /// The maximum length of a value in a report, in characters.
 const SHOWN: usize = 160;
@@ -126,7 +126,7 @@ impl ReducerCase {
         }
     }
 
-    /// Returns the case as a question to a subject.
+    /// Returns the case as a question that a subject can answer.
     pub fn question(&self) -> SubjectQuestion {
         SubjectQuestion::Reduce {
             channel: self.channel,
@@ -154,7 +154,8 @@ impl ReducerCase {
 }
 
 impl CaseDisagreement {
-    /// Returns whether another disagreement is the same as this one, possibly at a deeper place.
+    /// Returns whether the disagreement `other` is the same as this one, possibly at a place within the place of this
+    /// one.
     pub fn holds_in(&self, other: &CaseDisagreement) -> bool {
         let deeper = other.path.strip_prefix(&self.path).is_some_and(|rest| rest.starts_with('/'));
         let alike = self.kind == other.kind && self.action == other.action;
@@ -245,8 +246,8 @@ pub fn judge(
     }
 }
 
-/// Returns the longest common path of all differences, ignoring indices. Returns the path of the first
-/// difference if the paths have nothing in common.
+/// Returns the longest common path of all differences, without regard to indices of lists. Returns the path of the
+/// first difference if the paths have nothing in common.
 pub fn common(differences: &[StateDifference]) -> String {
     let Some(first) = differences.first() else { return String::new() };
     let class = place_class(&first.path);
@@ -283,7 +284,7 @@ fn outcome_differs(
     })
 }
 
-/// Formats an outcome.
+/// Formats the outcome of an action for a report.
 pub fn say(outcome: &ActionOutcome) -> String {
     match outcome {
         ActionOutcome::Applied | ActionOutcome::OutOfScope => ActionResult::of(outcome).to_string(),
@@ -306,7 +307,7 @@ fn fault_class(fault: &ExchangeError) -> &'static str {
     }
 }
 
-/// Returns a message without the parts that differ from case to case: quoted values and numbers.
+/// Returns a message of a subject without the parts that differ from case to case: quoted values and numbers.
 fn message_class(message: &str) -> String {
     const LENGTH: usize = 60;
     let mut class = String::new();
@@ -341,7 +342,7 @@ pub fn place_class(path: &str) -> String {
     if class.is_empty() { "/".to_owned() } else { class }
 }
 
-/// Formats a value for a report.
+/// Formats a value for a report, shortened to [`SHOWN`] characters.
 pub fn shown(value: &Option<Value>) -> String {
     value.as_ref().map_or_else(|| "nothing".to_owned(), |value| cut(&value.to_string(), SHOWN))
 }

@@ -15,13 +15,13 @@ use crate::wire::json::{Map, Text, Value};
 
 use super::pointer;
 
-/// The clock that a subject reads.
+/// The clock from which a subject takes the time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SubjectClock {
-    /// The `now` of the question.
+    /// The member `now` of the question.
     #[default]
     Given,
-    /// The clock of the machine.
+    /// The clock of the subject's machine.
     Own,
 }
 
@@ -32,11 +32,11 @@ pub struct StateDifference {
     pub path: String,
     /// The harness's value; `None` if the harness's state has no value there.
     pub ours: Option<Value>,
-    /// The other value; `None` if the other state has no value there.
+    /// The subject's value; `None` if the subject's state has no value there.
     pub theirs: Option<Value>,
 }
 
-/// The maximum number of differences to collect.
+/// The maximum number of differences between two states that are collected.
 pub const MAX_DIFFERENCES: usize = 64;
 
 /// The places at which reducers up to 0.8.0 write the time. The first place belongs to states up to 0.4.x, in
@@ -71,7 +71,7 @@ pub fn differences(ours: &Value, theirs: &Value) -> Vec<StateDifference> {
 }
 
 /// Returns the differences between two states, without the differences that the subject's own clock causes. `before` is
-/// the common state before the actions.
+/// the state to which both reducers applied the actions.
 pub fn differences_with(
     clock: SubjectClock,
     before: &Value,

@@ -35,20 +35,21 @@ pub struct SubjectDefects {
 /// One defect. All descriptions are Markdown of one paragraph.
 #[derive(Clone, Debug)]
 pub struct SubjectDefect {
-    /// The identifier, which is the prefix of reasons in baselines.
+    /// The identifier of the defect. If the defect causes a difference in a baseline, the reason there begins with this
+    /// identifier.
     pub id: String,
     /// A title of one line.
     pub title: String,
     /// The description of the defect.
     pub what: String,
-    /// The source that proves that the behaviour is a defect.
+    /// The part of the specification, or another source, that proves that the behaviour is a defect.
     pub decides: String,
     /// The consequence for users.
     pub means: String,
     /// The proposed fix.
     pub remedy: String,
-    /// The keys of disagreements that belong to the defect. A key that ends with `*` matches all keys with this
-    /// prefix.
+    /// The keys of disagreements that belong to the defect although no reason in a baseline names it. A key that ends
+    /// with `*` matches all keys with this prefix.
     keys: Vec<String>,
 }
 
@@ -77,13 +78,13 @@ impl SubjectDefects {
         Ok(SubjectDefects { subject: text(&root, "subject").map(str::to_owned), all })
     }
 
-    /// Returns the name of the subject for a version.
+    /// Returns the name of the subject that speaks a version; `None` if the file states no name.
     pub fn subject(&self, version: Version) -> Option<String> {
         let subject = self.subject.as_ref()?;
         Some(subject.replace("{spec}", &version.to_string()))
     }
 
-    /// Returns the defect that causes a disagreement.
+    /// Returns the defect that causes a disagreement; `None` if the file describes no such defect.
     pub fn behind(&self, finding: &SubjectFinding) -> Option<&SubjectDefect> {
         let reason = finding.known.as_deref().unwrap_or_default();
         let named = reason.split_once(':').map(|(id, _)| id);

@@ -1,6 +1,6 @@
 //! Questions to a subject, and the check of its answers.
 //!
-//! A [`ReducerSubject`] is any reducer: a process that uses the line protocol, or a reducer in this process.
+//! A [`ReducerSubject`] is any reducer under test: a process that uses the line protocol, or a reducer in this process.
 //!
 //! Knows: the line protocol of `REDUCERS.md`. Never knows: processes, clocks, correct answers.
 //!
@@ -39,7 +39,7 @@ pub enum SubjectQuestion {
 /// The answer of a subject.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SubjectAnswer {
-    /// The state after the actions, or the encoded value.
+    /// The result of the question: the state after the actions, or the encoded value.
     Value {
         /// The value.
         value: Value,
@@ -74,17 +74,17 @@ pub enum ExchangeError {
         "the subject did not answer within {0} ms (hint: an answer has to be flushed at the end of its line)"
     )]
     Silent(u128),
-    /// The line is longer than an answer may be.
+    /// The line that the subject sent is longer than an answer may be.
     #[error(
         "expected an answer of at most {limit} bytes, found a longer line (it begins with `{begins}`)"
     )]
     TooLong {
-        /// The maximum length, in bytes.
+        /// The maximum length of an answer, in bytes.
         limit: usize,
         /// The first bytes of the line.
         begins: String,
     },
-    /// The line is not an answer.
+    /// The line that the subject sent is not an answer.
     #[error("expected an answer, found `{found}`: {why}")]
     Garbage {
         /// The beginning of the line.
@@ -95,9 +95,9 @@ pub enum ExchangeError {
     /// The answer belongs to another question.
     #[error("expected the answer to question {expected}, found that to question {found}")]
     OutOfOrder {
-        /// The expected identifier.
+        /// The identifier of the question that the subject has to answer.
         expected: u64,
-        /// The identifier found.
+        /// The identifier in the answer.
         found: String,
     },
     /// The subject answered a question a second time.
@@ -110,8 +110,8 @@ pub enum ExchangeError {
 
 /// A reducer under test.
 pub trait ReducerSubject {
-    /// Asks questions and returns one answer per question, in order. After a violation of the protocol, the
-    /// subject restarts.
+    /// Asks questions and returns one answer per question, in order. After a violation of the protocol, the subject is
+    /// started again.
     fn ask(&mut self, questions: Vec<SubjectQuestion>)
     -> Vec<Result<SubjectAnswer, ExchangeError>>;
 
@@ -121,7 +121,7 @@ pub trait ReducerSubject {
     }
 }
 
-/// The maximum length of a line's excerpt in a message, in characters.
+/// The maximum number of characters of a line that a message shows.
 const SHOWN: usize = 60;
 
 impl ActionResult {
@@ -135,7 +135,7 @@ impl ActionResult {
         }
     }
 
-    /// Returns the outcome with this name.
+    /// Returns the outcome that has this name in the line protocol.
     pub fn from_name(name: &str) -> Option<ActionResult> {
         let all = [
             ActionResult::Applied,
@@ -164,7 +164,8 @@ impl fmt::Display for ActionResult {
 }
 
 impl SubjectQuestion {
-    /// Returns the question that is asked first. Every reducer can answer it.
+    /// Returns the question that a subject is asked first: every reducer can answer it, so the answer shows whether the
+    /// subject works.
     pub fn hello() -> SubjectQuestion {
         let state = json!({"agents": []});
         SubjectQuestion::Reduce { channel: ChannelKind::Root, state, actions: Vec::new(), now: 0 }
@@ -186,7 +187,7 @@ impl SubjectQuestion {
         line
     }
 
-    /// Returns the member of the answer that contains the result.
+    /// Returns the name of the member of an answer that contains the result of this question.
     fn member(&self) -> &'static str {
         match self {
             SubjectQuestion::Reduce { .. } => "state",

@@ -1,10 +1,11 @@
-//! Generates sequences of actions. Most actions change the state, and a few deviate on purpose.
+//! Generates sequences of actions. Most actions change the state, and a few are wrong on purpose, for example with an
+//! unknown type.
 //!
 //! The generator draws a random valid action and replaces its identifiers by identifiers of the current state. It
 //! repeats this until the action changes the state of the harness's reducer, but at most a few times. The generator
 //! needs no knowledge about single actions, so it generates new actions as soon as the protocol tables contain them.
-//! Deviations (wrong identifiers, unknown actions and members, payloads that violate the schema) are rare;
-//! [`DeviantAction`] lists them.
+//! Actions that are wrong on purpose (with wrong identifiers, unknown types or payloads that violate the schema) are
+//! rare; [`DeviantAction`] lists the ways in which they are wrong.
 //!
 //! Knows: the protocol tables, the harness's reducers, the random generator. Never knows: subjects.
 //!
@@ -34,7 +35,7 @@ pub struct SequenceGenerator {
     channels: Vec<(ChannelKind, Vec<String>)>,
 }
 
-/// A sequence, and each of its steps as a separate case.
+/// A sequence of actions, as a whole and as a separate case for each action.
 #[derive(Clone, Debug)]
 pub struct ReducerSequence {
     /// The initial state with all actions of the sequence that a host could send.
@@ -43,7 +44,7 @@ pub struct ReducerSequence {
     pub steps: Vec<ReducerCase>,
 }
 
-/// A way in which an action deviates.
+/// A way in which a generated action is wrong on purpose.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum DeviantAction {
     /// The identifiers of the action are not taken from the state, so they may not exist.
@@ -56,7 +57,7 @@ enum DeviantAction {
     OtherChannel,
 }
 
-/// The deviations, each with its percentage of all actions.
+/// The ways in which actions are wrong on purpose, each with the percentage of all actions that are wrong in this way.
 const MISSES: &[(usize, DeviantAction)] = &[
     (12, DeviantAction::Anywhere),
     (6, DeviantAction::Malformed),
@@ -64,21 +65,23 @@ const MISSES: &[(usize, DeviantAction)] = &[
     (2, DeviantAction::OtherChannel),
 ];
 
-/// The maximum number of draws until an action changes the state.
+/// The maximum number of actions that are drawn until one of them changes the state.
 const TRIES: usize = 10;
-/// The percentage of actions of the preferred type in a sequence.
+/// The percentage of the draws in a sequence that draw an action of the preferred type.
 const WISHED: usize = 35;
-/// The maximum number of initial states tried until the preferred action changes one of them.
+/// The maximum number of initial states that are tried until an action of the preferred type changes one of them.
 const STATES: usize = 16;
-/// The number of draws of the preferred action for each initial state.
+/// The number of actions of the preferred type that are drawn for each initial state.
 const WISHES: usize = 3;
-/// The number of other random states whose list entries are added to an initial state.
+/// The number of other random states whose list entries are added to an initial state, so that its lists have several
+/// entries.
 const RICHER: usize = 3;
 /// The minimum length of a sequence.
 const SHORTEST: usize = 4;
-/// The number of possible lengths, beginning with the minimum.
+/// The number of possible lengths of a sequence: the shortest length is [`SHORTEST`], and each further length is
+/// greater by 1.
 const LONGER: usize = 12;
-/// The clock values for applying the sequences.
+/// The times that the clock shows while sequences are applied.
 const CLOCKS: &[u64] = &[9_999, 1_798_761_599_999, 0];
 
 impl SequenceGenerator {
@@ -162,7 +165,7 @@ impl SequenceGenerator {
 }
 
 /// Adds the lists of another state: missing lists, and entries with new identifiers. In a list with a single entry,
-/// most errors in list handling would not show.
+/// most errors of a reducer in the handling of lists would not show.
 fn enrich(state: &mut Value, other: Value) {
     let (Value::Object(state), Value::Object(other)) = (state, other) else { return };
     for (name, value) in other {
@@ -220,14 +223,14 @@ fn busy(state: &mut Value, sampling: SamplingOptions, protocol: &Protocol, dice:
     }
 }
 
-/// Returns the identifier of a list entry.
+/// Returns the identifier of a list entry, from whichever member contains it.
 fn identity(item: &Value) -> Option<&Value> {
     const PLACES: [&str; 6] =
         ["/id", "/toolCall/toolCallId", "/request/id", "/resource", "/clientId", "/commandId"];
     PLACES.iter().find_map(|place| item.pointer(place))
 }
 
-/// The state of the generation of one sequence.
+/// The state of generating one sequence.
 struct SequenceWalk<'a> {
     generator: &'a SequenceGenerator,
     channel: ChannelKind,
@@ -412,7 +415,8 @@ mod tests {
             }
         }
         assert!(hits * 100 > total * 60, "{hits} of {total} hit");
-        // These actions change no state: they are requests, or events to which other actions react.
+        // The following actions never change a state: they are requests, or events to which hosts react with other
+        // actions.
         missing.retain(|name| !(name.ends_with("Requested") && name.starts_with("automation")));
         missing
             .retain(|name| !["terminal/input", "resourceWatch/changed"].contains(&name.as_str()));

@@ -2,9 +2,9 @@
 //!
 //! The vectors come first. Then the subject is asked about each step of each generated sequence separately, from the
 //! state that the harness's reducer computed, so that one disagreement never hides another. Before each step, the
-//! subject is asked to decode and encode this state, and the step starts from the result. A loss in decoding is
-//! therefore reported only once. The subject is also asked about each sequence as a whole, to detect a subject that
-//! keeps state between actions. Finally, each disagreement is shrunk to its smallest case.
+//! subject is asked to decode and encode this state, and the step starts from the result. Data that the subject loses
+//! in decoding is therefore reported only once. The subject is also asked about each sequence as a whole, to detect a
+//! subject that keeps state between actions. Finally, each disagreement is shrunk to its smallest case.
 //!
 //! Knows: all other modules of this layer. Never knows: processes, files, clocks.
 //!
@@ -48,25 +48,25 @@ pub struct HoldOptions {
     pub said: LiteMap<String, Vec<Value>>,
 }
 
-/// The progress of a run: the number of finished items and the number of all items.
+/// The progress of a run: for each stage, the number of finished items and the number of all items.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum HoldProgress {
     /// The progress with the vectors.
     Vectors(usize, usize),
     /// The progress with the sequences.
     Sequences(u64, u64),
-    /// The progress with shrinking disagreements.
+    /// The progress with shrinking disagreements to smaller cases.
     Shrunk(usize, usize),
 }
 
-/// The number of sequences per batch.
+/// The number of generated sequences about which the subject is asked in one batch of questions.
 const CHUNK: u64 = 16;
-/// The number of vectors per batch.
+/// The number of vectors about which the subject is asked in one batch of questions.
 const VECTORS: usize = 64;
 /// The maximum number of disagreements that are shrunk. It is bounded because a subject with more disagreements differs
 /// almost everywhere.
 const MAX_FINDINGS: usize = 200;
-/// One of this many sequences is asked twice, to compare the two answers.
+/// One of this many sequences is asked about twice, to compare the two answers.
 const TWICE_IN: u64 = 8;
 
 /// Compares a subject with the harness's reducers.
@@ -115,7 +115,7 @@ struct HoldRun<'a> {
     subject: &'a mut dyn ReducerSubject,
     options: &'a HoldOptions,
     report: SubjectReport,
-    /// The disagreements, by key.
+    /// The disagreements found so far, by their key.
     classes: LiteMap<String, SubjectFinding>,
     /// The channels whose simplest state the subject refuses.
     refused: HashSet<ChannelKind>,
@@ -148,8 +148,8 @@ impl HoldRun<'_> {
         self.options.channels.is_empty() || self.options.channels.contains(&channel)
     }
 
-    /// Returns whether the run compares a channel: the user selected the channel, and the subject does not
-    /// refuse it.
+    /// Returns whether the run compares a channel: the user selected the channel, and the subject does not refuse the
+    /// channel's simplest state.
     fn holds(&self, channel: ChannelKind) -> bool {
         self.wanted(channel) && !self.refused.contains(&channel)
     }
@@ -181,7 +181,7 @@ impl HoldRun<'_> {
         case::judge(self.options.version, self.options.clock, case, answer)
     }
 
-    /// Records a disagreement. Of several disagreements with the same key, only the smallest case is kept.
+    /// Records a disagreement. If several disagreements have the same key, only the one with the smallest case is kept.
     fn file(&mut self, what: CaseDisagreement, case: &ReducerCase, vector: Option<&ReducerVector>) {
         if what.kind == DisagreementKind::Broken && what.path == "given up" {
             return;
@@ -244,7 +244,8 @@ impl HoldRun<'_> {
         }
     }
 
-    /// Returns the status of a vector and the reason.
+    /// Compares the answer to a vector with the vector's expected result. Returns the status of the vector, and the
+    /// reason if the vector did not pass.
     fn vector(
         &mut self,
         vector: &ReducerVector,
@@ -283,7 +284,7 @@ impl HoldRun<'_> {
         (if notes { Status::Note } else { Status::Fail }, reason)
     }
 
-    /// Records a difference in a vector that names an open point of the specification.
+    /// Records a difference in the result of a vector whose result the specification leaves open.
     fn file_open(&mut self, vector: &ReducerVector, case: &ReducerCase, reason: &str) {
         let what = CaseDisagreement {
             kind: DisagreementKind::State,
@@ -475,7 +476,8 @@ impl HoldRun<'_> {
     }
 
     fn shrink_one(&mut self, finding: &SubjectFinding) {
-        // Such a case is not shrunk: if a subject hangs, each candidate would take the full time limit.
+        // A case for which the subject gave no answer in time, or two different answers, is not shrunk: if the subject
+        // hangs, each smaller case would take the full time limit.
         if finding.what.kind == DisagreementKind::Broken && finding.what.path == "silent"
             || finding.what.kind == DisagreementKind::Unsteady
         {

@@ -1,4 +1,4 @@
-//! Answers one line of the reducer protocol.
+//! Answers one line of the line protocol for reducers (`REDUCERS.md`).
 //!
 //! Knows: the model and the protocol tables. Never knows: earlier lines.
 //!
@@ -11,11 +11,11 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-/// The types that a round trip accepts although the tables do not contain them, because the tables have more specific
-/// types.
+/// The names of types that a request for a round trip may contain although the tables do not define them, because the
+/// tables have more specific types.
 const UNNAMED_TYPES: [&str; 3] = ["JsonRpcMessage", "StateAction", "SessionStatus"];
 
-/// Returns the answer to a line, without a line break: `{"id":..,"state":..,"outcomes":[..]}`,
+/// Returns the answer to a request line, without a line break: `{"id":..,"state":..,"outcomes":[..]}`,
 /// `{"id":..,"value":..}`, or `{"id":..,"error":".."}` if the line cannot be processed.
 pub fn answer(version: Version, line: &[u8]) -> String {
     let request: Value = match serde_json::from_slice(line) {
@@ -41,7 +41,7 @@ pub fn too_long(beginning: &[u8], limit: usize) -> String {
     refuse(id_in(beginning), &format!("expected a line of at most {limit} bytes"))
 }
 
-/// Formats an outcome, such as `{"outcome":"noop","reason":"no turn is active"}`.
+/// Returns an outcome in the form of the line protocol, such as `{"outcome":"noop","reason":"no turn is active"}`.
 pub fn outcome(outcome: &ActionOutcome) -> Value {
     match outcome {
         ActionOutcome::Applied => json!({"outcome": "applied"}),
@@ -57,8 +57,8 @@ fn refuse(id: Value, why: &str) -> String {
     json!({"id": id, "error": why}).to_string()
 }
 
-/// Returns the number after a leading `{"id":` of an unreadable line, or null if there is none. Answers are in order,
-/// so the caller can assign an answer even if its id is null.
+/// Returns the number after a leading `{"id":` of an unreadable line, or null if there is none. Answers are in the
+/// order of the requests, so the sender can assign an answer even if its id is null.
 fn id_in(line: &[u8]) -> Value {
     const FAR_ENOUGH: usize = 64;
     let start = line.get(..line.len().min(FAR_ENOUGH)).unwrap_or_default();

@@ -1,5 +1,6 @@
-//! The open points of the specification, as data. If an open point explains a difference, the report lists the possible
-//! interpretations, and the difference is no failure of the subject.
+//! The open points of the specification, as data. If an open point explains a difference between a subject (a tested
+//! reducer) and the harness, the report lists the possible interpretations, and the difference is no failure of the
+//! subject.
 //!
 //! Knows: cases, the protocol tables. Never knows: the subject under test.
 //!
@@ -23,23 +24,23 @@ pub struct OpenPoint {
     pub id: &'static str,
     /// The open question, in one sentence.
     pub title: &'static str,
-    /// The possible interpretations.
+    /// The possible interpretations of the specification.
     pub readings: &'static [&'static str],
     /// A function that returns whether the point explains a difference.
     matches: fn(&SeenDifference<'_>) -> bool,
 }
 
-/// A difference with its context.
+/// A difference between a subject and the harness, with the facts that decide whether an open point explains it.
 pub struct SeenDifference<'a> {
     /// The protocol version.
     pub version: Version,
-    /// The case.
+    /// The case in which the difference occurs.
     pub case: &'a ReducerCase,
     /// The result of the harness's reducer.
     pub folded: &'a FoldedCase,
     /// The subject's state; `None` if the subject answered with an error.
     pub theirs: Option<&'a Value>,
-    /// The places where the states differ.
+    /// The places where the state of the harness and the state of the subject differ.
     pub differences: &'a [StateDifference],
 }
 
@@ -133,7 +134,7 @@ pub const POINTS: &[OpenPoint] = &[
     },
 ];
 
-/// Returns the point that explains a difference.
+/// Returns the open point that explains a difference; `None` if there is none.
 pub fn explains(seen: &SeenDifference<'_>) -> Option<&'static OpenPoint> {
     POINTS.iter().find(|point| (point.matches)(seen))
 }
@@ -162,7 +163,8 @@ fn disputed(seen: &SeenDifference<'_>) -> bool {
         || actions.iter().any(|action| absent(protocol.check_action(action)))
 }
 
-/// Returns the point that applies if a member about which the sources disagree is missing in a value of this type.
+/// Returns the open point that applies if a value of this type lacks a member about which the sources of the
+/// specification disagree.
 pub(super) fn disputes(version: Version, name: &str, value: &Value) -> Option<&'static OpenPoint> {
     let protocol = Protocol::of(version)?;
     let errors = match protocol.action(name) {
@@ -173,7 +175,8 @@ pub(super) fn disputes(version: Version, name: &str, value: &Value) -> Option<&'
     POINTS.iter().find(|point| absent && point.id == "disputed-members")
 }
 
-/// The word with which the validator describes a missing member.
+/// The word by which the validator says that a member is missing; see
+/// [`ShapeError::found`](crate::wire::validate::ShapeError::found).
 const NOTHING: &str = "nothing";
 
 fn strangers(seen: &SeenDifference<'_>) -> bool {
@@ -187,7 +190,7 @@ fn strangers(seen: &SeenDifference<'_>) -> bool {
     seen.theirs.is_some() && !seen.differences.is_empty() && seen.differences.iter().all(strange)
 }
 
-/// Returns the point about unknown members.
+/// Returns the open point about unknown members.
 pub(super) fn unknown_members() -> Option<&'static OpenPoint> {
     POINTS.iter().find(|point| point.id == "unknown-members")
 }
@@ -226,8 +229,8 @@ fn tool_call_twice(seen: &SeenDifference<'_>) -> bool {
     active_parts(&seen.case.state).filter(|part| id(part)).nth(1).is_some()
 }
 
-/// Returns whether the difference is in a list that contains an identifier twice, or the action refers to such
-/// an identifier.
+/// Returns whether the difference is in a list that contains an identifier twice, or whether the action refers to an
+/// identifier that occurs twice in a list.
 fn ids_twice(seen: &SeenDifference<'_>) -> bool {
     if seen.theirs.is_none() {
         return false;
@@ -372,8 +375,9 @@ fn time_spelling(seen: &SeenDifference<'_>) -> bool {
     !seen.differences.is_empty() && seen.differences.iter().all(alike)
 }
 
-/// Returns whether the start of the turn plus a duration is outside the range of valid times. An invalid start does not
-/// count: a turn with an invalid start must still be able to end (requirement reducer.chat.endTurn-bad-startedAt).
+/// Returns whether the start of the active turn plus the duration in an action is outside the range of valid times. An
+/// invalid start does not count: a turn with an invalid start must still be able to end (requirement
+/// reducer.chat.endTurn-bad-startedAt).
 fn time_beyond(seen: &SeenDifference<'_>) -> bool {
     let Some((_, action)) = only_action(seen) else { return false };
     let Some(duration) = action.get("duration").and_then(Value::as_i64) else { return false };

@@ -20,8 +20,8 @@ pub enum PointerError {
     NoIndex(String),
 }
 
-/// Sets the value at the pointer. Null removes a member or an element; `-` appends to an array; an index
-/// replaces the element.
+/// Sets the value at the pointer. Null removes a member or an element; If the pointer ends with `-`, the value is
+/// appended to an array; if it ends with an index, the value replaces the element.
 ///
 /// # Errors
 /// Returns an error if the place does not exist. The value is then unchanged.

@@ -16,7 +16,7 @@ use crate::wire::version::Version;
 /// The format version of the JSON lines; see `REDUCERS.md`.
 pub const FORMAT: u32 = 1;
 
-/// The result for a subject.
+/// The result of comparing one subject with the harness.
 #[derive(Clone, Debug)]
 pub struct SubjectReport {
     /// The protocol version.
@@ -27,15 +27,15 @@ pub struct SubjectReport {
     pub seed: u64,
     /// The number of generated sequences.
     pub sequences: u64,
-    /// The vectors of this version, in the order of their files.
+    /// The results of the vectors that apply to this version, in the order of their files.
     pub vectors: Vec<VectorResult>,
-    /// The agreement in the generated steps, by type of action.
+    /// The agreement of the subject in the generated steps, by the type of the action.
     pub actions: LiteMap<String, AgreementTally>,
-    /// The agreement in round trips, by type.
+    /// The agreement of the subject in round trips, by the type of the value.
     pub round_trips: LiteMap<String, AgreementTally>,
-    /// The types of which the subject could not decode any value.
+    /// The types of which the subject could not decode a single value.
     pub unserved: Vec<String>,
-    /// The findings without duplicates, the heaviest first.
+    /// The findings without duplicates, the most severe first.
     pub findings: Vec<SubjectFinding>,
     /// The reason why the subject could not be tested at all.
     pub unusable: Option<String>,
@@ -52,13 +52,13 @@ pub struct VectorResult {
     pub title: String,
     /// The file of the vector.
     pub file: String,
-    /// The status.
+    /// The status of the vector.
     pub status: Status,
     /// The reason, if the vector did not pass.
     pub reason: String,
 }
 
-/// The numbers of answers of a subject, by agreement.
+/// The numbers of answers of a subject that agree and that do not agree.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct AgreementTally {
     /// The number of answers that equal the harness's answer.
@@ -76,9 +76,9 @@ pub struct SubjectFinding {
     pub key: String,
     /// The status.
     pub status: Status,
-    /// The difference in the smallest case.
+    /// The difference between the subject and the harness in the smallest case.
     pub what: CaseDisagreement,
-    /// The smallest case.
+    /// The smallest case in which the difference occurs.
     pub case: ReducerCase,
     /// The number of times that the difference occurred.
     pub seen: u64,
@@ -91,7 +91,7 @@ pub struct SubjectFinding {
 }
 
 impl AgreementTally {
-    /// Counts an answer.
+    /// Counts an answer. `found` is the difference between the answer and the harness's answer, if they differ.
     pub fn count(&mut self, found: Option<&CaseDisagreement>) {
         self.total += 1;
         match found {
@@ -104,7 +104,7 @@ impl AgreementTally {
 }
 
 impl SubjectFinding {
-    /// Returns the status of a disagreement that is not in a baseline.
+    /// Returns the status of a finding about a disagreement that is not in a baseline.
     pub fn weigh(what: &CaseDisagreement) -> Status {
         match what.kind {
             _ if what.open.is_some() => Status::Note,
@@ -142,7 +142,7 @@ impl SubjectFinding {
 }
 
 impl SubjectReport {
-    /// Returns the findings with a status.
+    /// Returns the findings that have this status.
     pub fn of_status(&self, status: Status) -> impl Iterator<Item = &SubjectFinding> {
         self.findings.iter().filter(move |finding| finding.status == status)
     }
@@ -238,7 +238,7 @@ impl SubjectReport {
     }
 }
 
-/// Formats an outcome as in vector files.
+/// Formats an outcome in the form that vector files use.
 fn spelled(outcome: &crate::model::ActionOutcome) -> Value {
     use crate::model::ActionOutcome;
     match outcome {
@@ -258,7 +258,7 @@ fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Converts a key to a file name: `state chat/delta /a/*/b` becomes `state-chat-delta-a-b`.
+/// Converts the key of a finding to a part of a file name: `state chat/delta /a/*/b` becomes `state-chat-delta-a-b`.
 fn slug(key: &str) -> String {
     const LONGEST: usize = 80;
     let mut slug = String::new();

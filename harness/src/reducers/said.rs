@@ -28,7 +28,7 @@ const MAX_OPEN: usize = 100_000;
 /// The values in a transcript, by type.
 #[derive(Clone, Debug, Default)]
 pub struct TranscriptTypes {
-    /// The values by type; an action is listed under the type of the action.
+    /// The values by the name of their type; an action is listed under the `type` of the action.
     pub values: LiteMap<String, Vec<Value>>,
     /// The number of valid messages.
     pub messages: u64,
@@ -40,7 +40,8 @@ pub struct TranscriptTypes {
 struct TypeReading {
     said: TranscriptTypes,
     seen: HashSet<(String, String)>,
-    /// The methods of open requests, by connection, sender and identifier.
+    /// The methods of the requests without a response so far. The key consists of the connection, the sender and the
+    /// id.
     open: HashMap<(String, bool, String), String>,
 }
 
@@ -121,7 +122,7 @@ impl TypeReading {
         }
     }
 
-    /// Collects the states in a result, and the actions that it replays.
+    /// Collects the states in the snapshots of a result, and the actions in the replay of a result.
     fn snapshots(&mut self, protocol: &Protocol, result: &Value) {
         let list = |name: &str| result[name].as_array().map(Vec::as_slice).unwrap_or_default();
         let one = result.get("snapshot").into_iter();

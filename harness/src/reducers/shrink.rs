@@ -1,4 +1,5 @@
-//! Shrinks a case as far as possible while the disagreement stays the same.
+//! Shrinks a case in which a subject (a tested reducer) and the harness disagree, as far as the disagreement stays the
+//! same.
 //!
 //! The shrinker asks no questions itself. [`CaseShrinker::candidates`] returns smaller cases; the caller asks a
 //! subject about all of them and reports with [`CaseShrinker::take`] in which candidates the disagreement still occurs.
@@ -37,9 +38,9 @@ pub struct CaseShrinker {
     /// Whether the state and the actions of the original case are valid by the schema.
     valid: (bool, bool),
     phase: ShrinkPhase,
-    /// The untried edits of the best case, in order.
+    /// The edits of the smallest case so far that were not tried yet, in order.
     edits: VecDeque<CaseEdit>,
-    /// Whether an edit succeeded in this round, so that another round may help.
+    /// Whether an edit in this round made the case smaller, so that another round may make it still smaller.
     progress: bool,
     batches: usize,
     tried: Vec<(CaseEdit, ReducerCase)>,
@@ -58,9 +59,9 @@ enum ShrinkPhase {
 enum CaseEdit {
     /// Drops actions. The values are the index of the first action, and the number of actions.
     Drop(usize, usize),
-    /// Removes a place from the state (`None`) or from the action with this index.
+    /// Removes the value at a place from the state (`None`) or from the action with this index.
     Remove(Option<usize>, String),
-    /// Replaces the value at a place by a simple value.
+    /// Replaces the value at a place in the state (`None`) or in the action with this index by a simple value.
     Plain(Option<usize>, String, Value),
 }
 
@@ -110,8 +111,8 @@ impl CaseShrinker {
         self.tried.iter().map(|(_, case)| case.clone()).collect()
     }
 
-    /// Accepts the first candidate in which the disagreement still occurs. `holds` says for each candidate whether it
-    /// does.
+    /// Accepts the first candidate in which the disagreement still occurs. `holds` states for each candidate whether
+    /// the disagreement occurs.
     pub fn take(&mut self, holds: &[bool]) {
         let tried = std::mem::take(&mut self.tried);
         let first = tried.iter().zip(holds).position(|(_, holds)| *holds);
@@ -224,7 +225,8 @@ impl CaseShrinker {
         }
         let states = !self.valid.0 || state_is_valid(self.version, &case);
         let actions = actions_are_valid(self.version, &case);
-        // If the actions of the original case are invalid, they must stay invalid.
+        // If the actions of the original case are invalid, the actions of every smaller case must also be invalid,
+        // unless no actions are left.
         let actions = self.valid.1 == actions || !self.valid.1 && case.actions.is_empty();
         (states && actions).then_some(case)
     }

@@ -1,4 +1,5 @@
-//! Vectors: a state, actions and the expected result. A YAML file contains many of them.
+//! Reads vectors, which are test cases for reducers: a state, actions and the expected result. A YAML file contains
+//! many of them.
 //!
 //! The tables [`FILE`] and [`VECTOR`] define the members of a file and of a vector; the parser and the
 //! documentation use them. All mistakes in a file are reported at once, with their places.
@@ -25,12 +26,12 @@ use crate::scenario::source::{
 };
 use crate::wire::channel::ChannelKind;
 
-/// A state, actions and the expected result.
+/// A test case for reducers: a state, actions and the expected result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReducerVector {
-    /// The name, with the reducer as a prefix: `chat/a-delta-appends`.
+    /// The name of the vector, which begins with the name of the reducer: `chat/a-delta-appends`.
     pub name: String,
-    /// The title: the tested behaviour, in one sentence.
+    /// The title of the vector: the behaviour that it tests, in one sentence.
     pub title: String,
     /// The channel whose reducer is used.
     pub channel: ChannelKind,
@@ -40,20 +41,20 @@ pub struct ReducerVector {
     pub state: Value,
     /// The actions, in order.
     pub actions: Vec<Value>,
-    /// The reducer's clock, in milliseconds since 1970.
+    /// The time that the reducer's clock shows, in milliseconds since 1970.
     pub now: u64,
     /// The expected state after the actions.
     pub expected: Value,
     /// The expected outcome of each action; empty if the vector does not specify outcomes.
     pub outcomes: Vec<ExpectedResult>,
-    /// The possible interpretations, if the specification leaves the result open. A subject with a different result is
-    /// then not at fault.
+    /// The possible interpretations, if the specification leaves the result open. A tested reducer with a different
+    /// result is then not at fault.
     pub open: Vec<String>,
     /// The requirements that the vector tests.
     pub proves: Vec<String>,
     /// For a vector with an unchanged state: the name of the vector in which the same action has an effect.
     pub twin: Option<String>,
-    /// The place of the vector's name in the file.
+    /// The place of the vector's name in the file, for error messages.
     pub span: SourceSpan,
 }
 
@@ -116,7 +117,7 @@ pub const FILE: &[FormField] = &[
     needed("vectors", MemberForm::Template, "the vectors"),
 ];
 
-/// The members of a state that is derived from another state.
+/// The members of a vector's state that is derived from the state of another vector.
 const DERIVED: &[FormField] = &[
     needed("from", MemberForm::Text, "the state from which this state is derived"),
     needed(
@@ -159,7 +160,7 @@ pub const VECTOR: &[FormField] = &[
     field("twin", MemberForm::Text, "the vector in which the same action takes effect"),
 ];
 
-/// The vector files of the repository, by path.
+/// The vector files of the repository that are part of the program, each with its path and its text.
 const CARRIED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/vectors.rs"));
 
 /// Returns the vectors that are built into the binary.
@@ -291,7 +292,8 @@ impl VectorParser {
         found
     }
 
-    /// Applies a mapping from pointers to values, in the order of the file.
+    /// Sets values in a state. The mapping consists of JSON Pointers and of the values for the places to which the
+    /// pointers refer, and is applied in the order of the file.
     fn set(&mut self, state: &mut Value, node: &SourceNode) {
         let Some(members) = node.as_map() else {
             return wrong_form(&mut self.errors, node, "a mapping of pointers and values");
@@ -444,7 +446,8 @@ impl VectorParser {
         }
     }
 
-    /// Reports a vector without actions, with a wrong number of outcomes, or with an unchanged state but no outcomes.
+    /// Reports a mistake if a vector has no actions, if it has a wrong number of outcomes, or if its state is unchanged
+    /// but it has no outcomes.
     fn plausible(
         &mut self,
         node: &SourceNode,

@@ -60,7 +60,7 @@ fn a_reducer_that_does_nothing_is_found_everywhere() {
     assert!(report.failed());
     let often = report.actions.iter().filter(|(_, tally)| tally.total >= 8);
     let agrees: Vec<_> = often.filter(|(_, tally)| tally.agreed == tally.total).collect();
-    // These actions change no state.
+    // These actions never change a state.
     let idle = |name: &str| name.contains("x-later") || name == "resourceWatch/changed";
     assert!(agrees.iter().all(|(name, _)| idle(name)), "{agrees:?}");
 }

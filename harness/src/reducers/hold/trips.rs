@@ -1,4 +1,4 @@
-//! Round trips: values of every type are decoded and encoded again.
+//! Tests round trips: the subject decodes a value of each type and encodes it again.
 //!
 //! Knows: the run, the protocol tables. Never knows: reducers.
 //!
@@ -22,7 +22,7 @@ const TRIPS: usize = 24;
 const TRIP_DICE: u64 = 1 << 40;
 
 impl HoldRun<'_> {
-    /// Tests round trips of generated values of every type, or of the given values.
+    /// Tests round trips of generated values of every type or, if the options contain values, of these values.
     pub(super) fn round_trips(&mut self) {
         let Some(protocol) = Protocol::of(self.options.version) else { return };
         let said = self.options.said.clone();
@@ -98,7 +98,7 @@ impl HoldRun<'_> {
     }
 }
 
-/// Returns the difference between a value and the result of its round trip.
+/// Returns the difference between a value and the result of its round trip; `None` if there is none.
 fn lost(
     name: &str,
     value: &Value,
