@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// The time limit for a read from a pipe without data.
+/// The time limit for a read from a pipe that contains no data.
 const SILENCE: Duration = Duration::from_secs(10);
 /// The size of a read from a pipe, in bytes.
 const PIECE: usize = 64 << 10;
@@ -122,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let (file, pipe) = (folder.join("file"), folder.join("pipe"));
-        // The reader that times out needs a pipe of its own, because its thread continues to read.
+        // The reader that times out has its own pipe, because its thread continues to read from this pipe.
         let empty = folder.join("empty");
         std::fs::write(&file, "text").unwrap();
         super::super::pipe(&pipe).unwrap();

@@ -24,20 +24,20 @@ pub use unix::{
     pipe, private_folder, resize, thread_time,
 };
 
-/// The way in which a process is stopped.
+/// The way in which the processes of a group are stopped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProcessEnding {
-    /// A request to exit, which the process may handle.
+    /// The processes are asked to exit, and may handle this request.
     Asked,
-    /// A kill, which the process cannot prevent.
+    /// The processes are killed, which they cannot prevent.
     Forced,
 }
 
-/// The access for which a file is opened.
+/// The access to a file for which the file is opened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FileAccess {
-    /// Reading.
+    /// The file is read.
     Read,
-    /// Writing; a missing file is created.
+    /// The file is written, and created if it does not exist.
     Write,
 }

@@ -12,7 +12,7 @@ use super::{FileAccess, ProcessEnding};
 
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// A process group. Windows has none, so the descendants of a process keep running.
+/// A process group. Windows has none, so the descendants of a process keep running when the process is stopped.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessGroup(i32);
 
@@ -22,7 +22,7 @@ impl ProcessGroup {
         i32::try_from(id).ok().map(ProcessGroup)
     }
 
-    /// Returns the identifier of the leader.
+    /// Returns the identifier of the process that leads the group.
     pub fn leader(self) -> i32 {
         self.0
     }
@@ -81,7 +81,7 @@ impl SystemFolder {
 /// Does nothing, because on this system, the owner of a folder can always access it.
 pub fn let_in(_: &Path) {}
 
-/// Fails.
+/// Creates no link: always returns an error.
 ///
 /// # Errors
 /// Always returns an error, because not every user may create links.
@@ -89,7 +89,7 @@ pub fn link(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "no links can be made on this system"))
 }
 
-/// Fails.
+/// Creates no pipe: always returns an error.
 ///
 /// # Errors
 /// Always returns an error, because the file system has no named pipes.
@@ -130,7 +130,7 @@ pub struct SystemShell {
 }
 
 impl SystemShell {
-    /// Fails.
+    /// Starts no shell: always returns an error.
     ///
     /// # Errors
     /// Always returns an error, because shells are not supported on this system.

@@ -14,9 +14,9 @@ use tokio::process::{Child, Command};
 
 use super::{FileAccess, ProcessEnding};
 
-/// The mode of a folder that only its owner can access.
+/// The permissions of a folder that only its owner can access.
 const PRIVATE: u32 = 0o700;
-/// The mode of a new file.
+/// The permissions of a new file: the owner may read and write it, and other users may read it.
 const PLAIN: u32 = 0o644;
 
 /// A process group.
@@ -29,7 +29,7 @@ impl ProcessGroup {
         Pid::from_raw(i32::try_from(id).ok()?).map(ProcessGroup)
     }
 
-    /// Returns the identifier of the leader.
+    /// Returns the identifier of the process that leads the group.
     pub fn leader(self) -> i32 {
         self.0.as_raw_nonzero().get()
     }
@@ -95,7 +95,7 @@ impl SystemFolder {
     }
 }
 
-/// If possible, gives the current user access to a folder, and no other user.
+/// Gives the current user access to a folder, if possible, and takes the access from all other users.
 pub fn let_in(folder: &Path) {
     let _ = std::fs::set_permissions(folder, std::fs::Permissions::from_mode(PRIVATE));
 }
