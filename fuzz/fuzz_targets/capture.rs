@@ -1,4 +1,4 @@
-//! The target `capture`; see `ahp_harness::arb::targets`.
+//! The wrapper of the fuzz target `capture`, whose function is in `ahp_harness::arb::targets`.
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]

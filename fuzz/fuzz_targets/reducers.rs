@@ -1,4 +1,4 @@
-//! The target `reducers`; see `ahp_harness::arb::targets`.
+//! The wrapper of the fuzz target `reducers`, whose function is in `ahp_harness::arb::targets`.
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]

@@ -32,7 +32,7 @@ pub enum Status {
     Fail,
     /// The check or scenario failed in exactly the way that the baseline (the list of accepted failures) states.
     Known,
-    /// The check or scenario is not applicable; the report gives the reason.
+    /// The check or scenario is not applicable; the report states the reason.
     Skip,
     /// The check or scenario is applicable, but a premise failed or nothing was observed.
     Untested,
@@ -130,7 +130,7 @@ pub struct Finding {
 /// The result of an always-on check after a transcript.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CheckReport {
-    /// The check.
+    /// The id of the check, such as `sequence.grows`.
     pub check: &'static str,
     /// The number of times that the check's rule was exercised. Zero means that the rule was not exercised, which is
     /// never a pass.

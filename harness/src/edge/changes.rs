@@ -16,7 +16,7 @@ use super::reshape as to;
 pub struct VersionChange {
     /// The version that introduced the newer form.
     pub since: Version,
-    /// The description, in one sentence.
+    /// The description of the difference, in one sentence.
     pub name: &'static str,
     /// The places in messages that the difference affects.
     pub at: &'static [MessagePlace],
@@ -46,9 +46,9 @@ pub enum MessagePlace {
 pub enum ChangeKind {
     /// A member that has another name in older versions.
     Renamed {
-        /// The name since the change.
+        /// The name of the member since the change.
         newer: &'static str,
-        /// The name before the change.
+        /// The name of the member before the change.
         older: &'static str,
     },
     /// An object that has another form in older versions.
@@ -87,7 +87,8 @@ use MessagePlace::{Action, Actions, Everywhere, Params, Result, State};
 pub const CHANGES: &[VersionChange] = &[
     row(
         Version::V0_9,
-        "`chat/error` carries an error part, which may state that the turn can be resumed, instead of a separate error.",
+        "`chat/error` contains an error part, which may state that the turn can be resumed, \
+         instead of a separate error.",
         &[Action("chat/error")],
         reshaped(to::error_beside, to::error_part),
     ),

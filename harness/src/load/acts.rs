@@ -13,7 +13,7 @@ use super::engine::LoadEngine;
 /// An act: an operation that a client can perform.
 #[derive(Clone, Copy)]
 pub struct LoadAct {
-    /// The name, for reports.
+    /// The name of the act, for reports.
     pub name: &'static str,
     /// The relative frequency with which the act is chosen.
     pub weight: usize,
@@ -59,7 +59,7 @@ pub const ACTS: &[LoadAct] = &[
     act("replace the session", 1, LoadEngine::replace_session),
 ];
 
-/// The sum of the weights.
+/// The sum of the weights of all acts.
 pub const WEIGHTS: usize = {
     let (mut at, mut sum) = (0, 0);
     while at < ACTS.len() {

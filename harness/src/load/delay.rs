@@ -18,7 +18,7 @@ use serde::Serialize;
 const DIGITS: u8 = 3;
 /// The number of intervals of a load. The last interval may be shorter.
 const INTERVALS: u32 = 120;
-/// The shortest interval.
+/// The shortest length of an interval.
 const SHORTEST: Duration = Duration::from_millis(500);
 
 /// Identifies an action that a client of the load has dispatched.
@@ -28,7 +28,7 @@ pub struct DispatchKey {
     pub client: usize,
     /// The number of the client's identity. The number grows by one each time the client returns as another client.
     pub identity: u32,
-    /// The `clientSeq`.
+    /// The `clientSeq` of the dispatch.
     pub seq: u64,
 }
 
@@ -37,9 +37,9 @@ pub struct DispatchKey {
 pub struct DelaySummary {
     /// The number of actions.
     pub count: u64,
-    /// The median.
+    /// The median of the delays.
     pub p50_us: u64,
-    /// The 99th percentile.
+    /// The 99th percentile of the delays.
     pub p99_us: u64,
     /// The longest delay.
     pub max_us: u64,
@@ -89,12 +89,12 @@ struct OpenDispatch {
     at: Duration,
     /// The clients that have not received the action.
     waiting: Vec<usize>,
-    /// The largest delay so far.
+    /// The largest delay of the action at any subscriber so far.
     slowest: Duration,
     reached: bool,
 }
 
-/// The meter of a load.
+/// The meter of the delays of a load.
 pub struct DelayMeter {
     time: Duration,
     limit: Duration,

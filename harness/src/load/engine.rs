@@ -1,6 +1,6 @@
 //! Plays the clients of a load: the clients connect, join a session, act, leave and come back.
 //!
-//! Like the other engines, the engine performs no input or output: `handle_*(now, ..)` takes an event,
+//! Like the other engines, the engine performs no input or output: `handle_*(now, ..)` handles an event,
 //! [`LoadEngine::poll_output`] returns the next output until none is left, and [`LoadEngine::next_timeout`] returns the
 //! time at which [`LoadEngine::timeout`] has to be called. All choices depend only on the seed of the plan and on the
 //! order of the events.
@@ -46,32 +46,32 @@ const SLOW_SHARE: usize = 8;
 pub enum LoadOutput {
     /// Open a connection for a client.
     Open {
-        /// The connection.
+        /// The connection to open.
         conn: ConnId,
         /// Whether the socket gets a small receive buffer, so that the host soon notices when the client stops reading.
         small_buffer: bool,
     },
     /// Send a frame.
     Send {
-        /// The connection.
+        /// The connection on which the frame is sent.
         conn: ConnId,
-        /// The frame.
+        /// The frame to send.
         seen: Arc<SeenFrame>,
         /// The dispatch that the frame contains, with the index of its session; `None` for other frames.
         dispatch: Option<(DispatchKey, usize)>,
     },
     /// Stop or resume reading.
     Hold {
-        /// The connection.
+        /// The connection whose reading stops or resumes.
         conn: ConnId,
-        /// Whether reading stops.
+        /// Whether reading stops. If `false`, reading resumes.
         held: bool,
     },
     /// Drop all connections, kill the host and start it again; [`LoadEngine::restarted`] has to follow.
     Crash,
     /// Close the connection, with a closing handshake or without.
     Close {
-        /// The connection.
+        /// The connection to close.
         conn: ConnId,
         /// Whether there is a closing handshake.
         graceful: bool,
@@ -190,7 +190,7 @@ impl LoadEngine {
         self.plan_crash(now);
     }
 
-    /// Handles the end of a restart: the host is back, or the error says why the restart failed.
+    /// Handles the end of a restart: the host is back, or the error states why the restart failed.
     pub fn restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         if self.stage != LoadStage::Down {
             return;

@@ -20,7 +20,7 @@ const MAX_FINDINGS: usize = 50;
 /// The maximum total size of all captures of findings, in bytes.
 const MAX_CAPTURES: usize = 32 << 20;
 
-/// The judge of a load.
+/// The judge of the frames of a load.
 pub struct LoadJudge {
     oracle: Oracle,
     recent: RecentFrames,
@@ -51,7 +51,7 @@ impl LoadJudge {
         self.oracle.keep_secret(secret);
     }
 
-    /// Reads the next entry.
+    /// Reads the next entry of the transcript.
     pub fn observe(&mut self, entry: &TranscriptEntry) {
         self.recent.keep(entry);
         for finding in self.oracle.observe(entry) {

@@ -40,9 +40,9 @@ const POLICY: &str =
 /// The facts that a report on a load contains in addition to the outcome.
 #[derive(Clone, Debug, Default)]
 pub struct LoadContext {
-    /// The name that the host gives itself.
+    /// The name by which the host introduces itself in the handshake.
     pub host: ForeignText,
-    /// The target, without secrets.
+    /// The tested host, as the user named it, without secrets.
     pub target: ForeignText,
     /// The peak memory of the harness, in bytes; `None` if the system does not report it.
     pub peak_memory: Option<u64>,
@@ -192,7 +192,7 @@ fn findings_text(result: &LoadResult, context: &LoadContext) -> String {
             }
         }
         if let Some(more) = forms.len().checked_sub(SHOWN_FORMS).filter(|more| *more > 0) {
-            let _ = writeln!(out, "    {more} more forms are in `stress.json`");
+            let _ = writeln!(out, "    {more} more messages of this check are in `stress.json`");
         }
     }
     out
@@ -205,9 +205,11 @@ fn times(times: u64) -> String {
 fn evidence_text(found: &LoadFinding) -> String {
     let evidence = &found.evidence;
     let shows = match (evidence.shows, evidence.assumed) {
-        (Some(true), None) => "`judge` finds the same in it".to_owned(),
-        (Some(true), Some(version)) => format!("`judge --assume {version}` finds the same in it"),
-        (Some(false), _) => "these frames alone do not show it".to_owned(),
+        (Some(true), None) => "`judge` reports the same finding for this file".to_owned(),
+        (Some(true), Some(version)) => {
+            format!("`judge --assume {version}` reports the same finding for this file")
+        }
+        (Some(false), _) => "these frames alone do not show the finding".to_owned(),
         (None, _) => "not reduced".to_owned(),
     };
     let gap = if evidence.gap { "; older frames are missing" } else { "" };

@@ -131,7 +131,7 @@ impl LoadPlay {
         self.engine.closed(now, conn, &reason);
     }
 
-    /// Handles the end of a restart: the host is back, or the error says why the restart failed.
+    /// Handles the end of a restart: the host is back, or the error states why the restart failed.
     pub fn restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         if outcome.is_ok() {
             self.record(now, ConnId::default(), ConnectionEvent::Restarted);

@@ -47,7 +47,7 @@ enum KeptEvent {
 pub struct KeptEntry {
     /// The line of the entry in the transcript of the whole load.
     pub line: u64,
-    /// The connection.
+    /// The connection of the entry.
     pub conn: ConnId,
     at: Duration,
     event: KeptEvent,

@@ -73,9 +73,9 @@ pub struct LoadFinding {
 /// The outcome of a load.
 #[derive(Clone, Debug, Default)]
 pub struct LoadResult {
-    /// The counts.
+    /// The counts of what the clients did.
     pub counts: LoadCounts,
-    /// The delays.
+    /// The delays of the actions.
     pub delays: DelayReport,
     /// The findings without duplicates, in the order in which they were found.
     pub findings: Vec<LoadFinding>,
@@ -83,7 +83,7 @@ pub struct LoadResult {
     pub checks: Vec<CheckReport>,
     /// The number of frames in both directions.
     pub frames: u64,
-    /// The duration.
+    /// The duration of the load.
     pub took: Duration,
     /// The number of pauses in which a client did not read and that were long enough to be judged.
     pub judged_pauses: usize,

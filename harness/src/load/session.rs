@@ -42,7 +42,7 @@ pub struct LoadSession {
     pub uri: String,
     /// The URI of the default chat; `None` until a snapshot shows it.
     pub chat: Option<String>,
-    /// The stage.
+    /// The stage of the session.
     pub stage: SessionStage,
     /// The clients that wait until they can subscribe.
     pub waiting: Vec<usize>,

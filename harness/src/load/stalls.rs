@@ -18,7 +18,7 @@ use crate::verdict::{Finding, FindingSubject, Weight};
 
 use super::delay::DispatchKey;
 
-/// The id of the rule.
+/// The id of the rule that slow readers must not delay others.
 pub const RULE: &str = "load.readers-independent";
 /// The statement of the rule, and the reason why it is essential.
 pub const DOC: &str = "While one client does not read, the others in its session still get its actions. The \
@@ -167,7 +167,7 @@ impl StallWatch {
 }
 
 /// Judges a pause: `None` if too few actions were dispatched, `Some(None)` if the other clients were not delayed.
-#[expect(clippy::option_option, reason = "what was not tested is not what held")]
+#[expect(clippy::option_option, reason = "a rule that was not tested is not a rule that held")]
 fn stalled(pause: &ReadingPause) -> Option<Option<(usize, Vec<u64>)>> {
     let released = pause.released?;
     let early = pause.watched.iter().filter(|it| it.at + LEAST_WAIT <= released);

@@ -85,7 +85,7 @@ pub enum ArgumentKind {
 /// A word of the language that names a fault or an event.
 #[derive(Debug)]
 pub struct FaultWord<T: 'static> {
-    /// The word.
+    /// The word as the user writes it.
     pub name: &'static str,
     /// The argument of the word.
     pub argument: ArgumentKind,
@@ -221,7 +221,7 @@ pub struct WordArgument {
 pub struct TransportFault {
     /// The rule as the user wrote it.
     pub text: String,
-    /// The fault.
+    /// The fault that the rule injects.
     pub fault: ProxyFault,
     /// Whether every matching message triggers the fault, instead of only the first one.
     pub every: bool,
@@ -254,11 +254,11 @@ pub enum RuleError {
     /// The argument of a word is missing, or is of the wrong kind.
     #[error("expected {expected} after `{word}`, found {found}")]
     Argument {
-        /// The word.
+        /// The word whose argument is missing or wrong.
         word: &'static str,
         /// The argument that the word needs.
         expected: &'static str,
-        /// The argument found.
+        /// The argument that the rule has instead.
         found: String,
     },
     /// A close code that must not be sent (RFC 6455, 7.4).

@@ -24,7 +24,7 @@ pub struct UpstreamHost {
     pub tls: bool,
     /// The host's name or IP address.
     pub host: String,
-    /// The port.
+    /// The port of the host.
     pub port: u16,
     /// The value of the `Host` header in forwarded requests.
     authority: String,

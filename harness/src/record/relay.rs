@@ -47,9 +47,9 @@ pub enum RecordedItem {
 /// An item of the record, with its connection.
 #[derive(Debug, PartialEq)]
 pub struct RelayNote {
-    /// The connection.
+    /// The connection to which the item belongs.
     pub conn: ConnId,
-    /// The item.
+    /// The item that is recorded.
     pub what: RecordedItem,
 }
 
@@ -68,7 +68,7 @@ pub enum LaneFollowUp {
     /// More bytes may follow later.
     #[default]
     More,
-    /// This direction has ended.
+    /// No more bytes follow in this direction.
     End,
     /// The connection must be closed in both directions at once, without a closing handshake.
     Cut,

@@ -54,16 +54,16 @@ pub struct CaseDisagreement {
     pub open: Option<&'static OpenPoint>,
 }
 
-/// The kind of a difference.
+/// The kind of a difference between a subject and the harness.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum DisagreementKind {
-    /// The states differ.
+    /// The state of the subject differs from the state of the harness.
     State,
     /// The subject answered the question with an error.
     Refused,
     /// The subject violated the line protocol or its process exited.
     Broken,
-    /// The subject gave two different answers to the same question.
+    /// The subject answered the same question twice, with two different answers.
     Unsteady,
     /// The states agree, but the reported outcomes of an action differ.
     Outcome,
@@ -342,7 +342,7 @@ pub fn place_class(path: &str) -> String {
     if class.is_empty() { "/".to_owned() } else { class }
 }
 
-/// Formats a value for a report, shortened to [`SHOWN`] characters.
+/// Formats a value for a report, shortened to at most `SHOWN` characters.
 pub fn shown(value: &Option<Value>) -> String {
     value.as_ref().map_or_else(|| "nothing".to_owned(), |value| cut(&value.to_string(), SHOWN))
 }

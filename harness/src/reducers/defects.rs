@@ -1,4 +1,5 @@
-//! Descriptions of the defects that cause a subject's disagreements, for its maintainer.
+//! Descriptions of the defects that cause the disagreements between a subject (a tested reducer) and the harness, for
+//! the subject's maintainer.
 //!
 //! ```yaml
 //! subject: The crate `ahp` that speaks {spec}
@@ -38,15 +39,15 @@ pub struct SubjectDefect {
     /// The identifier of the defect. If the defect causes a difference in a baseline, the reason there begins with this
     /// identifier.
     pub id: String,
-    /// A title of one line.
+    /// The title of the defect, on one line.
     pub title: String,
     /// The description of the defect.
     pub what: String,
     /// The part of the specification, or another source, that proves that the behaviour is a defect.
     pub decides: String,
-    /// The consequence for users.
+    /// The consequence of the defect for users.
     pub means: String,
-    /// The proposed fix.
+    /// The proposed fix of the defect.
     pub remedy: String,
     /// The keys of disagreements that belong to the defect although no reason in a baseline names it. A key that ends
     /// with `*` matches all keys with this prefix.

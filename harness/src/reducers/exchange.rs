@@ -1,4 +1,4 @@
-//! Questions to a subject, and the check of its answers.
+//! Asks a subject (a tested reducer) questions, and checks its answers.
 //!
 //! A [`ReducerSubject`] is any reducer under test: a process that uses the line protocol, or a reducer in this process.
 //!
@@ -31,7 +31,7 @@ pub enum SubjectQuestion {
     RoundTrip {
         /// The name of the value's type, such as `ChatState`.
         name: String,
-        /// The value.
+        /// The value to decode and encode.
         value: Value,
     },
 }
@@ -41,7 +41,7 @@ pub enum SubjectQuestion {
 pub enum SubjectAnswer {
     /// The result of the question: the state after the actions, or the encoded value.
     Value {
-        /// The value.
+        /// The resulting value.
         value: Value,
         /// The outcome of each action, if the subject reports outcomes.
         outcomes: Option<Vec<ActionResult>>,
@@ -87,7 +87,7 @@ pub enum ExchangeError {
     /// The line that the subject sent is not an answer.
     #[error("expected an answer, found `{found}`: {why}")]
     Garbage {
-        /// The beginning of the line.
+        /// The beginning of the line that the subject sent.
         found: String,
         /// The reason why the line is not an answer.
         why: String,

@@ -1,4 +1,4 @@
-//! Compares a subject with the harness's reducers, from the first question to the report.
+//! Compares a subject (a tested reducer) with the harness's reducers, from the first question to the report.
 //!
 //! The vectors come first. Then the subject is asked about each step of each generated sequence separately, from the
 //! state that the harness's reducer computed, so that one disagreement never hides another. Before each step, the
@@ -51,9 +51,9 @@ pub struct HoldOptions {
 /// The progress of a run: for each stage, the number of finished items and the number of all items.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum HoldProgress {
-    /// The progress with the vectors.
+    /// The progress with asking about the vectors.
     Vectors(usize, usize),
-    /// The progress with the sequences.
+    /// The progress with asking about the generated sequences.
     Sequences(u64, u64),
     /// The progress with shrinking disagreements to smaller cases.
     Shrunk(usize, usize),
@@ -258,7 +258,7 @@ impl HoldRun<'_> {
                 return (Status::Untested, ExchangeError::GivenUp.to_string());
             }
             Err(fault) => Some(fault.to_string()),
-            Ok(SubjectAnswer::Error(why)) => Some(format!("the subject refuses it: {why}")),
+            Ok(SubjectAnswer::Error(why)) => Some(format!("the subject refuses the vector: {why}")),
             Ok(SubjectAnswer::Value { value, .. }) => {
                 differences_with(self.options.clock, &vector.state, &vector.expected, value)
                     .first()

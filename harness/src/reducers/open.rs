@@ -80,13 +80,21 @@ pub const POINTS: &[OpenPoint] = &[
     OpenPoint {
         id: "tool-call-twice",
         title: "two tool calls of the active turn have the same id",
-        readings: &["the id means the newest", "the id means the first", "the id means both"],
+        readings: &[
+            "the id refers to the newest call",
+            "the id refers to the first call",
+            "the id refers to both calls",
+        ],
         matches: tool_call_twice,
     },
     OpenPoint {
         id: "ids-twice",
         title: "two entries of a list have the same id",
-        readings: &["the id means the first", "the id means all", "the id means the last"],
+        readings: &[
+            "the id refers to the first entry",
+            "the id refers to all entries",
+            "the id refers to the last entry",
+        ],
         matches: ids_twice,
     },
     OpenPoint {

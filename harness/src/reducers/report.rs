@@ -1,5 +1,5 @@
-//! The result of comparing a subject with the harness's reducers: plain data, its JSON lines, and vector files
-//! for the findings.
+//! The result of comparing a subject (a tested reducer) with the harness's reducers: plain data, its JSON lines, and
+//! vector files for the findings.
 //!
 //! Knows: cases, verdicts. Never knows: files, terminals, the source of a case.
 //!
@@ -65,7 +65,7 @@ pub struct AgreementTally {
     pub agreed: u64,
     /// The number of answers that differ at an open point of the specification.
     pub open: u64,
-    /// The number of all answers.
+    /// The number of all answers of the subject.
     pub total: u64,
 }
 
@@ -74,7 +74,7 @@ pub struct AgreementTally {
 pub struct SubjectFinding {
     /// The key that identifies the finding, also in baselines.
     pub key: String,
-    /// The status.
+    /// The status of the finding.
     pub status: Status,
     /// The difference between the subject and the harness in the smallest case.
     pub what: CaseDisagreement,

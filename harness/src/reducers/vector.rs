@@ -176,7 +176,7 @@ pub fn is_vectors(path: &str, text: &str) -> bool {
     root.is_some_and(|root| root.get("reducer").is_some() || root.get("vectors").is_some())
 }
 
-/// Reads one file.
+/// Reads one vector file.
 pub fn load(path: &str, text: &str) -> VectorFile {
     let source = SourceFile::new(path, text);
     let (root, errors) = read(&source, 0);
@@ -275,7 +275,13 @@ impl VectorParser {
 
     fn derived(&mut self, node: &SourceNode) -> Option<Value> {
         let members = node.as_map().unwrap_or_default();
-        known_keys("a state made from another", members, DERIVED, node.span, &mut self.errors);
+        known_keys(
+            "a state that is derived from another state",
+            members,
+            DERIVED,
+            node.span,
+            &mut self.errors,
+        );
         let mut state = self.named(node.get("from")?)?;
         self.set(&mut state, node.get("set")?);
         Some(state)
@@ -465,7 +471,8 @@ impl VectorParser {
             self.mistake(span, message, "one for each action, in order");
         }
         if stays && outcomes.is_empty() {
-            let hint = "say why nothing happens, such as `outcomes: [{ noop: no turn is active }]`";
+            let hint = "give the reason why nothing happens, such as \
+                        `outcomes: [{ noop: no turn is active }]`";
             self.mistake(
                 node.span,
                 "the state does not change, and no outcome gives the reason",

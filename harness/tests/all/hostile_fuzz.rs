@@ -298,7 +298,7 @@ fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     let (code, said) = fuzz(&out, &["--url", &url, "--time", "20s"]);
     host.wait().unwrap();
     assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("hint: `--restart-command`"), "{said}");
+    assert!(said.contains("hint: give `--restart-command`"), "{said}");
     let before = campaign(&out);
     assert_eq!(before.failures().count(), 0, "{said}");
     assert!(before.sequences > 0);

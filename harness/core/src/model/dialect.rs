@@ -160,7 +160,7 @@ const DIALECTS: &[DialectRow] = {
 };
 
 impl ChannelDialect {
-    /// The newest dialect.
+    /// The conventions of a channel in the newest version.
     pub const NEWEST: &'static ChannelDialect = &NEWEST;
 
     /// Returns the dialect of a channel in a version.
@@ -173,14 +173,14 @@ impl ChannelDialect {
 /// The information that a reducer has besides the state and the action.
 #[derive(Clone, Copy, Debug)]
 pub struct ReducerContext {
-    /// The conventions of this version.
+    /// The conventions of the channel's version.
     pub dialect: &'static ChannelDialect,
     /// The wall clock in milliseconds since 1970. Versions from 0.9.0 on never read it.
     pub now_ms: u64,
 }
 
 impl ReducerContext {
-    /// Returns the object that holds title, status and times: the state, or its summary.
+    /// Returns the object that contains title, status and times: the state, or its summary.
     pub(super) fn summary<'a>(&self, state: &'a mut Object) -> ReducerResult<&'a mut Object> {
         let Some(name) = self.dialect.summary else {
             return Ok(state);

@@ -77,7 +77,7 @@ macro_rules! reasons {
         }
 
         impl NoOp {
-            /// Every reason.
+            /// Every reason for a no-op.
             pub const ALL: &'static [NoOp] = &[$(NoOp::$name,)*];
 
             /// Returns the reason as a lowercase fragment, such as `no turn is active`.

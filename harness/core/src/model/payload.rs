@@ -20,7 +20,7 @@ pub enum ReducerStop {
     Invalid {
         /// The path of the invalid member.
         path: String,
-        /// The expected shape.
+        /// The shape that the reducer expects at the path.
         expected: &'static str,
     },
 }

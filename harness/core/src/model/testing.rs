@@ -6,7 +6,7 @@ use super::{ActionOutcome, NoOp, apply};
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::{PUBLISHED, Version};
 
-/// The version of most tests.
+/// The version of the protocol that most tests use.
 pub(crate) const V1_0: Version = Version::new(1, 0, 0);
 
 /// Applies an action to a state of the channel kind that the action's type names.

@@ -62,11 +62,11 @@ pub enum ToolEvent {
 /// A transition of a tool call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ToolCallTransition {
-    /// The status before; `None` if the call does not exist yet.
+    /// The status of the call before the transition; `None` if the call does not exist yet.
     pub from: Option<ToolCallStatus>,
     /// The event that causes the transition.
     pub event: ToolEvent,
-    /// The status afterwards.
+    /// The status of the call after the transition.
     pub to: ToolCallStatus,
     /// Whether the specification's state diagram shows the transition. The reducers also accept transitions that the
     /// diagram does not show; if a host causes such a transition, the oracle reports a finding with the weight of a

@@ -35,7 +35,7 @@ const FOLLOWS: [(&str, &[&str]); 5] = [
 /// The times of a run, in chronological order.
 const TIMES: [&str; 3] = ["createdAt", "startedAt", "completedAt"];
 
-/// The state of the checks.
+/// The state that the checks of automations keep.
 #[derive(Default)]
 pub(super) struct AutomationChecks {
     /// The number of finished runs that the host keeps, as `initialize` states it.

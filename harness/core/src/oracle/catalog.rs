@@ -177,7 +177,7 @@ impl CatalogChecks {
         out.seen(Rule::CatalogMirrors);
         if let Some((status, line)) = known.wrong() {
             let message = format!(
-                "expected `session/chatUpdated` to carry a status that `{uri}` had, found \
+                "expected `session/chatUpdated` to contain a status that `{uri}` had, found \
                  {status}, which the chat had neither then nor until the next update"
             );
             let [base, last, now] = lines;

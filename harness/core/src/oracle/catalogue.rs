@@ -126,8 +126,8 @@ with_rows_below_hosts! { catalogue {
         "Actions and notifications of a channel come only to its subscribers. After an `unsubscribe` this is a \
          MUST; without any subscription it is essential, because it leaks other people's sessions. Source: \
          subscriptions.md."
-        open "A client may also receive the echo or rejection of its own dispatch; `auth/required` is a note; the MCP \
-              relay is not judged.";
+        open "A client may also receive the echo or rejection of its own dispatch; `auth/required` is a note; \
+              messages that the host relays to or from MCP servers are not judged.";
     AfterSnapshot "fanout.after-snapshot" Essential "A6"
         ["snapshot.fromseq-lower-bound", "subscribe.no-duplicate-snapshot-to-live"]
         "After a snapshot with `fromSeq` n, no action with a number of n or below is delivered on that channel; \
@@ -289,7 +289,7 @@ with_rows_below_hosts! { catalogue {
         ["dispatch.chat.toolCallComplete.non-owner", "dispatch.chat.toolCallContentChanged.non-owner"]
         "Only the owner of a client's tool call completes the call or changes its content; hosts SHOULD reject \
          such actions of other clients. Source: chat-channel.md, validation."
-        open "Anybody may fail a call that waits for authentication.";
+        open "Any client may end a call that waits for authentication as failed.";
     AuthForMcp "tools.auth-for-mcp" Essential "F6" ["chat.tool.auth-required-mcp-only"]
         "Only calls of MCP servers wait for authentication. For other calls the reducers ignore the action, so \
          that the host waits while every client sees the call run. Source: chat-channel.md.";
@@ -468,7 +468,7 @@ with_rows_below_hosts! { catalogue {
     OneCommand "terminal.one-command" Note "K2" ["terminal.command.no-nesting"]
         "A terminal runs one command at a time. The parts of its output only imply this rule, so a breach is a \
          note."
-        open "A shell that does not report the end of a command leaves its part open.";
+        open "If a shell does not report the end of a command, the command's part of the output stays open.";
     ExitFinal "terminal.exit-final" Essential "K3"
         ["terminal.exited", "terminal.exited.no-data-after"]
         "A terminal exits once: a second exit would contradict the first exit code. Source: \

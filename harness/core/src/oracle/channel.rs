@@ -39,7 +39,7 @@ pub(super) struct ChannelRecord {
     pub kind_line: u64,
     /// The numbers (`serverSeq`) of those accepted actions of the channel that are in the log, ascending.
     pub recent: VecDeque<u64>,
-    /// The highest number of the channel's actions that were dropped from the log.
+    /// The highest `serverSeq` of the channel's actions that were dropped from the log.
     pub forgotten: u64,
     /// The folded state; `None` if the state is not known.
     pub fold: Option<ChannelFold>,
@@ -68,13 +68,13 @@ pub(super) struct ChannelFold {
     pub kind: ChannelKind,
     pub protocol: &'static Protocol,
     pub state: Value,
-    /// The `fromSeq` of the snapshot that the fold began with.
+    /// The `fromSeq` of the snapshot with which the folded state began.
     pub base_seq: u64,
-    /// The number of the last folded action, or the `fromSeq` of the first snapshot.
+    /// The `serverSeq` of the last folded action; before the first action, the `fromSeq` of the snapshot.
     pub seq: u64,
-    /// The number up to which the state is known to contain every action of the channel.
+    /// The `serverSeq` up to which the state is known to contain every action of the channel.
     pub known_to: u64,
-    /// The line of the snapshot that the fold began with.
+    /// The line of the snapshot with which the folded state began.
     pub base_line: u64,
     /// The `fromSeq` of the snapshot since which no action of the channel was missed.
     pub since_seq: u64,
@@ -243,7 +243,7 @@ impl ChannelRecord {
         }
     }
 
-    /// Inserts a number into the ascending list. The new number is nearly always the highest.
+    /// Inserts a `serverSeq` into the ascending list `recent`. The new number is nearly always the highest.
     #[inline]
     pub(super) fn remember(&mut self, seq: u64) {
         let after = self.recent.iter().rev().take_while(|known| **known > seq).count();
@@ -257,14 +257,14 @@ impl ChannelRecord {
         self.forgotten = self.forgotten.max(seq);
     }
 
-    /// Returns the numbers in `(after, before)`, descending.
+    /// Returns the `serverSeq` numbers in `recent` that are above `after` and below `before`, descending.
     #[inline]
     pub(super) fn between(&self, after: u64, before: u64) -> impl Iterator<Item = u64> {
         self.through(after, before.saturating_sub(1))
     }
 
-    /// Returns the numbers in `(after, last]`, descending. The end is inclusive, because a hostile host may send the
-    /// highest possible number.
+    /// Returns the `serverSeq` numbers in `recent` that are above `after` and not above `last`, descending. The end is
+    /// inclusive, because a hostile host may send the highest possible number.
     #[inline]
     pub(super) fn through(&self, after: u64, last: u64) -> impl Iterator<Item = u64> {
         let newest_first = self.recent.iter().rev().copied();

@@ -114,8 +114,8 @@ impl OracleContext {
         }
         if let Some(channel) = self.channels.get_mut(channel) {
             channel.remember(seq);
-            // The number of this new action is within the range that the fold already covers, so the fold has missed
-            // the action.
+            // The `serverSeq` of this new action is within the range that the fold already covers, so the fold has
+            // missed the action.
             let skipped =
                 |fold: &ChannelFold| fold.base_seq < seq && seq <= fold.seq.max(fold.known_to);
             if replayed.is_none() && channel.fold.as_ref().is_some_and(skipped) {

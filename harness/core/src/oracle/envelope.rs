@@ -20,7 +20,7 @@ pub(super) struct ActionEnvelope<'a> {
     /// The part of the type after the slash. This part stayed the same when version 0.4.0 moved actions from sessions
     /// to chats.
     pub name: &'a str,
-    /// The `serverSeq`.
+    /// The `serverSeq` of the action.
     pub seq: u64,
     /// The client and the `clientSeq` of the dispatch that the action accepts or rejects.
     pub origin: Option<DispatchOrigin<'a>>,
@@ -31,9 +31,9 @@ pub(super) struct ActionEnvelope<'a> {
 /// The dispatch that an action accepts or rejects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct DispatchOrigin<'a> {
-    /// The id of the client.
+    /// The id of the client that dispatched the action.
     pub client_id: &'a str,
-    /// The `clientSeq`, which the client chose.
+    /// The `clientSeq` that the client chose for the dispatch.
     pub client_seq: i64,
 }
 

@@ -213,7 +213,7 @@ fn unsubscribed(
     out.weaker(rule, weight, message, &[conn.handshake_line, cx.now.line]);
 }
 
-/// Judges whether the number of an action is above the number of the subscription's snapshot. Invariant A6.
+/// Judges whether the `serverSeq` of an action is above the `fromSeq` of the subscription's snapshot. Invariant A6.
 fn after_snapshot(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let sub = cx.here().and_then(|conn| conn.subs.get(&delivery.channel));
     let Some((sub, from_seq)) = sub.and_then(|sub| Some((sub, sub.from_seq?))) else {

@@ -180,8 +180,8 @@ impl OracleContext {
         }
     }
 
-    /// Applies the later actions to a snapshot that is older than the fold, up to the fold's number, and compares both
-    /// states.
+    /// Applies the later actions to a snapshot that is older than the fold, up to the `serverSeq` of the last folded
+    /// action, and compares both states.
     fn compare_behind(
         &mut self,
         id: ChannelId,
@@ -385,7 +385,7 @@ impl OracleContext {
         channel.fold.as_ref().filter(|_| listens)
     }
 
-    /// Returns the number up to which the fold contains every action of the channel; 0 if there is no fold.
+    /// Returns the `serverSeq` up to which the fold contains every action of the channel; 0 if there is no fold.
     pub(super) fn known_to(&self, id: ChannelId) -> u64 {
         let Some(channel) = self.channels.get(id) else {
             return 0;

@@ -41,7 +41,7 @@ const MAX_BARE: usize = 64;
 /// Upper bound for the connections that are remembered.
 const MAX_CONNECTIONS: usize = 4_096;
 
-/// The outcomes of handshakes.
+/// The outcomes of the handshakes of all connections.
 #[derive(Default)]
 pub(super) struct HandshakeChecks {
     /// The connections whose handshake was answered with a result.

@@ -16,7 +16,7 @@ use super::step::OracleStep;
 
 /// A list whose items are identified by the value of one member.
 struct IdList {
-    /// The kind of state that holds the list, and the path of the list in the state.
+    /// The kind of state that contains the list, and the path of the list in the state.
     kind: ChannelKind,
     place: &'static [&'static str],
     /// The action that contains the list, and the path of the list in the action.

@@ -28,7 +28,7 @@ use super::{
     turn_starts, turns, watches, windows,
 };
 
-/// The default of [`OracleOptions::deadline`].
+/// The default value of [`OracleOptions::deadline`].
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The party whose messages are judged.

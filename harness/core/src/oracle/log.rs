@@ -119,7 +119,7 @@ impl AcceptedLog {
         self.dropped.is_none_or(|dropped| seq > dropped) && self.get(seq).is_none()
     }
 
-    /// Adds an action with a new number. Returns the numbers and channels of the older actions that are
+    /// Adds an action with a new `serverSeq`. Returns the `serverSeq` and the channel of each older action that is
     /// dropped.
     pub(super) fn insert(&mut self, seq: u64, logged: LoggedAction) -> Vec<(u64, ChannelId)> {
         self.bytes += logged.len();

@@ -21,7 +21,7 @@ use super::step::StateComparison;
 /// The way in which a member of two states is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum CompareMode {
-    /// The whole value is compared.
+    /// The whole value of the member is compared.
     Whole,
     /// Only the bit IsArchived is compared. The other bits of a session follow its chats or the host's policy.
     Archived,

@@ -45,7 +45,7 @@ impl<T: Default> ChatMemory<T> {
         self.chats.remove(&chat);
     }
 
-    /// Removes all values.
+    /// Removes the values of all chats.
     pub(super) fn clear(&mut self) {
         self.chats.clear();
     }

@@ -44,7 +44,8 @@ struct FollowedChannel {
     kind: ChannelKind,
     protocol: &'static Protocol,
     state: Value,
-    /// The number of the last action received, or the `fromSeq` of the snapshot.
+    /// The `serverSeq` of the last action that the subscription received; before the first action, the `fromSeq` of the
+    /// snapshot.
     seq: u64,
     /// Whether the snapshot may omit older turns.
     windowed: bool,

@@ -164,7 +164,7 @@ impl ReconnectChecks {
     }
 }
 
-/// A reconnect and its answer.
+/// A `reconnect` request and the host's answer.
 struct ReconnectAnswer<'a> {
     request: &'a OpenRequest,
     wanted: Vec<&'a str>,

@@ -36,7 +36,7 @@ const MCP: &str = "mcp:";
 /// Upper bound for the sessions that are remembered.
 const MAX_SESSIONS: usize = 4_096;
 
-/// The sessions known to exist.
+/// The sessions that are known to exist.
 #[derive(Default)]
 pub(super) struct RefusalChecks {
     sessions: HashMap<String, SessionExistence>,

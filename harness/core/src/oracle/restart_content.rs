@@ -192,7 +192,9 @@ impl KeptContent {
         repeated.sort_unstable();
         repeated
             .into_iter()
-            .map(|(was, now)| format!("found a message {now} times that was shown {was} times"))
+            .map(|(was, now)| {
+                format!("found a message {now} times that was shown {was} times before")
+            })
             .collect()
     }
 
@@ -221,7 +223,7 @@ impl KeptContent {
         for turn in self.turns.iter().filter(is_ended) {
             if after.active.as_ref() == Some(&turn.id) {
                 undone.push(format!(
-                    "found turn `{}` active again, which was `{}`",
+                    "found the turn `{}` active again, which was `{}` before",
                     turn.id, turn.state
                 ));
             }
@@ -233,7 +235,9 @@ impl KeptContent {
             let has_run = was.status == "cancelled" && now.has_succeeded;
             if has_run || !ENDED_CALLS.contains(&now.status.as_str()) {
                 let (id, now, was) = (&was.id, &now.status, &was.status);
-                undone.push(format!("found tool call `{id}` as `{now}`, which was `{was}`"));
+                undone.push(format!(
+                    "found the tool call `{id}` as `{now}`, which was `{was}` before"
+                ));
             }
         }
         undone
@@ -274,7 +278,7 @@ impl KeptContent {
                 (Some(was), Some(now)) if was != now => {
                     let is_earlier = self.earlier.0.contains(&(place, *now));
                     differences.push(match is_earlier {
-                        true => format!("found an earlier `{name}`: previous value"),
+                        true => format!("found an earlier value of `{name}`: previous value"),
                         false => format!("found another `{name}`: changed"),
                     });
                 }
@@ -295,20 +299,24 @@ impl KeptContent {
                 continue;
             };
             if last.is_some_and(|last| at < last) {
-                differences.push(format!("found turn `{id}` at another place: changed"));
+                differences.push(format!(
+                    "found the turn `{id}` at another place in the history: changed"
+                ));
             }
             last = Some(at);
             if now.id != *id {
-                differences.push(format!("found turn `{id}` under the id `{}`: changed", now.id));
+                differences
+                    .push(format!("found the turn `{id}` under the id `{}`: changed", now.id));
             }
             if now.state != turn.state {
                 let (was, now) = (&turn.state, &now.state);
-                differences
-                    .push(format!("found turn `{id}` as `{now}`, which was `{was}`: changed"));
+                differences.push(format!(
+                    "found the turn `{id}` as `{now}`, which was `{was}` before: changed"
+                ));
             } else if now.answered != turn.answered {
                 differences.push(match turn.answered.starts_with(&now.answered) {
                     true if now.answered.is_empty() => {
-                        format!("found no response in turn `{id}`: lost")
+                        format!("found no response in the turn `{id}`: lost")
                     }
                     true => {
                         let (all, kept) = (turn.answered.len(), now.answered.len());
@@ -316,7 +324,7 @@ impl KeptContent {
                             "found the first {kept} of {all} parts of the response in turn `{id}`: previous value"
                         )
                     }
-                    false => format!("found another response in turn `{id}`: changed"),
+                    false => format!("found another response in the turn `{id}`: changed"),
                 });
             }
         }

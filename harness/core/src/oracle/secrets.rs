@@ -106,7 +106,7 @@ impl SecretChecks {
     }
 }
 
-/// The member of a challenge that holds a client secret.
+/// The member of a challenge that contains a client secret.
 const CHALLENGE: &str = "\"clientSecret\"";
 
 /// Returns the client secret in the authentication challenge that an action contains; `None` if there is none.

@@ -132,7 +132,8 @@ fn covered(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingS
         return;
     };
     let seq = delivery.envelope.seq;
-    // Other checks report numbers at or below the snapshot's number, and numbers below the last number.
+    // Other checks report a `serverSeq` at or below the `fromSeq` of the snapshot, and a `serverSeq` below the last
+    // one.
     let last = cx.here().and_then(|conn| conn.last).is_none_or(|(last, _)| last < seq);
     let new = sub.from_seq.is_some_and(|from_seq| from_seq < seq) && last;
     if delivery.envelope.rejected || !new {
@@ -166,7 +167,7 @@ fn grows(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSin
         }
         return;
     }
-    // Another check reports numbers at or below a snapshot.
+    // Another check reports a `serverSeq` at or below the `fromSeq` of a snapshot.
     let from_seq = conn.subs.get(&delivery.channel).and_then(|sub| sub.from_seq);
     let welcome = conn.welcome.filter(|_| from_seq.is_none_or(|from_seq| from_seq < seq));
     let Some((last, before)) = conn.last.or(welcome) else {

@@ -114,7 +114,7 @@ fn snapshot(
     let Some(protocol) = cx.here().and_then(|conn| conn.protocol) else {
         return;
     };
-    // Up to 0.4.0 the `summary` of a session holds its title and its status.
+    // Up to 0.4.0 the `summary` of a session contains its title and its status.
     let holder = given(state, "summary").unwrap_or(state);
     if matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat)) {
         one_activity(cx, Some(holder), out);

@@ -71,8 +71,8 @@ pub(super) enum OracleStep<'a> {
     Folded { folding: ActionFolding<'a>, outcome: &'a ActionOutcome },
     /// A snapshot can be compared with the folded state of its channel.
     Compared(StateComparison<'a>),
-    /// The host is at rest: for a while no connection had traffic and no request was open, so delayed work is
-    /// done. `touched` holds the sessions that changed since the last step of this kind.
+    /// The host is at rest: for a while no connection had traffic and no request was open, so delayed work is done.
+    /// `touched` contains the sessions that changed since the last step of this kind.
     Rest { touched: &'a [ChannelId] },
     /// These sessions are at rest: for a while no traffic concerned them and no request about them was open.
     /// Traffic of other sessions does not matter. If a host is at rest, all its sessions are at rest.
@@ -117,10 +117,10 @@ impl OracleStep<'_> {
 /// An action on its way from the host to a client.
 #[derive(Clone, Copy)]
 pub(super) struct ActionDelivery<'a> {
-    /// The frame that holds the action.
+    /// The frame that contains the action.
     pub seen: &'a Arc<SeenFrame>,
     pub envelope: ActionEnvelope<'a>,
-    /// The envelope as JSON.
+    /// The envelope of the action as JSON.
     pub value: &'a Value,
     pub channel: ChannelId,
     /// The row of the action's type in the tables of the negotiated version.
@@ -135,7 +135,7 @@ pub(super) struct ActionFolding<'a> {
     pub envelope: ActionEnvelope<'a>,
     pub channel: ChannelId,
     pub protocol: &'static Protocol,
-    /// The line of the action.
+    /// The line of the action in the transcript.
     pub line: u64,
     /// Whether the action arrived live and not in a replay.
     pub live: bool,

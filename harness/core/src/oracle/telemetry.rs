@@ -40,7 +40,7 @@ const PAYLOADS: &[(&str, &str)] = &[
     ("otlp/exportMetrics", "resourceMetrics"),
 ];
 
-/// The scheme of telemetry URIs.
+/// The scheme of the URIs of telemetry channels.
 const SCHEME: &str = "ahp-otlp:";
 /// The number of ways in which the name of a level may be written in a URI: in lower case and in upper case.
 const CASES: usize = 2;
@@ -68,7 +68,7 @@ pub(super) struct TelemetryChecks {
     levels: HashMap<ConnId, Vec<(String, u64)>>,
     /// The known addresses of canvases.
     addresses: Vec<CanvasAddress>,
-    /// The latest log records.
+    /// The latest log records, each with its line.
     logs: VecDeque<(u64, Arc<Frame>)>,
 }
 

@@ -181,7 +181,7 @@ fn requests_and_responses() {
         "A hello 0\nA ask 1 ping {}\nA < {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-31000,\"message\":\"\"}}",
         &[],
     );
-    // Pings have their own check.
+    // A separate check, `jsonrpc.alive`, judges a `ping` without an answer.
     let alive = ["jsonrpc.alive"];
     check("A hello 0\nA ask 1 ping\nA ok 1", &[]);
     check("A open\nA ask 1 ping\nwait 11\nA close", &alive);

@@ -155,8 +155,8 @@ impl TurnChecks {
             if !kept && active_turn(comparison.snapshot) != Some(turn.as_str()) {
                 let uri = cx.uri(comparison.channel);
                 let message = format!(
-                    "expected the accepted turn `{turn}` of `{uri}` to end, found that it vanished \
-                     without an end"
+                    "expected the accepted turn `{turn}` of `{uri}` to end, found that it is \
+                     missing in the history without an end"
                 );
                 out.broken(Rule::OneEnd, message, &[started, replaced, line]);
             }

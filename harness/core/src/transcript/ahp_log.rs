@@ -1,5 +1,5 @@
-//! Reads and writes the connection logs of AHP software such as VS Code. Each line is a JSON-RPC message with
-//! one additional member, `_ahpLog`, which gives its time, direction and connection.
+//! Reads and writes the connection logs of AHP software such as VS Code. Each line is a JSON-RPC message with one
+//! additional member, `_ahpLog`, which states its time, direction and connection.
 //!
 //! ```json
 //! {"jsonrpc":"2.0","id":1,"method":"ping","_ahpLog":{"ts":"2026-01-31T10:00:00.000Z","dir":"c2s","connectionId":"A"}}
@@ -37,7 +37,7 @@ pub struct LogLine {
     pub at: i64,
     /// The name of the connection; empty if the line has none.
     pub connection: String,
-    /// The event.
+    /// The event on the line.
     pub content: LogContent,
     /// The position of the line in a recording of this harness; `None` for other logs.
     pub recorded: Option<RecordedPlace>,

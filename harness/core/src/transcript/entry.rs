@@ -21,8 +21,8 @@ impl fmt::Display for ConnId {
 /// A frame and its decoded content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeenFrame {
-    /// The frame, byte for byte. The frame is shared, so it can be kept without the decoded content, which
-    /// takes about fifteen times the memory.
+    /// The frame, byte for byte. The frame is shared, so it can be kept without the decoded content, which needs about
+    /// fifteen times the memory.
     pub frame: Arc<Frame>,
     /// The decoded content.
     pub decoded: DecodedFrame,
@@ -135,9 +135,9 @@ pub enum BelowEvent {
     /// The content is the result of something that the client did outside the conversation, such as a file or a
     /// command.
     Local,
-    /// The harness gave the driver of the tested client a command.
+    /// The harness sent a command to the driver of the tested client.
     ToDriver,
-    /// The driver of the tested client answered, or reported an event.
+    /// The driver of the tested client answered a command, or reported an event.
     FromDriver,
 }
 
@@ -159,7 +159,7 @@ impl BelowEvent {
         BelowEvent::ALL.iter().find(|(way, _)| *way == self).map_or("", |(_, word)| word)
     }
 
-    /// Returns the name that a capture gives to the other party of the connection.
+    /// Returns the name by which a capture calls the other party of the connection.
     pub fn peer(self) -> &'static str {
         match self {
             BelowEvent::ToAgent | BelowEvent::FromAgent | BelowEvent::Stderr => "agent",
@@ -210,8 +210,8 @@ pub struct TranscriptEntry {
     pub line: u64,
     /// The time since the transcript began.
     pub at: Duration,
-    /// The connection.
+    /// The connection on which the event occurred.
     pub conn: ConnId,
-    /// The event.
+    /// The event on the connection.
     pub event: ConnectionEvent,
 }

@@ -42,7 +42,7 @@ pub struct LineMember {
 /// One kind of line.
 #[derive(Debug)]
 pub struct LineKind {
-    /// The value of `dir`.
+    /// The value of `dir` on a line of this kind.
     pub dir: &'static str,
     /// Whether a line of this kind belongs to a connection, and therefore has a `conn`.
     pub conn: bool,
@@ -50,7 +50,7 @@ pub struct LineKind {
     pub members: &'static [LineMember],
     /// Whether a line of this kind needs exactly one of the members `msg`, `raw` and `hex`.
     pub frame: bool,
-    /// The meaning of the line.
+    /// The meaning of a line of this kind.
     pub doc: &'static str,
 }
 
@@ -64,7 +64,7 @@ pub const COMMON: &[LineMember] = &[
     member(
         "conn",
         LineMemberForm::Text,
-        "the connection's name; a connection that is opened again has another name",
+        "the connection's name; if the client connects again, the new connection has another name",
     ),
     member(
         "case",
@@ -80,7 +80,7 @@ const FRAME: &[LineMember] = &[
         LineMemberForm::Json,
         "the frame, if its text is JSON on one line without white space around it; kept unchanged",
     ),
-    member("raw", LineMemberForm::Text, "the frame, if it is any other text"),
+    member("raw", LineMemberForm::Text, "the frame, if it is text that cannot be written as `msg`"),
     member("hex", LineMemberForm::Hex, "the frame, if it is binary or not UTF-8"),
     member(
         "text",
@@ -104,7 +104,7 @@ const HANDSHAKE: &[LineMember] = &[
     member(
         "response",
         LineMemberForm::Texts,
-        "the status line and the headers of its answer, with the subprotocol",
+        "the status line and the headers of the host's answer to the handshake, with the subprotocol",
     ),
 ];
 
@@ -187,13 +187,13 @@ pub const KINDS: &[LineKind] = &[
             member(
                 "by",
                 LineMemberForm::OneOf(&["client", "host"]),
-                "the side that ended it; by default the host",
+                "the side that ended the connection; by default the host",
             ),
             member("code", LineMemberForm::Count, "the WebSocket close code, if there was one"),
             member(
                 "reason",
                 LineMemberForm::Text,
-                "the reason in the close frame, or the error below the WebSocket",
+                "the reason in the close frame, or the error of the network below the WebSocket",
             ),
         ],
         frame: false,
@@ -212,7 +212,7 @@ pub const KINDS: &[LineKind] = &[
         members: &[member(
             "by",
             LineMemberForm::OneOf(&["client", "host"]),
-            "who sent the missing message; by default the client",
+            "the side that sent the missing message; by default the client",
         )],
         frame: false,
         doc: "a message is missing from the capture at this point, or is incomplete",

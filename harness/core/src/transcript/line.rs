@@ -195,7 +195,7 @@ pub struct TranscriptLine {
     pub at: Duration,
     /// The name of the client that the line belongs to; empty for a restart.
     pub conn: String,
-    /// The event.
+    /// The event on the line.
     pub event: ConnectionEvent,
 }
 

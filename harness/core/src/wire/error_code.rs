@@ -27,7 +27,7 @@ pub enum ErrorName {
     UnsupportedProtocolVersion = -32005,
     /// There is no content at the URI in the request.
     ContentNotFound = -32006,
-    /// The request needs a token.
+    /// The request needs a token that the sender has not sent.
     AuthRequired = -32007,
     /// There is no resource at the URI in the request.
     NotFound = -32008,
@@ -49,7 +49,7 @@ impl ErrorName {
 /// One error code of the protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorCode {
-    /// The name in the specification.
+    /// The name of the error in the specification.
     pub name: ErrorName,
     /// The first version that has the code.
     pub since: Version,

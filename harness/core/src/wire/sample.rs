@@ -41,7 +41,7 @@ const NO_TIMES: &[&str] = &["yesterday", "", "2026-13-45T99:99:99Z"];
 const ACTIVITIES: &[u64] = &[1, 2, 8, 24, 0];
 const FLAGS: &[u64] = &[0, 32, 64, 96, 256];
 
-/// Options for the generated values.
+/// The options by which the generated values differ.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SamplingOptions {
     /// The number of different ids, 1 to 8. Turns, parts, tool calls and chats share these ids.
@@ -157,7 +157,7 @@ impl ValueSampler<'_> {
 
     fn record(&mut self, members: &[ObjectMember], depth: usize) -> Value {
         let mut object = Map::new();
-        // The URI beside the state of a snapshot determines the kind of the state.
+        // The URI in the `resource` of a snapshot determines the kind of the snapshot's state.
         let state = |member: &&ObjectMember| {
             matches!(self.protocol.shapes.get(member.shape), ValueShape::State)
         };

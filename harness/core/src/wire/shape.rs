@@ -37,7 +37,8 @@ pub(super) enum ValueShape {
     /// An object with any members.
     Object,
     Null,
-    /// The state of a channel. The `resource` beside the state determines the kind of state.
+    /// The state of a channel. The member `resource` of the object that contains the state determines the kind of
+    /// state.
     State,
     /// An action. The action's `type` determines its shape.
     Action,

@@ -18,7 +18,7 @@ use super::message::{Message, MessageKind};
 use super::protocol::{MethodKind, Protocol};
 use super::walk::{ValuePath, ValueWalk, describe};
 
-/// Upper bound for the errors of one value that are kept. Hard errors take precedence over soft ones.
+/// Upper bound for the errors of one value that are kept. Errors take precedence over mere warnings (soft errors).
 pub const MAX_ERRORS: usize = 32;
 /// The nesting depth beyond which the values in a message are not checked.
 pub const MAX_DEPTH: usize = 64;
@@ -197,7 +197,7 @@ impl ValueWalk<'_> {
         }
     }
 
-    /// Checks an error by JSON-RPC 2.0 section 5.1, and the data that the protocol's own codes carry.
+    /// Checks an error by JSON-RPC 2.0 section 5.1, and the `data` of the protocol's own error codes.
     fn failure(&mut self, message: &Message) {
         let root = ValuePath::root("");
         let path = root.member("error");

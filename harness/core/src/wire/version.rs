@@ -48,7 +48,7 @@ const ACP_PREFIX: &str = "acp-";
 /// A protocol version: `MAJOR.MINOR.PATCH` without leading zeros, the integer `1`, or `acp-1`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Version {
-    /// The protocol.
+    /// The protocol of the version.
     pub standard: ProtocolStandard,
     /// The first number.
     pub major: u64,

@@ -58,7 +58,7 @@ impl<'a> ValuePath<'a> {
     }
 }
 
-/// The check of one value.
+/// The state of checking one value.
 pub(super) struct ValueWalk<'p> {
     pub(super) protocol: &'p Protocol,
     pub(super) errors: Vec<ShapeError>,

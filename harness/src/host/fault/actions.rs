@@ -22,7 +22,7 @@ use crate::wire::protocol::DispatchRight;
 fault_table![
     AcceptsMalformed(
         "accepts-malformed",
-        "Client actions of any shape are accepted.",
+        "Client actions are accepted even if their members do not have the defined shape.",
         Host(&LiftsRules(&["dispatch.malformed-payload"])),
     ),
     AcceptsWrongFamily(
@@ -60,7 +60,7 @@ fault_table![
     ),
     NumberlessDispatchTaken(
         "numberless-dispatch-taken",
-        "A dispatch without an integer `clientSeq` counts as number 0.",
+        "A dispatch whose `clientSeq` is not an integer counts as a dispatch with the `clientSeq` 0.",
         Host(&ChangesDispatches(|_, it| {
             let seq = &mut it.origin.client_seq;
             if !seq.is_u64() && !seq.is_i64() {
@@ -281,7 +281,7 @@ fault_table![
     // Faults in actions on tool calls.
     AcceptsSecondConfirmation(
         "accepts-second-confirmation",
-        "A call that is no longer pending can be confirmed again.",
+        "A tool call that is no longer pending can be confirmed again.",
         Host(&LiftsRules(&["dispatch.chat.toolCallConfirmed.not-pending"])),
     ),
     AcceptsConfirmationUnknownCall(
@@ -320,7 +320,7 @@ fault_table![
     ),
     AcceptsForeignCompletion(
         "accepts-foreign-completion",
-        "Any client may complete any call.",
+        "Any client may complete any tool call.",
         Host(&LiftsRules(&[
             "dispatch.chat.toolCallComplete.non-owner",
             "dispatch.chat.toolCallContentChanged.non-owner",
@@ -337,7 +337,7 @@ fault_table![
     ),
     InputCompletedTwice(
         "input-completed-twice",
-        "A request that has its response can be completed again.",
+        "An input request that has its response can be completed again.",
         Host(&WaivesRefusals(|facts, refusal| {
             let unknown = refusal.outcome == Some(ActionOutcome::NoOp(NoOp::UnknownRequest));
             unknown && refusal.source == COMPLETES_NOTHING && is_known_request(facts)
@@ -353,7 +353,7 @@ fault_table![
     ),
     InputIncompleteAccepted(
         "input-incomplete-accepted",
-        "A request is accepted without its required answers.",
+        "An input request is accepted without answers to its required questions.",
         Host(&LiftsRules(&["dispatch.chat.inputCompleted.required-missing"])),
     ),
     // Faults in actions on sessions, terminals, changesets and annotations.

@@ -94,7 +94,7 @@ fault_table![
     ),
     ModelsDropped(
         "models-dropped",
-        "A message loses the model that it selects.",
+        "A message of a user loses the name of the model that it selects.",
         Host(&ChangesDispatches(|_, dispatched| {
             if let Some(message) = dispatched.action["message"].as_object_mut() {
                 message.remove("model");

@@ -100,7 +100,7 @@ fault_table![
     ),
     MovesKeepOrder(
         "moves-keep-order",
-        "A moved chat is listed last, or keeps its position.",
+        "A moved chat is listed last or keeps its position, regardless of the requested position.",
         Host(&OmitsActions(&["session/chatsReordered"])),
     ),
     MovesLeaveWorkers(

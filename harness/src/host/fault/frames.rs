@@ -25,7 +25,7 @@ fault_table![
     ),
     BatchCloses(
         "batch-closes",
-        "A batch closes the connection.",
+        "A JSON-RPC batch closes the connection.",
         Message(|| {
             Box::new(TakenFrame(|link, frame, out| {
                 let batch = is_readable(frame) && matches!(decode(frame), DecodedFrame::Batch(_));

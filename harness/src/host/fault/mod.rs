@@ -68,7 +68,7 @@ pub(super) use memory::FaultMemory;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct HostFault(&'static str);
 
-/// An implementation of a fault. A fault may have several implementations, each of which is a part of it.
+/// An implementation of a fault, or of a part of a fault.
 #[derive(Clone, Copy)]
 enum FaultPart {
     /// Creates a rewriter of messages.

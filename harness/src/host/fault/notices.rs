@@ -1,4 +1,4 @@
-//! Injected faults in telemetry.
+//! Injected faults in telemetry: log records, spans and metrics.
 
 use super::FaultPart::{Host, Message};
 use super::parts::MessageChange;

@@ -33,7 +33,8 @@ fault_table![
     ),
     ReplayPartialAfterOverflow(
         "replay-partial-after-overflow",
-        "A gap that begins before the retained history gets only the retained part of the replay.",
+        "A client that missed actions from before the retained history gets only the retained \
+         part of the replay.",
         Message(|| Box::<PartialReplay>::default()),
     ),
     TerminalsNotReplayed(
@@ -203,7 +204,7 @@ impl EnvelopeLog {
         }
     }
 
-    /// Returns the envelopes of a connection's version, in the order of their numbers.
+    /// Returns the envelopes of a connection's version, in the order of their `serverSeq`.
     fn of<'a>(&'a self, link: &MessageLink<'_>) -> impl Iterator<Item = &'a Value> {
         let version = version_of(link);
         self.0.iter().filter(move |(of, _)| *of == version).map(|(_, envelope)| envelope)

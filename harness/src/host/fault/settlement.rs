@@ -11,12 +11,12 @@ use crate::wire::json::{Value, json};
 fault_table![
     EchoTwice(
         "echo-twice",
-        "The dispatcher gets its accepted action twice.",
+        "The client that dispatched an accepted action receives the action twice.",
         Message(|| Box::new(RepeatedEcho)),
     ),
     EchoNever(
         "echo-never",
-        "The dispatcher does not receive its accepted action.",
+        "The client that dispatched an accepted action does not receive the action.",
         Message(|| Box::new(LostEcho)),
     ),
     EchoOutOfOrder(
@@ -44,7 +44,7 @@ fault_table![
     ),
     ClientSeqRenumbered(
         "client-seq-renumbered",
-        "The origin's `clientSeq` is one too high.",
+        "The `clientSeq` in the origin of an action is one too high.",
         Message(|| {
             Box::new(EnvelopeFault(|_, envelope| {
                 let next = |number: &Value| json!(number.as_i64().unwrap_or(0).saturating_add(1));

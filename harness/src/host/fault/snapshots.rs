@@ -98,7 +98,7 @@ fault_table![
     ),
     CanvasUrlKept(
         "canvas-url-kept",
-        "A canvas keeps its address after a crash.",
+        "A canvas keeps its address after its extension has crashed.",
         Message(|| Box::<KeptUrls>::default()),
     ),
     SnapshotMissing(

@@ -11,7 +11,7 @@ use crate::wire::json::json;
 fault_table![
     TerminalListStale(
         "terminal-list-stale",
-        "The root's list of terminals does not follow their states.",
+        "The root channel's list of terminals does not follow the states of the terminals.",
         Host(&AltersAction("root/terminalsChanged", |host, root, action| {
             let count = |list: Option<&Vec<_>>| list.map_or(0, Vec::len);
             let known = count(host.state(root)["terminals"].as_array());
@@ -54,7 +54,7 @@ fault_table![
     ),
     CharactersCut(
         "characters-cut",
-        "Output of a terminal has U+FFFD for every character that is not ASCII.",
+        "In the output of a terminal, U+FFFD replaces every character that is not ASCII.",
         Host(&AltersAction("terminal/data", |_, _, action| {
             let data = action["data"].as_str().unwrap_or("");
             action["data"] = json!(data.replace(|letter: char| !letter.is_ascii(), "\u{fffd}"));

@@ -20,7 +20,7 @@ use crate::wire::json::{Value, json};
 fault_table![
     ToolIdReused(
         "tool-id-reused",
-        "All calls of a turn have the same id.",
+        "All tool calls of a turn have the same id.",
         Host(&FixedIds("call", "call")),
     ),
     CallsTheAbsent(

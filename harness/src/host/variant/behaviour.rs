@@ -281,7 +281,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         Version::V0_5,
         behaviour(
             "activities-of-its-own",
-            "Each turn has an activity until its end.",
+            "The chat of a turn has an activity until the turn ends.",
             "When a host says what a chat is doing is not specified.",
             "docs/specification/chat-channel.md › State",
             &OwnActivity,

@@ -63,7 +63,7 @@ impl MessageRewriter for RenumberedSequence {
 /// Splits each action that appends text into two actions.
 struct SplitText;
 
-/// The actions that append text.
+/// The types of the actions that append text.
 const PIECES: [&str; 2] = ["chat/delta", "chat/reasoning"];
 
 /// Splits an envelope that appends at least two characters into two envelopes.
@@ -164,7 +164,8 @@ impl MessageRewriter for OvertakenResponses {
 
 const SEQUENCE: &str = "docs/specification/state-model.md › Sequence numbers";
 const ORDER: &str = "docs/specification/transport.md › Requirements";
-const TIME: &str = "The specification names no time; messages on one connection keep their order.";
+const TIME: &str =
+    "The specification states no time limit; messages on one connection keep their order.";
 const OVERTAKEN: &str = "JSON-RPC does not relate the order of responses to the order of requests.";
 
 /// The variants of `serverSeq` numbers, splits of text, delays, and the order of responses.

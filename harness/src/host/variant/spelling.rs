@@ -154,7 +154,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     }),
     row(
         "instants-of-another-zone",
-        "Instants are two hours ahead and end in `+02:00`.",
+        "Times are written in a time zone two hours ahead of UTC, and end in `+02:00`.",
         INSTANT,
         TIMES,
         || Box::new(HostInstantForm(two_hours_east)),

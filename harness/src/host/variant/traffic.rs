@@ -88,7 +88,7 @@ impl MessageRewriter for RejectionWords {
     }
 }
 
-/// Sends an extension notification.
+/// Sends a notification that no version of the protocol defines.
 struct HostOwnNotifications;
 
 impl MessageRewriter for HostOwnNotifications {

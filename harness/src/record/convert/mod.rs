@@ -45,7 +45,8 @@ pub enum ConvertError {
     Empty,
     /// The conversation is too long.
     #[error(
-        "more than {MAX_EVENTS} events, or {} MiB of messages, are no scenario (hint: cut out the part that matters)",
+        "more than {MAX_EVENTS} events, or {} MiB of messages, cannot become a scenario (hint: \
+         cut out the part that matters)",
         MAX_BYTES >> 20
     )]
     TooLong,

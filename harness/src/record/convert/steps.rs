@@ -60,7 +60,7 @@ pub(super) struct ConvertedSteps {
     /// Whether clients start turns, so that the scenario needs an agent.
     pub turns: bool,
     names: ConversationNames,
-    /// The client of each connection.
+    /// The name of the client to which each connection belongs.
     clients: HashMap<ConnId, String>,
     order: Vec<String>,
     /// The connections on which nothing has been sent yet.
@@ -297,7 +297,7 @@ impl ConvertedSteps {
                 let (conn, names) = (entry.conn, &mut self.names);
                 match self.host_requests.answered(conn, name, message, names) {
                     Some(steps) => self.steps.extend(steps),
-                    None => self.left_out(entry, "an answer that clients give by themselves"),
+                    None => self.left_out(entry, "an answer that clients send automatically"),
                 }
             }
             (MessageKind::Notification, "dispatchAction") if is_dispatch(params) => {

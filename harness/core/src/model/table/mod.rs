@@ -54,7 +54,7 @@ pub enum ActionEffect {
         from: &'static str,
         /// The name of the state's member.
         to: &'static str,
-        /// The required shape.
+        /// The shape that the copied member must have.
         shape: PayloadShape,
     },
     /// Copies an optional member of the action into the state's member with the same name. If the action does
@@ -62,14 +62,14 @@ pub enum ActionEffect {
     Assign {
         /// The name of the member in the action and in the state.
         member: &'static str,
-        /// The required shape.
+        /// The shape that the copied member must have.
         shape: PayloadShape,
     },
     /// Sets or clears a bit of the status, depending on a boolean member of the action.
     Flag {
         /// The name of the action's member.
         member: &'static str,
-        /// The bit of the status.
+        /// The bit of the status that is set or cleared.
         bit: u64,
     },
     /// Replaces the entry with the same key in place, or appends the action's object.
@@ -202,7 +202,7 @@ pub fn find(version: Version, action_type: &str) -> Option<&'static ReductionRow
 /// Returns the row of an action and the dialect of its channel.
 #[inline]
 pub(super) fn entry(version: Version, action_type: &str) -> Option<ActionReducer> {
-    /// The actions of one version.
+    /// The reducers of the actions of one version, by the type of the action.
     type Index = foldhash::HashMap<&'static str, ActionReducer>;
     static INDEX: OnceLock<Vec<Index>> = OnceLock::new();
     let index = INDEX.get_or_init(|| PUBLISHED.map(|version| rows_of(version).collect()).into());

@@ -68,7 +68,7 @@ impl AgentFold {
         }
     }
 
-    /// Reads the next entry.
+    /// Reads the next entry of the transcript.
     pub(super) fn observe(&mut self, entry: &TranscriptEntry, out: &mut FindingSink) {
         self.now = EntryPosition { conn: entry.conn, line: entry.line, at: entry.at };
         out.counts(self.here().is_some_and(|conn| conn.shook));

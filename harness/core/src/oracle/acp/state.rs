@@ -162,7 +162,7 @@ pub(super) struct PromptTurn {
     pub(super) id: String,
     pub(super) number: u64,
     pub(super) cancel: Option<TurnCancel>,
-    /// Whether `$/cancel_request` named the prompt.
+    /// Whether a `$/cancel_request` of the client named the prompt.
     pub(super) withdrawn: bool,
     /// The number of unanswered prompts that arrived before the turn ended. The specification does not say
     /// whether an agent refuses such a prompt, queues it, or merges it with the active prompt, nor which prompt

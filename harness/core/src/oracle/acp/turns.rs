@@ -18,9 +18,9 @@ use super::{AgentFold, FindingSink, key};
 const ON_ITS_WAY: Duration = Duration::from_millis(250);
 /// The time for which work may continue after a cancel.
 const STOPPING: Duration = Duration::from_millis(500);
-/// The divisor for the duration of the agent's handshake: both limits above are at least a quarter of this duration,
-/// because everything takes longer on a busy machine. The time of the agent's quickest answer is added to each limit,
-/// because the cancel and the answer may be in transit for that time.
+/// The divisor for the duration of the agent's handshake: the limits [`ON_ITS_WAY`] and [`STOPPING`] are at least a
+/// quarter of this duration, because everything takes longer on a busy machine. The time of the agent's quickest answer
+/// is added to each limit, because the cancel and the answer may be in transit for that time.
 const PART: u32 = 4;
 /// Upper bound for the calls of the model stand-in that one turn remembers.
 const MAX_WANTED: usize = 1_000;

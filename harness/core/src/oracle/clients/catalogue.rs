@@ -85,13 +85,14 @@ catalogue! {
     StartTimes "clients.start-times" Note "P5" ["client.dispatch.startedAt"]
         "A client starts a turn with a `startedAt` in ISO 8601. Source: ChatTurnStartedAction.startedAt.";
     DraftCleared "clients.draft-cleared" Note "P6" ["client.dispatch.draft-clear"]
-        "After a client has sent a message that it had drafted, it clears the draft. Source: chat-channel.md, drafts."
+        "After a client has sent a message whose text was a draft in the chat, it clears this draft. Source: \
+         chat-channel.md, drafts."
         open "The check judges this ten seconds after the turn began, if the draft and the message have the same text.";
     DraftRate "clients.draft-rate" Should "P6" ["client.dispatch.draft-debounce"]
         "A client SHOULD collect the changes of a draft for a moment, and not send each of them. Source: \
          chat-channel.md, drafts."
-        open "The specification names no time. More than twenty changes of one draft within a second are too many; nobody \
-              types faster.";
+        open "The specification states no limit. More than twenty changes of one draft within a second are \
+              too many; nobody types faster.";
     OwnEntry "clients.registers-itself" Must "P7" ["client.activeclient.own-id"]
         "A client registers itself as an active client with the id from its handshake. Source: \
          CreateSessionParams.activeClient.";
@@ -100,13 +101,13 @@ catalogue! {
          without the approval. Source: ToolCallClientContributor."
         open "A call that waits for authentication may be ended as failed by any client.";
     ToolOnce "clients.tool-once" Essential "P7" ["client.tool.execute-once"]
-        "A client completes a call once: a second completion shows that the tool ran twice. Source: \
+        "A client completes a tool call once: a second completion shows that the tool ran twice. Source: \
          ToolCallRunningState."
         open "A completion may be repeated after it was rejected, or over another connection before its echo has \
               arrived.";
     ToolCancelled "clients.tool-cancelled" Essential "P7" ["client.tool.stop-on-cancel"]
-        "A client does not complete a call after its turn was cancelled: the tool had to stop. Source: \
-         ChatTurnCancelledAction."
+        "A client does not complete a tool call after the turn of the call was cancelled: the tool had \
+         to stop. Source: ChatTurnCancelledAction."
         open "The check applies if the cancel arrived at least two seconds earlier.";
     InputAnswers "clients.input-answers" Note "P8" ["client.input.answer-kinds", "client.input.required"]
         apart ["client.input.answer-kinds", "client.input.required"]

@@ -23,7 +23,7 @@ use super::{ClientFamily, ClientView, SentDispatch, dispatched, sent};
 
 /// Upper bound for the clients whose last `clientSeq` is remembered.
 const MAX_CLIENTS: usize = 4_096;
-/// The requirement of [`Rule::DispatchChannel`].
+/// The requirement of [`Rule::DispatchChannel`] about completions of tool calls.
 const OWNING_CHAT: &str = "client.tool.complete-on-chat-channel";
 
 /// The last `clientSeq` of each client, with its line.

@@ -22,7 +22,7 @@ const SPAN: Duration = Duration::from_secs(1);
 /// Upper bound for the drafts that are followed.
 const MAX_DRAFTS: usize = 4_096;
 
-/// The drafts of all connections.
+/// The drafts of messages that clients keep, for all connections.
 #[derive(Default)]
 pub(super) struct DraftChecks {
     drafts: HashMap<(ConnId, ChannelId), ChatDraft>,

@@ -38,7 +38,7 @@ pub(super) struct CapabilityChecks {
     automations: HashMap<Arc<str>, (DeclaredAutomations, u64)>,
 }
 
-/// The host's capability for automations.
+/// The host's capability for automations, as the handshake declares it.
 #[derive(Clone, Copy, PartialEq)]
 enum DeclaredAutomations {
     Absent,

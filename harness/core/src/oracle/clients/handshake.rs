@@ -47,7 +47,7 @@ fn version(value: &Value) -> Option<Version> {
     }
 }
 
-/// The handshakes so far.
+/// The handshakes of all connections so far, and the refused offers of each client.
 #[derive(Default)]
 pub(super) struct ClientHandshake {
     conns: HashMap<ConnId, HandshakeProgress>,

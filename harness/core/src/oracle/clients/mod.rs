@@ -138,7 +138,7 @@ impl ClientFold {
         self.context.names.insert(conn, Arc::from(name));
     }
 
-    /// Reads the next entry.
+    /// Reads the next entry of the transcript.
     pub(super) fn observe(&mut self, entry: &TranscriptEntry, out: &mut FindingSink) {
         if let (Some(only), ConnectionEvent::Sent(seen)) = (&mut self.only, &entry.event)
             && let Some(message) = seen.message()
@@ -209,7 +209,7 @@ struct SentDispatch<'a> {
     channel: super::channel::ChannelId,
     client_seq: i64,
     action: &'a Value,
-    /// The type, such as `chat/turnStarted`.
+    /// The type of the action, such as `chat/turnStarted`.
     action_type: &'a str,
     /// The part of the type after the slash. This part stayed the same when version 0.4.0 moved actions from sessions
     /// to chats.

@@ -24,7 +24,7 @@ use super::{ClientFamily, ClientView, sent};
 
 /// Upper bound for the clients that are remembered.
 const MAX_CLIENTS: usize = 4_096;
-/// Upper bound for the numbers of one connection that the client may not have processed.
+/// Upper bound for the `serverSeq` numbers of one connection that the client may not have processed.
 const MAX_RECENT: usize = 4_096;
 /// The ways in which a client loses a channel. Each row has the requirement of [`Rule::ResumedChannels`] that a client
 /// breaks if it resumes such a channel, the weight of the breach, and the words that describe the loss in the finding.

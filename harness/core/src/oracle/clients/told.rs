@@ -40,7 +40,7 @@ const MAX_EARLY: usize = 256;
 /// Upper bound for the clients whose states are kept until they reconnect.
 const MAX_PARKED: usize = 256;
 
-/// The states of all clients.
+/// The states of channels that each client has received.
 #[derive(Default)]
 pub(super) struct ToldStates {
     conns: LiteMap<ConnId, ToldConnection>,
