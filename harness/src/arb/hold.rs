@@ -290,8 +290,8 @@ fn fit_from(
     prune(&mut draft.steps);
 }
 
-/// Removes only the expectations in `unmet` from a draft. The draft is for the reference host with faults, which does
-/// not meet these expectations.
+/// Removes the expectations in `unmet` from a generated scenario. A reference host with injected faults does not meet
+/// them, and the scenario has to go on at that host.
 pub fn loosen(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     let mut fit = ClaimFit::new(unmet);
     let loosened = |step: Value| match fit.is_unmet(&step) || fit.lacks(&step) {

@@ -454,8 +454,8 @@ fn turn(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     }]
 }
 
-/// Returns the tasks of a `snapshot` step. The client that the step names requests the snapshot, or else a new client
-/// that only observes.
+/// Returns the tasks of a `snapshot` step. If the step names a client, this client requests the snapshot; otherwise a
+/// new client that only observes does.
 fn snapshot(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let state = step.pattern("state").cloned().unwrap_or_else(|| ValuePattern::anything(step.span));
     let root = || ValueTemplate::fixed(step.span, json!(ROOT));

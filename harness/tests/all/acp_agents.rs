@@ -70,8 +70,8 @@ fn null_agents_pass_no_scenario() {
 /// The scenarios that an agent may pass although it does nothing but negotiate a version.
 const HANDSHAKES: &[&str] =
     &["acp/handshake/version-that-is-spoken", "acp/handshake/version-that-nobody-speaks"];
-/// The scenarios that an agent may pass because it answers each prompt with a stop reason, and sends nothing before the
-/// answer to `session/resume`.
+/// The scenarios that an agent passes if it does nothing but answer each prompt with a stop reason, and sends nothing
+/// before the answer to `session/resume`.
 const TURNS: &[&str] = &[
     "acp/handshake/prompt-at-any-version",
     "acp/handshake/sessions-differ",

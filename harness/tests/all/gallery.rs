@@ -395,7 +395,7 @@ fn check(name: &str, command: &GalleryCommand, per_core: usize, rows: &[GalleryR
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
-/// The number of tests that have a mark by which they recognise their processes.
+/// The number of marks so far. Each test puts its own mark into the arguments of its processes, so that it finds them.
 static MARKS: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs a command with each hostile process. `{process}` in the arguments is replaced by the line of the process.

@@ -344,7 +344,8 @@ impl TellingShape {
     }
 }
 
-/// Returns the kind of a channel that its state proves. The URI proves only the root channel.
+/// Returns the kind of a channel that its state proves. The URI
+/// decides only for the root channel.
 pub(super) fn folded_kind(uri: &str, state: &Value, protocol: &Protocol) -> Option<ChannelKind> {
     if uri == ROOT {
         return Some(ChannelKind::Root);

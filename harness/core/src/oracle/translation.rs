@@ -41,7 +41,7 @@ const MAX_CALLS: usize = 1_000;
 const MAX_TEXT: usize = 1 << 20;
 /// Upper bound in bytes for all strings that are not judged yet. Further strings are not compared.
 const MAX_TEXTS: usize = 64 << 20;
-/// The number of characters of a string that a message shows.
+/// The maximum number of characters of a quoted string in a message; the rest is cut off.
 const SHOWN: usize = 60;
 /// The time that a cancel may take to reach the agent. The specification states no limit.
 const PATIENCE: Duration = Duration::from_secs(5);
