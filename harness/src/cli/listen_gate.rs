@@ -235,6 +235,6 @@ mod tests {
         for path in ["/case/2", "/case/", "/case/-1", "/", "", "/case/99999999999999999999"] {
             assert_eq!(asked(path), refused("404"), "{path}");
         }
-        assert_eq!(destination(b"\xff\xfe\r\n\r\n", &cases).is_err(), true);
+        assert!(destination(b"\xff\xfe\r\n\r\n", &cases).is_err());
     }
 }

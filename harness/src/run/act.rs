@@ -172,7 +172,7 @@ impl ScenarioCase {
             }
             TaskAct::Await { peer, mut filter, channel, mode } => {
                 filter.channel = channel.map(|template| self.fill(&template));
-                if let Some((side, name)) = &filter.beside {
+                if let Some((side, name)) = filter.beside.as_deref() {
                     let response = self.log.response(peer, name);
                     filter.order = response.map(|response| MessageOrder { side: *side, response });
                 }

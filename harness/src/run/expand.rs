@@ -282,7 +282,7 @@ fn filter(step: &ScenarioStep) -> MessageFilter {
         unless: step.text("unless").map(str::to_owned),
         beside: [(ResponseSide::Before, "before"), (ResponseSide::After, "after")]
             .into_iter()
-            .find_map(|(side, member)| Some((side, step.text(member)?.to_owned()))),
+            .find_map(|(side, member)| Some(Box::new((side, step.text(member)?.to_owned())))),
         order: None,
     }
 }

@@ -89,7 +89,7 @@ pub struct MessageFilter {
     /// message.
     pub unless: Option<String>,
     /// The name of a response, and the side of that response on which the message has to arrive: before or after it.
-    pub beside: Option<(ResponseSide, String)>,
+    pub beside: Option<Box<(ResponseSide, String)>>,
     /// The position from `beside` with the line of the response; `None` until the wait begins.
     pub order: Option<MessageOrder>,
 }
