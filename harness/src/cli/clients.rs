@@ -23,11 +23,10 @@ use crate::run::play::{ScenarioPlay, ScenarioVerdict};
 use crate::run::probe::ProbeError;
 use crate::run::setup::TestedClientSetup;
 use crate::transport::agent::{AgentProcess, ProcessVoice};
+use crate::transport::listen_gate::{GatedPath, ListenGate};
 use crate::transport::serve::{self, ServedBehind};
 use crate::transport::shells::HostShells;
 use crate::wire::version::Version;
-
-use super::listen_gate::ListenGate;
 
 /// The time limit of the first look, as a multiple of the limit of a wait: the client may have to be compiled first.
 const STARTING: u32 = 10;
@@ -103,17 +102,14 @@ impl ClientOutside {
         ServedBehind { agent, shells: HostShells::new(String::new()), journal: None }
     }
 
-    /// Returns the open gate; `None` if the harness starts the client.
+    /// Opens the path of a scenario at the gate; returns `None` if the harness starts the client.
     ///
     /// # Errors
     /// Returns an error if the address cannot be opened.
-    async fn gate(&self) -> std::io::Result<Option<&ListenGate>> {
-        match &self.arrival {
-            ClientArrival::Command { .. } => Ok(None),
-            ClientArrival::Address { address, gate, .. } => {
-                gate.get_or_try_init(|| ListenGate::bind(*address)).await.map(Some)
-            }
-        }
+    async fn path(&self, port: &ClientPort) -> std::io::Result<Option<GatedPath<'_>>> {
+        let ClientArrival::Address { address, gate, .. } = &self.arrival else { return Ok(None) };
+        let gate = gate.get_or_try_init(|| ListenGate::bind(*address)).await?;
+        Ok(Some(gate.add(&port.name, port.listener.local_addr()?)))
     }
 
     /// Prints a line for the user.
@@ -138,25 +134,22 @@ impl ClientOutside {
         let port = ClientPort::open(FIRST_LOOK).await.map_err(failed)?;
         let look = ClientLook::new(&port.url, self.is_driven());
         let behind = self.process(&port.url);
-        let gate = self.gate().await.map_err(failed)?;
-        let entry = port.listener.local_addr().map_err(failed)?;
-        let case = gate.map(|gate| (gate, gate.add(&port.name, entry)));
+        let path = self.path(&port).await.map_err(failed)?;
         let (_served, task) = serve::serve(port.listener, Box::new(look.clone()), behind);
         let abort = task.abort_handle();
-        if let Some((gate, case)) = case {
+        if let Some(path) = &path {
             self.tell(&format!(
                 "connect the client to {}; every path needs a new session of the client, and {} \
                  lists the paths",
-                gate.url(case),
-                gate.list()
+                path.url(),
+                path.gate().list()
             ));
-            gate.visited(case).await;
+            path.visited().await;
         }
         let _ = timeout(limit * STARTING, task).await;
         abort.abort();
-        if let Some((gate, case)) = case {
-            gate.close(case);
-            self.tell(&format!("next: {} and so on", gate.url(case + 1)));
+        if let Some(path) = path {
+            self.tell(&format!("next: {} and so on", path.next_url()));
         }
         let facts = look.facts();
         self.reached(&facts).map_err(unreachable)?;
@@ -235,18 +228,18 @@ impl ClientPort {
         let limit = trial.time_limit();
         let trial = SharedTrial::new(trial);
         let behind = client.process(&self.url);
-        let gate = client.gate().await.ok().flatten().zip(self.listener.local_addr().ok());
-        let case = gate.map(|(gate, entry)| (gate, gate.add(&self.name, entry)));
-        let mut unvisited = None;
-        if let Some((gate, case)) = case {
-            tokio::select! {
-                biased;
-                () = gate.visited(case) => {}
-                _ = stop.changed() => {
-                    unvisited = Some(format!("no client connected to {}", gate.url(case)));
-                }
+        // The address was opened for the first look, so there is no error here.
+        let path = client.path(&self).await.ok().flatten();
+        let arrived = async {
+            if let Some(path) = &path {
+                path.visited().await;
             }
-        }
+        };
+        let unvisited = tokio::select! {
+            biased;
+            () = arrived => None,
+            _ = stop.changed() => path.as_ref().map(|path| format!("no client connected to {}", path.url())),
+        };
         let began = tokio::time::Instant::now();
         let host: Box<dyn SansIoHost + Send> = Box::new(trial.clone());
         let (_served, task) = serve::serve(self.listener, host, behind);
@@ -261,9 +254,7 @@ impl ClientPort {
             },
         };
         abort.abort();
-        if let Some((gate, case)) = case {
-            gate.close(case);
-        }
+        drop(path);
         let mut trial = trial.take().expect("only this function takes the trial");
         if let Some(why) = interrupted {
             trial.interrupt(began.elapsed(), &why);

@@ -47,7 +47,6 @@ mod interrupt;
 mod judge;
 mod kept_sessions;
 mod list;
-mod listen_gate;
 mod log_folder;
 mod lone_trial;
 mod manual;

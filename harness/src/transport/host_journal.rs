@@ -1,9 +1,9 @@
 //! Keeps the state of a served host on disk.
 //!
 //! The engine of a host is deterministic: its state follows from its settings and from the events that it has
-//! handled, with their times. The journal stores each event before the host handles it. A host that is started again
-//! handles all stored events again. Therefore, no state that a client has received is lost, even if the process is
-//! killed. The time to start grows with the number of events.
+//! handled, with their times. The journal stores each event before the host handles it. A restarted host handles all
+//! stored events again. Therefore, no state that a client has received is lost, even if the process is killed. The
+//! time to start grows with the number of events.
 //!
 //! Knows: events, the embedded store. Never knows: the effect of events.
 //!

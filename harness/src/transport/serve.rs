@@ -23,6 +23,7 @@ use crate::wire::frame::Frame;
 
 use super::agent::AgentProcess;
 use super::host_journal::{HostJournal, JournalExtent, JournaledEvent, TimedEvent};
+use super::request_head::{HEAD_TIMEOUT, read_head};
 use super::shells::HostShells;
 use super::websocket::config;
 
@@ -43,11 +44,6 @@ const LONG: Duration = Duration::from_secs(3600);
 const LEAVING: Duration = Duration::from_millis(30);
 /// The close code that ends a connection without a closing handshake.
 const ABRUPT: u16 = 1006;
-
-/// The maximal length of a handshake request's head, in bytes.
-const MAX_HEAD: usize = 64 << 10;
-/// The timeout of a handshake.
-const HEAD: Duration = Duration::from_secs(10);
 
 /// A connection whose first bytes have already been read.
 type ServerSocket =
@@ -173,7 +169,8 @@ async fn accept(listener: TcpListener, inward: mpsc::Sender<EngineInput>, first:
 
 async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<EngineInput>) {
     let _ = stream.set_nodelay(true);
-    let Some(mut socket) = timeout(HEAD, admitted(conn, stream, &inward)).await.ok().flatten()
+    let Some(mut socket) =
+        timeout(HEAD_TIMEOUT, admitted(conn, stream, &inward)).await.ok().flatten()
     else {
         return;
     };
@@ -227,16 +224,8 @@ async fn admitted(
     inward: &mpsc::Sender<EngineInput>,
 ) -> Option<WebSocketStream<ServerSocket>> {
     let (mut from, mut to) = stream.into_split();
-    let mut begun = Vec::new();
-    let end = loop {
-        if let Some(end) = memchr::memmem::find(&begun, b"\r\n\r\n") {
-            break end;
-        }
-        if begun.len() > MAX_HEAD || from.read_buf(&mut begun).await.ok()? == 0 {
-            return None;
-        }
-    };
-    let head = String::from_utf8_lossy(begun.get(..end)?).into_owned();
+    let begun = read_head(&mut from).await?;
+    let head = begun.text();
     let header = |line: &str| {
         let (name, value) = line.split_once(':')?;
         Some((name.trim().to_owned(), value.trim().to_owned()))
@@ -251,7 +240,7 @@ async fn admitted(
         let _ = to.shutdown().await;
         return None;
     }
-    let socket = tokio::io::join(Cursor::new(begun).chain(from), to);
+    let socket = tokio::io::join(Cursor::new(begun.bytes).chain(from), to);
     accept_async_with_config(socket, Some(config())).await.ok()
 }
 

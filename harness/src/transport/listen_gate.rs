@@ -13,16 +13,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
 
-/// The maximum length of the head of a request, in bytes.
-const MAX_HEAD: usize = 64 << 10;
-/// The timeout for the head of a request.
-const HEAD: Duration = Duration::from_secs(10);
+use super::request_head::read_head;
+
 /// The maximum number of open connections.
 const CONNECTIONS: usize = 1_000;
 /// The prefix of the URL path of a scenario: the number of the scenario follows.
@@ -42,7 +39,7 @@ struct GatedCase {
 
 /// An open address with one path for each scenario.
 #[derive(Debug)]
-pub(super) struct ListenGate {
+pub struct ListenGate {
     address: SocketAddr,
     cases: Arc<Mutex<Vec<GatedCase>>>,
     accepting: AbortHandle,
@@ -59,7 +56,7 @@ impl ListenGate {
     ///
     /// # Errors
     /// Returns an error if the address cannot be opened.
-    pub(super) async fn bind(address: SocketAddr) -> std::io::Result<ListenGate> {
+    pub async fn bind(address: SocketAddr) -> std::io::Result<ListenGate> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let cases: Arc<Mutex<Vec<GatedCase>>> = Arc::default();
@@ -67,40 +64,64 @@ impl ListenGate {
         Ok(ListenGate { address, cases, accepting: task.abort_handle() })
     }
 
-    /// Adds a scenario, and returns its number. Numbers begin with 0 and grow by 1.
-    pub(super) fn add(&self, id: &str, port: SocketAddr) -> usize {
+    /// Opens the path of a scenario. The numbers of paths begin with 0 and grow by 1.
+    pub fn add(&self, id: &str, port: SocketAddr) -> GatedPath<'_> {
         let mut cases = lock(&self.cases);
         cases.push(GatedCase {
             id: id.to_owned(),
             port: Some(port),
             visited: watch::Sender::new(false),
         });
-        cases.len() - 1
+        GatedPath { gate: self, case: cases.len() - 1 }
     }
 
-    /// Waits until a client has connected to a scenario.
-    pub(super) async fn visited(&self, case: usize) {
-        let visited = lock(&self.cases).get(case).map(|case| case.visited.subscribe());
+    /// Returns the URL of the list of scenarios.
+    pub fn list(&self) -> String {
+        format!("http://{}{LIST}", self.address)
+    }
+}
+
+/// The open path of a scenario. The path closes when this value is dropped.
+#[derive(Debug)]
+pub struct GatedPath<'a> {
+    gate: &'a ListenGate,
+    case: usize,
+}
+
+impl GatedPath<'_> {
+    /// Waits until a client has connected to the path.
+    pub async fn visited(&self) {
+        let visited = lock(&self.gate.cases).get(self.case).map(|case| case.visited.subscribe());
         if let Some(mut visited) = visited {
             let _ = visited.wait_for(|visited| *visited).await;
         }
     }
 
-    /// Closes the path of a scenario.
-    pub(super) fn close(&self, case: usize) {
-        if let Some(case) = lock(&self.cases).get_mut(case) {
+    /// Returns the gate.
+    pub fn gate(&self) -> &ListenGate {
+        self.gate
+    }
+
+    /// Returns the URL of the path.
+    pub fn url(&self) -> String {
+        self.url_of(self.case)
+    }
+
+    /// Returns the URL of the next path.
+    pub fn next_url(&self) -> String {
+        self.url_of(self.case + 1)
+    }
+
+    fn url_of(&self, case: usize) -> String {
+        format!("ws://{}{CASE}{case}", self.gate.address)
+    }
+}
+
+impl Drop for GatedPath<'_> {
+    fn drop(&mut self) {
+        if let Some(case) = lock(&self.gate.cases).get_mut(self.case) {
             case.port = None;
         }
-    }
-
-    /// Returns the URL of a scenario.
-    pub(super) fn url(&self, case: usize) -> String {
-        format!("ws://{}{CASE}{case}", self.address)
-    }
-
-    /// Returns the URL of the list of scenarios.
-    pub(super) fn list(&self) -> String {
-        format!("http://{}{LIST}", self.address)
     }
 }
 
@@ -135,19 +156,8 @@ async fn accept(listener: TcpListener, cases: Arc<Mutex<Vec<GatedCase>>>) {
 /// Forwards a connection to the port of its scenario, or answers the request.
 async fn forward(mut client: TcpStream, cases: &Mutex<Vec<GatedCase>>) -> std::io::Result<()> {
     let _ = client.set_nodelay(true);
-    let mut head = Vec::new();
-    let read = async {
-        while memchr::memmem::find(&head, b"\r\n\r\n").is_none() {
-            if head.len() > MAX_HEAD || client.read_buf(&mut head).await? == 0 {
-                return Ok(false);
-            }
-        }
-        std::io::Result::Ok(true)
-    };
-    if !timeout(HEAD, read).await.is_ok_and(|read| read.unwrap_or(false)) {
-        return Ok(());
-    }
-    let port = match destination(&head, cases) {
+    let Some(head) = read_head(&mut client).await else { return Ok(()) };
+    let port = match destination(&head.text(), cases) {
         Ok(port) => port,
         Err(answer) => {
             client.write_all(answer.as_bytes()).await?;
@@ -156,14 +166,13 @@ async fn forward(mut client: TcpStream, cases: &Mutex<Vec<GatedCase>>) -> std::i
     };
     let mut host = TcpStream::connect(port).await?;
     let _ = host.set_nodelay(true);
-    host.write_all(&head).await?;
+    host.write_all(&head.bytes).await?;
     tokio::io::copy_bidirectional(&mut client, &mut host).await.map(drop)
 }
 
 /// Returns the port for a request. An `Err` is the HTTP response to a request for anything else.
-fn destination(head: &[u8], cases: &Mutex<Vec<GatedCase>>) -> Result<SocketAddr, String> {
-    let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
+fn destination(head: &str, cases: &Mutex<Vec<GatedCase>>) -> Result<SocketAddr, String> {
+    let line = head.lines().next().unwrap_or_default();
     let path = line.split(' ').nth(1).unwrap_or_default().split('?').next().unwrap_or_default();
     let cases = lock(cases);
     if path == LIST {
@@ -222,7 +231,7 @@ mod tests {
         let cases = Mutex::new(vec![gated(None), gated(Some(7))]);
         let asked = |path: &str| {
             let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
-            destination(head.as_bytes(), &cases)
+            destination(&head, &cases)
                 .map(|port| port.port())
                 .map_err(|answer| answer.split(' ').nth(1).map(str::to_owned).unwrap_or_default())
         };
@@ -235,6 +244,6 @@ mod tests {
         for path in ["/case/2", "/case/", "/case/-1", "/", "", "/case/99999999999999999999"] {
             assert_eq!(asked(path), refused("404"), "{path}");
         }
-        assert!(destination(b"\xff\xfe\r\n\r\n", &cases).is_err());
+        assert!(destination("\u{fffd}\r\n", &cases).is_err());
     }
 }
