@@ -13,7 +13,7 @@ use litemap::LiteMap;
 use crate::edge;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
-use crate::wire::message::{Message, MessageKind};
+use crate::wire::message::{Message, MessageKind, is_handshake};
 use crate::wire::version::Version;
 
 use super::mirror::ChannelMirror;
@@ -32,7 +32,7 @@ struct SentRequest {
 
 impl SentRequest {
     fn greets(&self) -> bool {
-        matches!(self.method.as_str(), "initialize" | "reconnect")
+        is_handshake(&self.method)
     }
 }
 
@@ -89,7 +89,7 @@ impl ReceivedStates {
         let channel = channel_of(params);
         match (message.kind(), message.method()) {
             (MessageKind::Request, Some(method)) => {
-                if matches!(method, "initialize" | "reconnect")
+                if is_handshake(method)
                     && let Some(id) = params["clientId"].as_str()
                 {
                     id.clone_into(&mut self.client_id);

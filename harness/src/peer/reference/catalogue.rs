@@ -71,7 +71,7 @@ impl SessionCatalogue {
 impl ReferenceClient {
     /// Returns the list to the driver. If the list was never requested, the client requests it first.
     pub(super) fn list(&mut self, command: u64) {
-        if self.sessions.listed {
+        if self.sessions.listed && !self.config.lists_each_time {
             self.tell_sessions(command);
         } else {
             self.sessions.listed = true;
@@ -111,7 +111,9 @@ impl ReferenceClient {
         for summary in result["items"].as_array().into_iter().flatten() {
             if let Some(uri) = summary["resource"].as_str() {
                 self.sessions.sessions.insert(uri.to_owned(), summary.clone());
-                self.sessions.paged.insert(uri.to_owned(), summary.clone());
+                if self.has(Fault::ListReplacedAtEnd) {
+                    self.sessions.paged.insert(uri.to_owned(), summary.clone());
+                }
             }
         }
         let next = result["nextCursor"]

@@ -9,7 +9,7 @@
 
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Message, MessageKind};
+use crate::wire::message::{Message, MessageKind, is_handshake};
 use crate::wire::protocol::Protocol;
 
 use super::super::received::ReceivedStates;
@@ -188,7 +188,7 @@ impl FrameFaults {
         let (id, method) = (message.id().cloned(), message.method().unwrap_or_default().to_owned());
         let mut params = message.params().clone();
         let mut before = Vec::new();
-        if matches!(method.as_str(), "initialize" | "reconnect") {
+        if is_handshake(&method) {
             self.open.clear();
         }
         match method.as_str() {

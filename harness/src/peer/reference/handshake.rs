@@ -16,7 +16,8 @@ impl ReferenceClient {
     pub(super) fn greet(&mut self) {
         self.phase = ConnectionPhase::Greeting;
         let was_lost = self.next_conn > 1 && self.next_id <= 2 && self.states.version().is_none();
-        if self.resumes || was_lost && self.has(Fault::ResumesUnopened) {
+        let resumes = self.resumes && !self.config.begins_anew;
+        if resumes || was_lost && self.has(Fault::ResumesUnopened) {
             let params = json!({
                 "channel": ROOT,
                 "clientId": self.client_id,

@@ -115,6 +115,10 @@ pub struct ReferenceClientConfig {
     pub versions: Vec<Version>,
     /// The injected faults.
     pub faults: ClientFaults,
+    /// Whether the client begins a new session with `initialize` after a lost connection, and sends no `reconnect`.
+    pub begins_anew: bool,
+    /// Whether the client requests the list of sessions for each use.
+    pub lists_each_time: bool,
 }
 
 impl Default for ReferenceClientConfig {
@@ -122,7 +126,12 @@ impl Default for ReferenceClientConfig {
         let mut versions = Version::played().to_vec();
         versions.sort_unstable_by(|a, b| b.cmp(a));
         versions.retain(|version| version.to_string().contains('.'));
-        ReferenceClientConfig { versions, faults: ClientFaults::default() }
+        ReferenceClientConfig {
+            versions,
+            faults: ClientFaults::default(),
+            begins_anew: false,
+            lists_each_time: false,
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //!
 //! Start at [`ReferenceClient::work`].
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -297,8 +298,8 @@ fn found_calls(states: &ReceivedStates, in_sessions: bool, shown: bool) -> Vec<(
     for channel in states.subscriptions() {
         let Some(mirror) = states.channel(channel) else { continue };
         let state = match shown {
-            true => mirror.optimistic(),
-            false => mirror.confirmed().clone(),
+            true => Cow::Owned(mirror.optimistic()),
+            false => Cow::Borrowed(mirror.confirmed()),
         };
         let turn = &state["activeTurn"];
         let parts = turn["responseParts"].as_array().into_iter().flatten();

@@ -16,7 +16,7 @@ use crate::wire::frame::Frame;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::message::{Message, MessageKind};
 
-use super::{ClientOutput, ReferenceClient, STATE_COMMAND, SansIoClient};
+use super::{ClientOutput, ReferenceClient, ReferenceClientConfig, STATE_COMMAND, SansIoClient};
 
 /// A row of the table of legal variants of the reference client.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,8 @@ pub struct ClientVariantRow {
 /// The part of the reference client's behaviour that a variant changes.
 #[derive(Clone, Copy, Debug)]
 enum VariantChange {
+    /// The configuration of the client.
+    Config(fn(&mut ReferenceClientConfig)),
     /// The ids of requests.
     Ids(fn(u64) -> Value),
     /// The `clientSeq` of dispatches, which is multiplied by the first number and increased by the second.
@@ -210,6 +212,38 @@ pub const VARIANTS: &[ClientVariantRow] = &[
         }),
     ),
     row(
+        "begins-anew",
+        "After a lost connection the client begins a new session, and does not send `reconnect`.",
+        "`reconnect` is optional",
+        VariantChange::Config(|config| config.begins_anew = true),
+    ),
+    row(
+        "lists-each-time",
+        "The client requests the list of sessions for each use.",
+        "`listSessions` at any time",
+        VariantChange::Config(|config| config.lists_each_time = true),
+    ),
+    row(
+        "lifetimes-omitted",
+        "The client does not say how long a token is valid.",
+        "AuthenticateParams.expiresIn is optional",
+        VariantChange::Params(|method, params| {
+            if method == "authenticate" {
+                remove(params, "expiresIn");
+            }
+        }),
+    ),
+    row(
+        "shows-apps",
+        "The client declares that it shows MCP apps.",
+        "ClientCapabilities.mcpApps",
+        VariantChange::Params(|method, params| {
+            if method == "initialize" {
+                params["capabilities"] = json!({"mcpApps": {}});
+            }
+        }),
+    ),
+    row(
         "pings",
         "The client sends `ping` before it subscribes.",
         "`ping` at any time",
@@ -370,7 +404,10 @@ pub struct VariantClient {
 
 impl VariantClient {
     /// Creates a client with a variant.
-    pub fn new(inner: ReferenceClient, variant: &ClientVariantRow) -> VariantClient {
+    pub fn new(mut inner: ReferenceClient, variant: &ClientVariantRow) -> VariantClient {
+        if let VariantChange::Config(change) = variant.change {
+            change(&mut inner.config);
+        }
         VariantClient {
             inner,
             change: variant.change,
