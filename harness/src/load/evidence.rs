@@ -16,7 +16,7 @@ use crate::oracle::{Oracle, OracleOptions};
 use crate::transcript::{ConnId, ConnectionEvent, TranscriptEntry};
 use crate::verdict::Finding;
 use crate::wire::json::Value;
-use crate::wire::message::Message;
+use crate::wire::message::{Message, is_handshake};
 use crate::wire::version::Version;
 
 use super::recent::{KeptEntry, RecentFrames};
@@ -262,7 +262,7 @@ impl CaptureReduction<'_> {
             match message.method() {
                 Some(method) if sent => {
                     let channel = message.params()["channel"].as_str().map(str::to_owned);
-                    let keeps = matches!(method, "initialize" | "reconnect");
+                    let keeps = is_handshake(method);
                     open.insert((entry.conn, id), (entry.line, channel, keeps));
                 }
                 None if !sent => {

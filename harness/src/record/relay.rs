@@ -24,7 +24,7 @@ use crate::transcript::{ClosingSide, ConnId, ConnectionEvent, HandshakeLines, Se
 use crate::transport::tap::{DirectionTap, FrameEnd};
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
-use crate::wire::message::{Message, MessageKind};
+use crate::wire::message::{Message, MessageKind, is_handshake};
 
 use super::fault::{ProxyFault, TransportFault};
 
@@ -566,7 +566,7 @@ impl RelayedConnection {
         match (from, message.kind()) {
             (ClosingSide::Client, MessageKind::Request) => {
                 let method = message.method().unwrap_or_default();
-                if matches!(method, "initialize" | "reconnect") {
+                if is_handshake(method) {
                     self.client_id = message.params()["clientId"].as_str().map(str::to_owned);
                 }
                 if self.requests.len() < MAX_REQUESTS {

@@ -31,7 +31,7 @@ pub struct SubjectReport {
     pub vectors: Vec<VectorResult>,
     /// The agreement of the subject in the generated steps, by the type of the action.
     pub actions: LiteMap<String, AgreementTally>,
-    /// The agreement of the subject in round trips, by the type of the value.
+    /// For each type of value, how often the subject decoded and encoded a value without a change.
     pub round_trips: LiteMap<String, AgreementTally>,
     /// The types of which the subject could not decode a single value.
     pub unserved: Vec<String>,

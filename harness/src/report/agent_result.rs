@@ -102,6 +102,8 @@ pub(super) struct RunView<'a> {
     pub(super) cases: Vec<&'a CaseReport>,
     /// The tested party.
     pub(super) party: JudgedParty,
+    /// What is tested: `host`, `agent` or `client`.
+    pub(super) subject: &'static str,
     pub(super) checks: Cow<'a, LiteMap<String, CheckTotal>>,
 }
 
@@ -110,7 +112,12 @@ impl<'a> RunView<'a> {
     pub(super) fn whole(run: &'a FinishedRun) -> RunView<'a> {
         let cases = run.cases.iter().map(|case| &case.report).collect();
         let party = run.header.party();
-        RunView { cases, party, checks: Cow::Borrowed(&run.summary.checks) }
+        RunView {
+            cases,
+            party,
+            subject: run.header.subject(),
+            checks: Cow::Borrowed(&run.summary.checks),
+        }
     }
 
     /// Returns a view of the cases played with an agent and the cases played once for all agents.
@@ -128,14 +135,11 @@ impl<'a> RunView<'a> {
                 total.worst = known;
             }
         }
-        RunView { cases, party: run.header.party(), checks: Cow::Owned(checks) }
-    }
-
-    /// Returns the word for the tested party: `host` or `client`.
-    pub(super) fn subject(&self) -> &'static str {
-        match self.party {
-            JudgedParty::Clients => "client",
-            _ => "host",
+        RunView {
+            cases,
+            party: run.header.party(),
+            subject: run.header.subject(),
+            checks: Cow::Owned(checks),
         }
     }
 

@@ -366,10 +366,9 @@ impl ViewResults {
         requirements.extend(own.into_iter().map(row));
         let tried = TriedProfiles::of(run);
         let ledger = RequirementLedger::of(version);
-        let subject = run.subject();
         for row in &mut requirements {
             let when = ledger.find(&row.id).and_then(|rule| rule.when);
-            row.excuse(&tried, when, subject);
+            row.excuse(&tried, when, run.subject);
         }
         let checks: Vec<CheckResult> = checks_of(version.standard, run.party)
             .iter()
@@ -590,7 +589,7 @@ impl RequirementResult {
                         let why = format!(
                             "`{}`: the refusal does not count, since the {} accepted no `{}` in this run",
                             case.name(),
-                            run.subject(),
+                            run.subject,
                             twin.split(' ').next_back().unwrap_or_default()
                         );
                         miss(UnmetCause::Untested, why);

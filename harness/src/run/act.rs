@@ -10,9 +10,9 @@ use crate::peer::guise::ClientGuise;
 use crate::scenario::bind::ValueTemplate;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::frame::Frame;
-use crate::wire::message::Message;
+use crate::wire::message::{Message, MessageKind};
 
-use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
+use super::case::{DriverOutput, MAX_ANSWERS, ScenarioCase, TaskWait, WaitProgress};
 use super::case_peers::CasePeer;
 use super::mailbox::{ClientMailbox, MailboxItem};
 use super::mangle;
@@ -413,6 +413,22 @@ impl CasePeer {
         self.initialized = false;
         self.conn = None;
         self.engine.lost();
+    }
+
+    /// Returns the method of the request that the peer has accepted with this response; `None` for an error and for a
+    /// response to no open request.
+    pub(super) fn accepted_request(&self, message: &Message) -> Option<String> {
+        let success = message.kind() == MessageKind::Success;
+        let id = message.id().and_then(Value::as_u64).filter(|_| success)?;
+        self.engine.awaits(id).map(str::to_owned)
+    }
+
+    /// Keeps a response for a later step. The oldest response is dropped if there are too many.
+    pub(super) fn keep_answer(&mut self, line: u64, seen: &Arc<SeenFrame>) {
+        if self.answers.len() == MAX_ANSWERS {
+            self.answers.pop_front();
+        }
+        self.answers.push_back((line, Arc::clone(seen)));
     }
 
     pub(super) fn take_answer(&mut self, id: u64) -> Option<(u64, Arc<SeenFrame>)> {

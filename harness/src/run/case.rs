@@ -10,7 +10,7 @@ use crate::scenario::bind::NameBindings;
 use crate::scenario::pattern::ValuePattern;
 use crate::scenario::source::SourceSpan;
 use crate::transcript::{ConnId, SeenFrame};
-use crate::wire::message::{Message, MessageKind};
+use crate::wire::message::{Message, MessageKind, is_handshake};
 
 use super::barrier::{CaseMarks, PendingBarrier};
 use super::case_peers::CasePeer;
@@ -42,7 +42,7 @@ const MAX_BYTES: u64 = 64 << 20;
 pub(super) const BUDGET: u32 = 30;
 /// The maximum number of responses kept for `answer` steps; beyond this number, the oldest responses are
 /// dropped.
-const MAX_ANSWERS: usize = 1_000;
+pub(super) const MAX_ANSWERS: usize = 1_000;
 
 /// The event that the current task waits for. A wait ignores messages in the mailbox up to and including line
 /// `looked`.
@@ -404,10 +404,8 @@ impl ScenarioCase {
         let Some(peer) = self.peers.get_mut(id) else {
             return;
         };
-        let asked = message.id().and_then(Value::as_u64).and_then(|n| peer.engine.awaits(n));
-        let asked = asked.map(str::to_owned);
-        let shook = message.kind() == MessageKind::Success
-            && asked.as_deref().is_some_and(|method| matches!(method, "initialize" | "reconnect"));
+        let accepted = peer.accepted_request(message);
+        let shook = accepted.as_deref().is_some_and(is_handshake);
         peer.initialized |= shook;
         let lifted = peer.engine.handle(message).map(|lifted| Arc::new(SeenFrame::of(lifted)));
         let last_seen = peer.engine.last_seen();
@@ -417,15 +415,12 @@ impl ScenarioCase {
         let Some(message) = seen.message() else {
             return;
         };
-        if let (MessageKind::Success, Some(method)) = (message.kind(), asked) {
+        if let Some(method) = accepted {
             self.log.accepted("request", &method);
         }
         match message.kind() {
             MessageKind::Success | MessageKind::Failure => {
-                if peer.answers.len() == MAX_ANSWERS {
-                    peer.answers.pop_front();
-                }
-                peer.answers.push_back((line, Arc::clone(seen)));
+                peer.keep_answer(line, seen);
                 if let (CasePhase::Cleaning, Some(result)) = (self.phase, message.result()) {
                     self.created.listed(result);
                 }

@@ -20,7 +20,7 @@ use crate::scenario::pattern::ValuePattern;
 use crate::scenario::verbs::HOST;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Message, MessageKind};
+use crate::wire::message::{Message, MessageKind, is_handshake};
 use crate::wire::protocol::Protocol;
 
 use super::case::{DriverOutput, ScenarioCase};
@@ -33,8 +33,6 @@ const FIRST_CONN: u32 = 1 << 20;
 /// The first id of the requests that a step sends to the tested client. The reference host numbers its own
 /// requests from 1.
 const FIRST_ID: u64 = 1 << 40;
-/// The maximum number of the tested client's responses to requests of the host that are kept for later steps.
-const MAX_ANSWERS: usize = 1_000;
 /// The maximum number of requests from steps to the tested client whose ids are remembered.
 const MAX_ASKED: usize = 200_000;
 /// The maximum number of frames that are held back because a step delays them.
@@ -285,16 +283,11 @@ impl ScenarioCase {
                 let Some(peer) = self.peers.get_mut(host) else { return true };
                 let own = message.id().is_some_and(|id| tested.asked.contains_key(&id.to_string()));
                 if own {
-                    let method = message.id().and_then(Value::as_u64);
-                    let method = method.and_then(|id| peer.engine.awaits(id)).map(str::to_owned);
-                    if let (Some(method), MessageKind::Success) = (method, message.kind()) {
+                    if let Some(method) = peer.accepted_request(message) {
                         self.log.accepted("request", &method);
                     }
                     peer.engine.handle(message);
-                    if peer.answers.len() == MAX_ANSWERS {
-                        peer.answers.pop_front();
-                    }
-                    peer.answers.push_back((line, Arc::clone(seen)));
+                    peer.keep_answer(line, seen);
                 }
                 !own
             }
@@ -516,10 +509,6 @@ impl ScenarioCase {
             tested.changed.clear();
         }
     }
-}
-
-fn is_handshake(method: &str) -> bool {
-    matches!(method, "initialize" | "reconnect")
 }
 
 /// Applies a JSON Merge Patch (RFC 7396).

@@ -8,7 +8,7 @@ use crate::wire::json::Value;
 
 use crate::transcript::SeenFrame;
 use crate::wire::channel::ChannelKind;
-use crate::wire::message::{DecodedFrame, Message, MessageKind};
+use crate::wire::message::{DecodedFrame, Message, MessageKind, is_handshake};
 use crate::wire::protocol::{DispatchRight, MethodKind, Protocol};
 use crate::wire::validate::{MessageOrigin, ShapeError};
 
@@ -114,7 +114,7 @@ impl OracleContext {
             sound: !notification && is_sound(message, id),
             given_up: None,
         };
-        if matches!(method, "initialize" | "reconnect") {
+        if is_handshake(method) {
             self.introduced(method, params);
         }
         if method == "dispatchAction" {

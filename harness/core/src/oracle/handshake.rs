@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::transcript::ConnId;
 use crate::verdict::Weight;
 use crate::wire::json::Value;
-use crate::wire::message::Message;
+use crate::wire::message::{Message, is_handshake};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -114,7 +114,7 @@ impl HandshakeChecks {
         message: &Message,
         out: &mut FindingSink,
     ) {
-        let handshake = matches!(request.method.as_str(), "initialize" | "reconnect");
+        let handshake = is_handshake(&request.method);
         let here = cx.now.conn;
         if cx.here().is_none_or(|conn| conn.partial() || conn.stale) {
             return;

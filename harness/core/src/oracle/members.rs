@@ -15,6 +15,11 @@ pub(super) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
 
+/// Returns the channel of a subscription. Before 0.2.0 it is named `resource`.
+pub(super) fn subscribed_channel(params: &Value) -> Option<&str> {
+    text(params, "channel").or_else(|| text(params, "resource"))
+}
+
 /// Returns the items of the list in the member `name`; empty if there is no list.
 pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)

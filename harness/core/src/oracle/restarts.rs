@@ -16,7 +16,7 @@ use super::channel::{ChannelFold, ChannelId};
 use super::check::{CheckFamily, FindingSink};
 use super::connection::OpenRequest;
 use super::context::OracleContext;
-use super::members::{given, list, text};
+use super::members::{given, list, subscribed_channel, text};
 use super::restart_content::{EarlierValues, KeptContent, MAX_ITEMS};
 use super::step::OracleStep;
 
@@ -337,7 +337,7 @@ impl RestartChecks {
         out: &mut FindingSink,
     ) {
         let params = request.params();
-        let Some(uri) = text(params, "channel").or_else(|| text(params, "resource")) else {
+        let Some(uri) = subscribed_channel(params) else {
             return;
         };
         if !request.sound || request.given_up.is_some() {

@@ -7,6 +7,11 @@ use crate::wire::json::{Map, Value, json};
 
 use super::frame::Frame;
 
+/// Returns whether a method begins or resumes a session.
+pub fn is_handshake(method: &str) -> bool {
+    matches!(method, "initialize" | "reconnect")
+}
+
 /// The kind of a JSON object on the wire.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum MessageKind {

@@ -9,7 +9,7 @@ use crate::transcript::line::TranscriptLine;
 use crate::transcript::{ConnectionEvent, SeenFrame};
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
-use crate::wire::message::Message;
+use crate::wire::message::{Message, is_handshake};
 
 use super::super::bases::ping;
 use super::super::capture::{edit, message_of, put_message};
@@ -154,9 +154,7 @@ fn between(
         let life = &reading.lives[fact.life];
         let shaken = (life.begin..at).any(|line| {
             let other = &reading.facts[line];
-            other.life == fact.life
-                && other.role == FrameRole::Result
-                && matches!(other.name.as_str(), "initialize" | "reconnect")
+            other.life == fact.life && other.role == FrameRole::Result && is_handshake(&other.name)
         });
         if !shaken || life.closed.is_some_and(|closed| closed <= at) {
             continue;

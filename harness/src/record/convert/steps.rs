@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::transcript::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Message, MessageKind};
+use crate::wire::message::{Message, MessageKind, is_handshake};
 use crate::wire::version::Version;
 
 use super::host_requests::{HostRequests, is_served};
@@ -142,8 +142,7 @@ impl ConvertedSteps {
         outcomes: &MessageOutcomes,
     ) -> HashMap<String, String> {
         let mut ids: HashMap<ConnId, String> = HashMap::new();
-        // A handshake that the host accepted takes precedence over a handshake that it refused, so accepted handshakes
-        // are examined first.
+        // The scenario uses a handshake that the host accepted. It uses a refused handshake only if none was accepted.
         for served in [true, false] {
             for entry in entries {
                 let ConnectionEvent::Sent(seen) = &entry.event else { continue };
@@ -643,7 +642,7 @@ fn client_name(number: usize) -> String {
 }
 
 pub(super) fn shakes(message: &Message) -> bool {
-    matches!(message.method(), Some("initialize" | "reconnect"))
+    message.method().is_some_and(is_handshake)
 }
 
 /// Returns whether a client answers a request of the host after another client's request and before the answer to that

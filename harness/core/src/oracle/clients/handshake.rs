@@ -10,7 +10,7 @@ use crate::transcript::ConnId;
 use crate::verdict::Weight;
 use crate::wire::channel::{OLD_ROOT, ROOT};
 use crate::wire::json::Value;
-use crate::wire::message::Message;
+use crate::wire::message::{Message, is_handshake};
 use crate::wire::version::Version;
 
 use crate::oracle::check::FindingSink;
@@ -98,7 +98,7 @@ impl ClientHandshake {
     ) {
         let line = view.line();
         let progress = self.conns.entry(view.cx.now.conn).or_default();
-        let handshake = matches!(method, "initialize" | "reconnect");
+        let handshake = is_handshake(method);
         let late = |at: Duration| view.cx.now.at >= at + view.reaction();
         if let Some((told, _)) = progress.unoffered.filter(|(_, at)| late(*at)) {
             let message = format!(
@@ -175,7 +175,7 @@ impl ClientHandshake {
         message: &Message,
         out: &mut FindingSink,
     ) {
-        if !matches!(request.method.as_str(), "initialize" | "reconnect") {
+        if !is_handshake(&request.method) {
             return;
         }
         let now = (view.line(), view.cx.now.at);

@@ -14,7 +14,7 @@ use crate::wire::message::Message;
 use crate::wire::validate::MessageOrigin;
 
 use crate::oracle::check::FindingSink;
-use crate::oracle::members::{list, text};
+use crate::oracle::members::{list, subscribed_channel, text};
 use crate::oracle::rule::CheckRule as _;
 use crate::oracle::step::OracleStep;
 use crate::oracle::subscriptions::uris;
@@ -24,6 +24,8 @@ use super::{ClientFamily, ClientView, sent};
 
 /// Upper bound for the clients that are remembered.
 const MAX_CLIENTS: usize = 4_096;
+/// Upper bound for the lost channels of one client that are remembered.
+const MAX_GONE: usize = 4_096;
 /// Upper bound for the `serverSeq` numbers of one connection that the client may not have processed.
 const MAX_RECENT: usize = 4_096;
 /// The ways in which a client loses a channel. Each row has the requirement of [`Rule::ResumedChannels`] that a client
@@ -101,6 +103,13 @@ struct ClientMemory {
 }
 
 impl ClientMemory {
+    /// Records that the client is not subscribed to a channel any more.
+    fn lose(&mut self, uri: &str, line: u64, loss: ChannelLoss) {
+        if self.gone.len() < MAX_GONE || self.gone.contains_key(uri) {
+            self.gone.insert(uri.to_owned(), (line, loss));
+        }
+    }
+
     fn stated(&mut self, seq: u64, line: u64) {
         if self.greatest.is_none_or(|(greatest, _)| greatest < seq) {
             self.greatest = Some((seq, line));
@@ -160,7 +169,7 @@ impl ClientFamily for ResumeChecks {
                 self.resumed.insert(view.cx.now.conn, (line, at));
                 if let Some(memory) = self.here(view) {
                     for uri in uris(result.get("missing")) {
-                        memory.gone.insert(uri.to_owned(), (line, ChannelLoss::Missing));
+                        memory.lose(uri, line, ChannelLoss::Missing);
                     }
                 }
             }
@@ -205,14 +214,13 @@ impl ResumeChecks {
             }
             "reconnect" => self.resumes(view, params, out),
             "subscribe" | "unsubscribe" => {
-                let (line, uri) = (view.line(), channel(params).map(str::to_owned));
+                let (line, uri) = (view.line(), subscribed_channel(params));
                 let Some((memory, uri)) = self.here(view).zip(uri) else { return };
-                let unsubscribed =
-                    |known: &(u64, ChannelLoss)| known.1 == ChannelLoss::Unsubscribed;
+                let loss = memory.gone.get(uri).map(|(_, loss)| *loss);
                 if method == "unsubscribe" {
-                    memory.gone.insert(uri, (line, ChannelLoss::Unsubscribed));
-                } else if memory.gone.get(&uri).is_some_and(unsubscribed) {
-                    memory.gone.remove(&uri);
+                    memory.lose(uri, line, ChannelLoss::Unsubscribed);
+                } else if loss == Some(ChannelLoss::Unsubscribed) {
+                    memory.gone.remove(uri);
                 }
             }
             "listSessions" => {
@@ -299,9 +307,9 @@ impl ResumeChecks {
             // A host that no longer has the requested history refuses, and the client starts again with `initialize`.
             "reconnect" if failed => memory.whole = false,
             "subscribe" => {
-                let Some(uri) = channel(params) else { return };
+                let Some(uri) = subscribed_channel(params) else { return };
                 match failed {
-                    true => drop(memory.gone.insert(uri.to_owned(), (line, ChannelLoss::Refused))),
+                    true => memory.lose(uri, line, ChannelLoss::Refused),
                     false => drop(memory.gone.remove(uri)),
                 }
             }
@@ -320,9 +328,4 @@ impl ResumeChecks {
             out.broken(Rule::ListedAgain, message.to_owned(), &[line]);
         }
     }
-}
-
-/// Returns the channel of a subscription. Before 0.2.0 the member is named `resource`.
-fn channel(params: &Value) -> Option<&str> {
-    text(params, "channel").or_else(|| text(params, "resource"))
 }

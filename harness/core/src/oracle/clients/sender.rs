@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use crate::transcript::ConnId;
-use crate::wire::message::Message;
+use crate::wire::message::{Message, is_handshake};
 
 /// The client that is judged, and the connections that are known to belong to it.
 pub(super) struct NamedSender {
@@ -27,7 +27,7 @@ impl NamedSender {
 
     /// Selects a connection for judgement if the `clientId` in the handshake is the name of the client.
     pub(super) fn introduced(&mut self, conn: ConnId, message: &Message) {
-        let handshake = matches!(message.method(), Some("initialize" | "reconnect"));
+        let handshake = message.method().is_some_and(is_handshake);
         if handshake && message.params()["clientId"] == *self.name {
             self.conns.insert(conn);
         }

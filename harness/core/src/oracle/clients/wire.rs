@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::verdict::Weight;
 use crate::wire::json::Value;
-use crate::wire::message::{DecodedFrame, Message, MessageKind};
+use crate::wire::message::{DecodedFrame, Message, MessageKind, is_handshake};
 use crate::wire::protocol::Protocol;
 use crate::wire::validate::{MessageOrigin, ShapeError};
 
@@ -213,7 +213,7 @@ fn shape(
     }
     let Some(message) = seen.message() else { return };
     let method = message.method();
-    let handshake = matches!(method, Some("initialize" | "reconnect"));
+    let handshake = method.is_some_and(is_handshake);
     let (errors, named) = match (handshake, view.protocol()) {
         (true, _) => handshake_errors(view.cx, message),
         (false, Some(protocol)) if checked => {
