@@ -12,6 +12,9 @@
 //!
 //! Cargo features select the version of the crates. Start at [`OfficialClientDriver::command`].
 
+#[cfg(feature = "web-socket")]
+pub mod web_socket;
+
 use std::collections::HashMap;
 use std::io::{BufRead as _, Write as _};
 
@@ -20,11 +23,12 @@ use tokio::sync::mpsc;
 
 /// Names the crates of a version, and the kinds of channels whose state its mirror keeps.
 macro_rules! version {
-    ($feature:literal $ahp:ident $ws:ident $crate_version:literal $($kind:ident)*) => {
+    ($feature:literal $ahp:ident $($ws:ident)::+; $crate_version:literal $($kind:ident)*) => {
         #[cfg(feature = $feature)]
         mod official {
             use super::{HostedResourceKey, MultiHostStateMirror, Value};
-            pub use {$ahp as ahp, $ws as ahp_ws};
+            pub use $ahp as ahp;
+            pub use $($ws)::+ as ahp_ws;
 
             /// The version of the crates.
             pub const CRATES: &str = $crate_version;
@@ -40,20 +44,22 @@ macro_rules! version {
     };
 }
 
-version!("v1-0" ahp_1_0 ahp_ws_1_0 "1.0.0"
+version!("v1-0" ahp_1_0 ahp_ws_1_0; "1.0.0"
     sessions chats canvases terminals changesets annotations resource_watches automation_runs);
-version!("v0-9" ahp_0_9 ahp_ws_0_9 "0.9.0"
+version!("v0-9" ahp_0_9 ahp_ws_0_9; "0.9.0"
     sessions chats terminals changesets annotations resource_watches automation_runs);
-version!("v0-8" ahp_0_8 ahp_ws_0_8 "0.8.0"
+version!("v0-8" ahp_0_8 ahp_ws_0_8; "0.8.0"
     sessions chats terminals changesets annotations resource_watches);
-version!("v0-7" ahp_0_7 ahp_ws_0_7 "0.7.0"
+version!("v0-7" ahp_0_7 ahp_ws_0_7; "0.7.0"
     sessions chats terminals changesets annotations resource_watches);
-version!("v0-6" ahp_0_6 ahp_ws_0_6 "0.6.0"
+version!("v0-6" ahp_0_6 ahp_ws_0_6; "0.6.0"
     sessions chats terminals changesets annotations resource_watches);
-version!("v0-5" ahp_0_5 ahp_ws_0_5 "0.5.2"
+version!("v0-5" ahp_0_5 ahp_ws_0_5; "0.5.2"
     sessions chats terminals changesets annotations resource_watches);
-version!("v0-4" ahp_0_4 ahp_ws_0_4 "0.4.0"
+version!("v0-4" ahp_0_4 ahp_ws_0_4; "0.4.0"
     sessions chats terminals changesets annotations resource_watches);
+version!("v0-3" ahp_0_3 crate::web_socket; "0.3.0" sessions terminals changesets);
+version!("v0-2" ahp_0_2 crate::web_socket; "0.2.0" sessions terminals changesets);
 
 use official::ahp::ahp_types::actions::StateAction;
 use official::ahp::ahp_types::state::Snapshot;
@@ -77,7 +83,7 @@ const DOES: &[&str] = &[
     "unsubscribe",
     "dispatch",
     "state",
-    #[cfg(not(any(feature = "v0-5", feature = "v0-4")))]
+    #[cfg(feature = "ping")]
     "sync",
     "lists",
     // `MultiHostClient` reconnects by itself, according to its policy.
@@ -85,7 +91,7 @@ const DOES: &[&str] = &[
 ];
 /// How often `sync` yields after a `ping`, so that the client's own tasks can run. Each time, a task passes on up to
 /// 128 events.
-#[cfg(not(any(feature = "v0-5", feature = "v0-4")))]
+#[cfg(feature = "ping")]
 const TURNS: u32 = 100;
 /// The URI of the catalogue of automations. The mirror stores one catalogue per host.
 #[cfg(any(feature = "v1-0", feature = "v0-9"))]
@@ -182,7 +188,7 @@ impl OfficialClientDriver {
             }
             // The response to a `ping` arrives after all earlier messages of the host. Then the client's own tasks pass
             // these messages on.
-            #[cfg(not(any(feature = "v0-5", feature = "v0-4")))]
+            #[cfg(feature = "ping")]
             "sync" => self.spawn(id, async move {
                 let handle = client.client(&host).await.ok_or(HostError::UnknownHost(host))?;
                 handle.raw_client().ping().await?;
