@@ -228,7 +228,7 @@ impl ClientPort {
         let limit = trial.time_limit();
         let trial = SharedTrial::new(trial);
         let behind = client.process(&self.url);
-        // The address was opened for the first look, so there is no error here.
+        // An error is impossible here: the first look has already opened the address of the gate.
         let path = client.path(&self).await.ok().flatten();
         let arrived = async {
             if let Some(path) = &path {

@@ -17,8 +17,9 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
-use super::request_head::read_head;
+use super::request_head::{HEAD_TIMEOUT, read_head};
 
 /// The maximum number of open connections.
 const CONNECTIONS: usize = 1_000;
@@ -64,7 +65,7 @@ impl ListenGate {
         Ok(ListenGate { address, cases, accepting: task.abort_handle() })
     }
 
-    /// Opens the path of a scenario. The numbers of paths begin with 0 and grow by 1.
+    /// Adds a scenario under the next path: `/case/0`, `/case/1` and so on.
     pub fn add(&self, id: &str, port: SocketAddr) -> GatedPath<'_> {
         let mut cases = lock(&self.cases);
         cases.push(GatedCase {
@@ -81,7 +82,8 @@ impl ListenGate {
     }
 }
 
-/// The open path of a scenario. The path closes when this value is dropped.
+/// The URL path of a scenario, at which a client can connect. When this value is dropped, later connections are
+/// answered with 410 Gone.
 #[derive(Debug)]
 pub struct GatedPath<'a> {
     gate: &'a ListenGate,
@@ -156,7 +158,8 @@ async fn accept(listener: TcpListener, cases: Arc<Mutex<Vec<GatedCase>>>) {
 /// Forwards a connection to the port of its scenario, or answers the request.
 async fn forward(mut client: TcpStream, cases: &Mutex<Vec<GatedCase>>) -> std::io::Result<()> {
     let _ = client.set_nodelay(true);
-    let Some(head) = read_head(&mut client).await else { return Ok(()) };
+    let head = timeout(HEAD_TIMEOUT, read_head(&mut client)).await.ok().flatten();
+    let Some(head) = head else { return Ok(()) };
     let port = match destination(&head.text(), cases) {
         Ok(port) => port,
         Err(answer) => {

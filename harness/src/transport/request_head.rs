@@ -1,22 +1,23 @@
-//! Reads the head of an HTTP request from a connection, before another part reads the same bytes again.
+//! Reads the head of an HTTP request: the request line and the headers.
+//!
+//! The bytes are kept, because the caller passes them on to the WebSocket library or to another connection.
 //!
 //! Start at [`read_head`].
 
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::time::timeout;
 
-/// The maximum length of the head, in bytes.
+/// The maximum length of the request line and the headers together, in bytes.
 const MAX_HEAD: usize = 64 << 10;
-/// The timeout for the whole head.
+/// The timeout for a request until its head has been read.
 pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What was read from a connection: the head of a request, and perhaps bytes behind it.
+/// The head of a request, and all bytes that were read together with it.
 pub(super) struct RequestHead {
-    /// Everything that was read.
+    /// All bytes that were read: the head, the empty line, and possibly bytes of the body.
     pub(super) bytes: Vec<u8>,
-    /// The length of the head, without the empty line at its end.
+    /// The length of the request line and the headers in bytes, without the empty line that ends them.
     length: usize,
 }
 
@@ -27,13 +28,9 @@ impl RequestHead {
     }
 }
 
-/// Reads the head of a request. Returns `None` if the connection ends first, or if the head is too long or takes too
-/// long.
+/// Reads the head of a request. Returns `None` if the connection ends first, or if the head is too long. The caller
+/// limits the time.
 pub(super) async fn read_head(from: &mut (impl AsyncRead + Unpin)) -> Option<RequestHead> {
-    timeout(HEAD_TIMEOUT, until_empty_line(from)).await.ok().flatten()
-}
-
-async fn until_empty_line(from: &mut (impl AsyncRead + Unpin)) -> Option<RequestHead> {
     let mut bytes = Vec::new();
     loop {
         if let Some(length) = memchr::memmem::find(&bytes, b"\r\n\r\n") {
