@@ -415,8 +415,8 @@ impl CasePeer {
         self.engine.lost();
     }
 
-    /// Returns the method of the request that the peer has accepted with this response; `None` for an error and for a
-    /// response to no open request.
+    /// Returns the method of the request that this response accepts; `None` if the response is an error, or if its id
+    /// belongs to no open request.
     pub(super) fn accepted_request(&self, message: &Message) -> Option<String> {
         let success = message.kind() == MessageKind::Success;
         let id = message.id().and_then(Value::as_u64).filter(|_| success)?;

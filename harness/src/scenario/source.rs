@@ -62,7 +62,7 @@ pub enum ScenarioErrorKind {
         /// The error of the operating system.
         reason: String,
     },
-    /// A feature of YAML that tools interpret in different ways, so that scenario files may not use it.
+    /// A feature of YAML that scenario files may not use, because YAML parsers disagree about its meaning.
     #[error("{what} are not part of the scenario language\n(hint: {hint})")]
     Forbidden {
         /// The feature, in the plural.

@@ -142,7 +142,7 @@ impl ConvertedSteps {
         outcomes: &MessageOutcomes,
     ) -> HashMap<String, String> {
         let mut ids: HashMap<ConnId, String> = HashMap::new();
-        // The scenario uses a handshake that the host accepted. It uses a refused handshake only if none was accepted.
+        // For each connection, prefer a handshake that the host accepted. If there is none, use a refused one.
         for served in [true, false] {
             for entry in entries {
                 let ConnectionEvent::Sent(seen) = &entry.event else { continue };

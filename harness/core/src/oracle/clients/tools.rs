@@ -36,7 +36,7 @@ struct ToolCompletion {
     conn: ConnId,
     client_seq: i64,
     line: u64,
-    /// Whether the client has received the echo of its `chat/toolCallComplete`.
+    /// Whether the host has accepted the completion and the client has received the echo.
     accepted: bool,
 }
 
