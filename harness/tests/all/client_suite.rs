@@ -5,7 +5,7 @@ use ahp_harness::ledger::RequirementLedger;
 use ahp_harness::peer::null_client::{NullClient, NullClientBehaviour};
 use ahp_harness::peer::reference::fault::{FAULTS, Fault};
 use ahp_harness::peer::reference::variant::{VARIANTS, VariantClient};
-use ahp_harness::run::client_mutants::{earns_nothing, faulty, play_all, play_with, playable};
+use ahp_harness::run::client_mutants::{client_for, earns_nothing, play_all, play_with, playable};
 use ahp_harness::run::kills::KillDepth;
 use ahp_harness::run::suite::ScenarioSuite;
 use ahp_harness::verdict::Status;
@@ -36,7 +36,7 @@ fn no_rule_accuses_a_legal_variant() {
     for variant in VARIANTS {
         let mut passed = 0;
         for entry in &entries {
-            let mut client = VariantClient::new(faulty(&[]), variant);
+            let mut client = VariantClient::new(client_for(entry, &[]), variant);
             let verdict = play_with(entry, version, &mut client);
             passed += usize::from(verdict.status == Status::Pass);
             let findings = verdict.checks.iter().flat_map(|check| &check.findings);
@@ -60,7 +60,7 @@ fn a_client_without_an_optimistic_state_is_not_asked_for_one() {
     let variant = VARIANTS.iter().find(|it| it.name == "not-optimistic").unwrap();
     let mut skipped = 0;
     for entry in playable(&ScenarioSuite::of_clients(), version) {
-        let mut client = VariantClient::new(faulty(&[]), variant);
+        let mut client = VariantClient::new(client_for(&entry, &[]), variant);
         let verdict = play_with(&entry, version, &mut client);
         let (id, reason) = (&entry.scenario.id, &verdict.reason);
         let fine = matches!(verdict.status, Status::Pass | Status::Skip);
@@ -106,7 +106,7 @@ fn null_clients_pass_no_scenario() {
 fn the_reference_client_passes_at_every_version() {
     for version in Version::played().iter().copied().filter(|it| it.to_string().contains('.')) {
         for entry in playable(&ScenarioSuite::of_clients(), version) {
-            let verdict = play_with(&entry, version, &mut faulty(&[]));
+            let verdict = play_with(&entry, version, &mut client_for(&entry, &[]));
             let id = &entry.scenario.id;
             let fine = matches!(verdict.status, Status::Pass | Status::Skip);
             assert!(fine, "{version} {id}: {:?} {}", verdict.status, verdict.reason);

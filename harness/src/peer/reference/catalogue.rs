@@ -79,6 +79,12 @@ impl ReferenceClient {
         }
     }
 
+    /// Requests the list without a command of the driver.
+    pub(super) fn list_unasked(&mut self) {
+        self.sessions.listed = true;
+        self.first_page(None);
+    }
+
     /// Requests the list again after a reconnect, because the host does not repeat the missed notifications.
     pub(super) fn list_again(&mut self) {
         if self.sessions.listed && !self.has(Fault::NotListedAgain) {

@@ -89,6 +89,8 @@ impl ReferenceClient {
                 }
             }
             self.list_again();
+        } else if self.config.lists_unasked {
+            self.list_unasked();
         }
     }
 

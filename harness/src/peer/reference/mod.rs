@@ -117,8 +117,10 @@ pub struct ReferenceClientConfig {
     pub faults: ClientFaults,
     /// Whether the client begins a new session with `initialize` after a lost connection, and sends no `reconnect`.
     pub begins_anew: bool,
-    /// Whether the client requests the list of sessions for each use.
+    /// Whether the client requests the list of sessions each time the list is needed, and keeps no copy.
     pub lists_each_time: bool,
+    /// Whether the client requests the list of sessions after a handshake, without a command of the driver.
+    pub lists_unasked: bool,
 }
 
 impl Default for ReferenceClientConfig {
@@ -131,6 +133,7 @@ impl Default for ReferenceClientConfig {
             faults: ClientFaults::default(),
             begins_anew: false,
             lists_each_time: false,
+            lists_unasked: false,
         }
     }
 }

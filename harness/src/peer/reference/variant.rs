@@ -40,7 +40,9 @@ enum VariantChange {
     /// The `clientSeq` of dispatches, which is multiplied by the first number and increased by the second.
     Numbers(u64, u64),
     /// The params of each request and notification.
-    Params(fn(&str, &mut Value)),
+    Params(fn(&mut Value)),
+    /// The params of each request of this method.
+    ParamsOf(&'static str, fn(&mut Value)),
     /// The text of each frame.
     Text(fn(&Value) -> String),
     /// An additional request before each request of this method; its response is not passed to the client.
@@ -116,7 +118,7 @@ pub const VARIANTS: &[ClientVariantRow] = &[
         "extra-members",
         "Every message has members that the protocol does not know.",
         "versioning.md: unknown members are ignored",
-        VariantChange::Params(|_, params| {
+        VariantChange::Params(|params| {
             params["x-trace"] = json!({"span": "a1", "sampled": true});
         }),
     ),
@@ -124,46 +126,38 @@ pub const VARIANTS: &[ClientVariantRow] = &[
         "meta",
         "Every message has `_meta`.",
         "the optional member `_meta` of params",
-        VariantChange::Params(|_, params| params["_meta"] = json!({"x-trace": "a1"})),
+        VariantChange::Params(|params| params["_meta"] = json!({"x-trace": "a1"})),
     ),
     row(
         "no-client-info",
         "The handshake does not name the client.",
         "InitializeParams.clientInfo is optional",
-        VariantChange::Params(|method, params| {
-            if method == "initialize" {
-                remove(params, "clientInfo");
-            }
+        VariantChange::ParamsOf("initialize", |params| {
+            remove(params, "clientInfo");
         }),
     ),
     row(
         "long-client-info",
         "The name of the client in the handshake is very long.",
         "InitializeParams.clientInfo: any strings",
-        VariantChange::Params(|method, params| {
-            if method == "initialize" {
-                params["clientInfo"]["name"] = json!("client ".repeat(200));
-            }
+        VariantChange::ParamsOf("initialize", |params| {
+            params["clientInfo"]["name"] = json!("client ".repeat(200));
         }),
     ),
     row(
         "declares-nothing",
         "The handshake declares that the client has no capabilities.",
         "InitializeParams.capabilities is optional",
-        VariantChange::Params(|method, params| {
-            if method == "initialize" {
-                params["capabilities"] = json!({});
-            }
+        VariantChange::ParamsOf("initialize", |params| {
+            params["capabilities"] = json!({});
         }),
     ),
     row(
         "offers-a-later-version",
         "A version that does not exist is offered first.",
         "versioning.md: a client offers what it supports",
-        VariantChange::Params(|method, params| {
-            if method == "initialize"
-                && let Some(offers) = params["protocolVersions"].as_array().cloned()
-            {
+        VariantChange::ParamsOf("initialize", |params| {
+            if let Some(offers) = params["protocolVersions"].as_array().cloned() {
                 let later = std::iter::once(json!("99.0.0"));
                 params["protocolVersions"] = later.chain(offers).collect();
             }
@@ -173,10 +167,8 @@ pub const VARIANTS: &[ClientVariantRow] = &[
         "prompt-delivery",
         "Subscriptions ask for delivery without delay.",
         "SubscribeParams.delivery is optional",
-        VariantChange::Params(|method, params| {
-            if method == "subscribe" {
-                params["delivery"] = json!({"maxLatencyMs": 0});
-            }
+        VariantChange::ParamsOf("subscribe", |params| {
+            params["delivery"] = json!({"maxLatencyMs": 0});
         }),
     ),
     row(
@@ -219,7 +211,7 @@ pub const VARIANTS: &[ClientVariantRow] = &[
     ),
     row(
         "lists-each-time",
-        "The client requests the list of sessions for each use.",
+        "The client requests the list of sessions each time the list is needed, and keeps no copy.",
         "`listSessions` at any time",
         VariantChange::Config(|config| config.lists_each_time = true),
     ),
@@ -227,20 +219,16 @@ pub const VARIANTS: &[ClientVariantRow] = &[
         "lifetimes-omitted",
         "The client does not say how long a token is valid.",
         "AuthenticateParams.expiresIn is optional",
-        VariantChange::Params(|method, params| {
-            if method == "authenticate" {
-                remove(params, "expiresIn");
-            }
+        VariantChange::ParamsOf("authenticate", |params| {
+            remove(params, "expiresIn");
         }),
     ),
     row(
         "shows-apps",
         "The client declares that it shows MCP apps.",
         "ClientCapabilities.mcpApps",
-        VariantChange::Params(|method, params| {
-            if method == "initialize" {
-                params["capabilities"] = json!({"mcpApps": {}});
-            }
+        VariantChange::ParamsOf("initialize", |params| {
+            params["capabilities"] = json!({"mcpApps": {}});
         }),
     ),
     row(
@@ -259,10 +247,8 @@ pub const VARIANTS: &[ClientVariantRow] = &[
         "lists-small-pages",
         "The client asks for pages of two sessions.",
         "ListSessionsParams.limit",
-        VariantChange::Params(|method, params| {
-            if method == "listSessions" {
-                params["limit"] = json!(2);
-            }
+        VariantChange::ParamsOf("listSessions", |params| {
+            params["limit"] = json!(2);
         }),
     ),
     row(
@@ -494,9 +480,8 @@ impl VariantClient {
                 let seq = value["params"]["clientSeq"].as_u64().unwrap_or_default();
                 value["params"]["clientSeq"] = json!(seq * factor + summand);
             }
-            VariantChange::Params(change) if !method.is_empty() => {
-                change(&method, &mut value["params"]);
-            }
+            VariantChange::Params(change) if !method.is_empty() => change(&mut value["params"]),
+            VariantChange::ParamsOf(of, change) if method == of => change(&mut value["params"]),
             VariantChange::SlowAnswers(time) if method.is_empty() => delay = time,
             VariantChange::SlowFrames(time) => delay = time,
             VariantChange::Refusals(change) if value.get("error").is_some() => {

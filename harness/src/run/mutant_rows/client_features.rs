@@ -14,7 +14,13 @@ pub const ROWS: &[KillRow<Fault>] = &[
             "client/channels/odd-uris-come-back",
         ],
     },
-    KillRow { fault: Fault::FirstPageOnly, trips: &["client/lists/every-page-is-requested"] },
+    KillRow {
+        fault: Fault::FirstPageOnly,
+        trips: &[
+            "client/lists/every-page-is-requested",
+            "client/lists/the-next-page-is-requested-unasked",
+        ],
+    },
     KillRow {
         fault: Fault::CursorTrimmed,
         trips: &["clients.verbatim-cursors", "client/lists/odd-cursors-come-back"],

@@ -179,6 +179,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
             "client/reconnect/the-host-refuses-connections-for-a-while",
             "client/reconnect/the-number-of-a-snapshot-counts",
             "client/reconnect/the-number-of-the-handshake-counts",
+            "client/responses/an-unknown-error-of-a-list-is-survived",
         ],
     },
     KillRow {
@@ -210,6 +211,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
             "client/reconnect/the-host-refuses-connections-for-a-while",
             "client/reconnect/the-number-of-a-snapshot-counts",
             "client/reconnect/the-number-of-the-handshake-counts",
+            "client/responses/an-unknown-error-of-a-list-is-survived",
         ],
     },
     KillRow {
@@ -321,7 +323,11 @@ pub const ROWS: &[KillRow<Fault>] = &[
     },
     KillRow {
         fault: Fault::NotListedAgain,
-        trips: &["clients.listed-again", "client/reconnect/the-list-is-requested-again"],
+        trips: &[
+            "clients.listed-again",
+            "client/reconnect/sessions-are-listed-again-unasked",
+            "client/reconnect/the-list-is-requested-again",
+        ],
     },
     KillRow {
         fault: Fault::UnofferedTaken,
