@@ -110,7 +110,7 @@ const commands = {
     return missing("token");
   },
 
-  // Further commands, for clients that have them: type, run, mcp, logs, records (CLIENT_DRIVER.md).
+  // CLIENT_DRIVER.md has further commands, for clients that have them: `type` to `consent`.
 
   // Returns the summaries of the sessions that the client knows.
   async lists() {

@@ -116,7 +116,7 @@ async def lists(_):
     missing("lists")  # return {"sessions": await client.sessions()}
 
 
-# Further commands, for clients that have them: type, run, mcp, logs, records (CLIENT_DRIVER.md).
+# CLIENT_DRIVER.md has further commands, for clients that have them: `type` to `consent`.
 COMMANDS = {f.__name__: f for f in (hello, connect, close, request, subscribe, unsubscribe, dispatch, state, sync, tool,
                                     calls, serve, token, lists)}
 

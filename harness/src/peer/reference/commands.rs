@@ -34,6 +34,9 @@ pub const DRIVER_COMMANDS: &[&str] = &[
     "mcp",
     "logs",
     "records",
+    "choices",
+    "operate",
+    "consent",
 ];
 
 /// The command with which the driver is asked for the client's state of a channel.
@@ -134,6 +137,13 @@ impl ReferenceClient {
                 self.run_automation(id, &automation);
             }
             "mcp" => self.ask_server(id, &channel, &command),
+            "choices" => self.show_choices(id, &channel, &command),
+            "operate" => self.operate(id, &channel, &command),
+            "consent" => {
+                let tool = command["name"].as_str().unwrap_or_default();
+                self.consents.set(&channel, tool, command["grants"] == true);
+                self.answer(id, json!({}));
+            }
             "logs" => {
                 let level = command["level"].as_str().unwrap_or_default().to_owned();
                 self.follow_logs(id, &level);

@@ -148,6 +148,10 @@ faults! {
     LogsUnfiltered = "logs-unfiltered", "Log records below the wanted level reach the application.";
     ListMerged = "list-merged", "A list that is requested again is added to the previous list.";
     HugeFrameBreaks = "huge-frame-breaks", "A frame above the client's limit breaks the client.";
+    OptionsSorted = "options-sorted", "The options of a tool call are shown in alphabetical order.";
+    OptionsIgnored = "options-ignored", "A tool call with options is shown with the choices `approve` and `deny`.";
+    OperationUnconfirmed = "operation-unconfirmed", "An operation on a changeset is invoked without a question to the user.";
+    HostConsents = "host-consents", "A sensitive tool runs without the user's consent if the host has confirmed the call.";
 }
 
 /// The faults that change messages, with the state that they need.

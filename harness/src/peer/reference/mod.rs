@@ -5,7 +5,7 @@
 //! the commands of `CLIENT_DRIVER.md`, [`tools`] runs the tools that the client offers, [`tokens`] delivers its tokens,
 //! [`handshake`] performs the handshakes, [`catalogue`] keeps the list of sessions, [`typing`] requests completions,
 //! [`runs`] runs automations, [`servers`] reaches MCP servers, [`logs`] keeps log records, [`pulse`] notices a silent
-//! host, [`fault`] has the injected faults, and [`variant`] the legal variants. [`breaking`] has the faults that break
+//! host, [`user`] has the decisions of the user, [`fault`] has the injected faults, and [`variant`] the legal variants. [`breaking`] has the faults that break
 //! a client.
 //!
 //! Knows: `wire`, `model`, `files`. Never knows: sockets, clocks, scenarios, rules.
@@ -40,6 +40,7 @@ mod servers;
 mod tokens;
 mod tools;
 mod typing;
+mod user;
 pub mod variant;
 
 use catalogue::SessionCatalogue;
@@ -51,6 +52,7 @@ use runs::RequestedRun;
 use tokens::ClientTokens;
 use tools::DriverTools;
 use typing::TypedInputs;
+use user::ToolConsents;
 
 /// The id of the client, unless a command of the driver specifies another id.
 const CLIENT_ID: &str = "ahp-harness-reference-client";
@@ -121,6 +123,9 @@ pub struct ReferenceClientConfig {
     pub lists_each_time: bool,
     /// Whether the client requests the list of sessions after a handshake, without a command of the driver.
     pub lists_unasked: bool,
+    /// Whether the client asks the user before each operation on a changeset, even before one without a confirmation
+    /// text.
+    pub confirms_each_operation: bool,
 }
 
 impl Default for ReferenceClientConfig {
@@ -134,6 +139,7 @@ impl Default for ReferenceClientConfig {
             begins_anew: false,
             lists_each_time: false,
             lists_unasked: false,
+            confirms_each_operation: false,
         }
     }
 }
@@ -165,6 +171,13 @@ enum RequestReason {
     Token,
     /// A run of an automation, for a command of the driver.
     Run(u64),
+    /// An operation on a changeset, for a command of the driver, with the confirmation text that the client has shown.
+    Operation {
+        /// The id of the command.
+        command: u64,
+        /// The text; `None` if the client has not asked the user.
+        asked: Option<String>,
+    },
     /// A `ping`.
     Ping,
     /// A request without a command of the driver, whose response changes nothing.
@@ -200,6 +213,7 @@ pub struct ReferenceClient {
     wanted: Vec<String>,
     sessions: SessionCatalogue,
     tools: DriverTools,
+    consents: ToolConsents,
     tokens: ClientTokens,
     folder: ClientFolder,
     typing: TypedInputs,
@@ -244,6 +258,7 @@ impl ReferenceClient {
             wanted: Vec::new(),
             sessions: SessionCatalogue::default(),
             tools: DriverTools::default(),
+            consents: ToolConsents::default(),
             tokens: ClientTokens::default(),
             broken: false,
             folder: ClientFolder::default(),
@@ -314,6 +329,7 @@ impl ReferenceClient {
             match asked.reason {
                 RequestReason::Command(command)
                 | RequestReason::Subscribe(command)
+                | RequestReason::Operation { command, .. }
                 | RequestReason::Listing(Some(command)) => {
                     self.fail(command, "the connection ended before the response");
                 }
@@ -474,6 +490,10 @@ impl ReferenceClient {
                     Err(error) => self.answer_error(command, error),
                 }
             }
+            (RequestReason::Operation { command, asked }, outcome) => match outcome {
+                Ok(_) => self.answer(command, json!({"asked": asked})),
+                Err(error) => self.answer_error(command, error),
+            },
             (RequestReason::Listing(command), Ok(result)) => self.listed(command, &result),
             (RequestReason::Listing(Some(command)), Err(error)) => {
                 self.answer_error(command, error);

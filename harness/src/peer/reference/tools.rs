@@ -161,6 +161,15 @@ impl ReferenceClient {
         if !runs {
             return;
         }
+        let refused = !self.tools.begun.contains(&call)
+            && self.consents.refuses(&tool.session, &call.tool)
+            && !(self.has(Fault::HostConsents) && state["confirmed"] == "not-needed");
+        if refused {
+            if self.tools.denied.insert(call.clone()) {
+                self.complete_failed(&call, "Not run", "the user has not consented to this call");
+            }
+            return;
+        }
         if self.tools.started.insert(call.clone()) {
             self.start(&call, &input);
         }
@@ -210,15 +219,24 @@ impl ReferenceClient {
             self.tools.running.drain(..).partition(|running| alive.contains(&running.call));
         self.tools.running = kept;
         for RunningCall { call, .. } in ended {
-            let result = json!({"success": false, "pastTenseMessage": "Failed", "content": []});
-            let action = json!({
-                "type": "chat/toolCallComplete",
-                "turnId": call.turn,
-                "toolCallId": call.id,
-                "result": result,
-            });
-            self.dispatch(&call.chat, action);
+            self.complete_failed(&call, "Failed", "the turn was cancelled");
         }
+    }
+
+    /// Completes a call without success.
+    fn complete_failed(&mut self, call: &FoundCall, past_tense: &str, why: &str) {
+        let action = json!({
+            "type": "chat/toolCallComplete",
+            "turnId": call.turn,
+            "toolCallId": call.id,
+            "result": {
+                "success": false,
+                "pastTenseMessage": past_tense,
+                "content": [],
+                "error": {"message": why},
+            },
+        });
+        self.dispatch(&call.chat, action);
     }
 
     fn deny(&mut self, call: &FoundCall) {

@@ -216,6 +216,12 @@ pub const VARIANTS: &[ClientVariantRow] = &[
         VariantChange::Config(|config| config.lists_each_time = true),
     ),
     row(
+        "confirms-each-operation",
+        "The client asks the user before each operation on a changeset.",
+        "ChangesetOperation.confirmation is about operations that have it; the user interface is the client's",
+        VariantChange::Config(|config| config.confirms_each_operation = true),
+    ),
+    row(
         "lifetimes-omitted",
         "The client does not say how long a token is valid.",
         "AuthenticateParams.expiresIn is optional",

@@ -110,6 +110,19 @@ pub const ROWS: &[KillRow<Fault>] = &[
         fault: Fault::ToolArgumentsUnchecked,
         trips: &["client/tools/arguments-are-checked"],
     },
+    KillRow {
+        fault: Fault::OptionsSorted,
+        trips: &["client/inputs/options-are-shown-in-their-order"],
+    },
+    KillRow {
+        fault: Fault::OptionsIgnored,
+        trips: &["client/inputs/options-are-shown-in-their-order"],
+    },
+    KillRow {
+        fault: Fault::OperationUnconfirmed,
+        trips: &["client/changesets/a-confirmation-is-shown-first"],
+    },
+    KillRow { fault: Fault::HostConsents, trips: &["client/tools/a-host-does-not-consent"] },
     KillRow { fault: Fault::ToolUnknownIgnored, trips: &["client/tools/unknown-tools-are-denied"] },
     KillRow {
         fault: Fault::ToolInSession,
@@ -136,12 +149,16 @@ pub const ROWS: &[KillRow<Fault>] = &[
         fault: Fault::UnknownSchemesSubscribed,
         trips: &[
             "client/channels/unknown-schemes-are-left-alone",
+            "client/channels/unknown-schemes-of-changesets-are-left-alone",
             "client/mcp/undeclared-apps-stay-closed",
         ],
     },
     KillRow {
         fault: Fault::TemplatesExpanded,
-        trips: &["client/changesets/unknown-variables-are-not-filled-in"],
+        trips: &[
+            "client/changesets/unknown-variables-are-not-filled-in",
+            "client/channels/unknown-schemes-of-changesets-are-left-alone",
+        ],
     },
     KillRow { fault: Fault::DefaultChatOnly, trips: &["client/channels/default-chat-is-a-hint"] },
     KillRow { fault: Fault::AppsOpened, trips: &["client/mcp/undeclared-apps-stay-closed"] },
