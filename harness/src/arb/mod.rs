@@ -7,7 +7,7 @@
 //! tables of [`rules`], and [`names`] replaces ids by names. A [`draft`] becomes a scenario. For another host, [`hold`]
 //! decides which expectations are claims, and [`races`] plays the conversation with another interleaving of its
 //! clients. [`finding`] lists the findings in a conversation, [`gauge`] counts the tested combinations, [`shrink`]
-//! shrinks a draft, and [`campaign`] stores the results. [`embedded`] plays drafts in memory, [`planted`] plays them
+//! shrinks a draft, [`schedule`] decides what a campaign does next, and [`campaign`] stores the results. [`embedded`] plays drafts in memory, [`planted`] plays them
 //! against every injected fault.
 //!
 //! Bytes: [`targets`] are functions that take any bytes and return nothing.
@@ -41,6 +41,7 @@ pub mod planted;
 pub mod races;
 pub mod restarts;
 pub mod rules;
+pub mod schedule;
 pub mod shrink;
 pub mod source;
 pub mod stage;

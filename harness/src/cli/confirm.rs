@@ -8,17 +8,18 @@
 //!
 //! Start at [`confirm`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::arb::campaign::UnexaminedFinding;
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge::AnswerGauge;
-use crate::arb::hold::{StepExpectation, drop_claims, loosen};
 use crate::arb::liberty::permitting;
+use crate::arb::schedule::findings::{
+    COMPANY, COPIES, ConfirmationResult, FailedConversation, FindingSameness, ReplayCompany,
+};
 
 use super::fuzz_target::FuzzTarget;
 
@@ -27,169 +28,29 @@ use super::fuzz_target::FuzzTarget;
 const AGAIN: u32 = 3;
 pub(super) const NEEDED: u32 = 2;
 
-/// For a finding that does not occur when its conversation is replayed alone: the number of replays at the same time,
-/// the number of replays one after the other, and the time between the beginnings of two replays. The defect may occur
+/// The time between the beginnings of two copies of a conversation that are replayed together. The defect may occur
 /// while the host ends the sessions of another replay.
-pub(super) const COMPANY: usize = 4;
-const IN_A_ROW: usize = 2;
 const APART: Duration = Duration::from_millis(500);
-/// The total number of copies of one conversation that are replayed together.
-pub(super) const COPIES: usize = COMPANY * IN_A_ROW;
 
 /// The time limit of a wait in the conversations that are played together with a failed conversation. Their steps after
 /// a wait that the host does not answer come too late to affect the failed conversation.
 const OTHERS_LIMIT: Duration = Duration::from_secs(3);
 
-/// A conversation that showed findings.
-#[derive(Clone, Debug)]
-pub(super) struct FailedConversation {
-    /// The conversation.
-    pub(super) draft: ScenarioDraft,
-    /// The seed of the conversation.
-    pub(super) seed: u64,
-    /// The findings.
-    pub(super) findings: Vec<FuzzFinding>,
-    /// Whether the time limit of a wait was shorter than the limit of `run`.
-    pub(super) hurried: bool,
-    /// The conversations that were played at the same time.
-    pub(super) beside: Vec<ScenarioDraft>,
-}
-
-/// What has to be played at the same time as a conversation so that a finding occurs.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum ReplayCompany {
-    /// Nothing.
-    Nothing,
-    /// The same conversation, played several times at once.
-    Copies,
-    /// These other conversations.
-    Others(Vec<ScenarioDraft>),
-}
-
-impl ReplayCompany {
-    /// Plays a conversation together with the copies or the other conversations that `self` names. The function `play`
-    /// plays one conversation; its second argument is the number of the execution.
-    pub(super) async fn play<'a, P: Future>(
-        &'a self,
-        draft: &'a ScenarioDraft,
-        play: impl Fn(&'a ScenarioDraft, usize) -> P,
-    ) -> Vec<P::Output> {
-        match self {
-            ReplayCompany::Nothing => vec![play(draft, 0).await],
-            ReplayCompany::Copies => in_company((0..COPIES).map(|copy| play(draft, copy))).await,
-            ReplayCompany::Others(others) => {
-                let all = std::iter::once(draft).chain(others).zip(0..);
-                join_all(all.map(|(draft, number)| play(draft, number))).await
-            }
+/// Plays a conversation together with the copies or the other conversations that `company` names. The function `play`
+/// plays one conversation; its second argument is the number of the execution.
+pub(super) async fn play_in<'a, P: Future>(
+    company: &'a ReplayCompany,
+    draft: &'a ScenarioDraft,
+    play: impl Fn(&'a ScenarioDraft, usize) -> P,
+) -> Vec<P::Output> {
+    match company {
+        ReplayCompany::Nothing => vec![play(draft, 0).await],
+        ReplayCompany::Copies => in_company((0..COPIES).map(|copy| play(draft, copy))).await,
+        ReplayCompany::Others(others) => {
+            let all = std::iter::once(draft).chain(others).zip(0..);
+            join_all(all.map(|(draft, number)| play(draft, number))).await
         }
     }
-}
-
-impl FailedConversation {
-    /// Returns the findings in the form in which the file of the campaign stores them.
-    pub(super) fn unexamined(&self) -> Vec<UnexaminedFinding> {
-        let seed = self.seed;
-        let open = |finding: &FuzzFinding| UnexaminedFinding { finding: finding.clone(), seed };
-        self.findings.iter().map(open).collect()
-    }
-
-    /// Leaves out the expectations in `unmet` that the findings do not need: the host is known not to meet them, and
-    /// a replay would wait for each until its time limit. Findings of always-on checks do not depend on the steps'
-    /// expectations. A claim depends on the premises before the claim, so these premises stay.
-    pub(super) fn hasten(&mut self, unmet: &BTreeSet<StepExpectation>) {
-        if self.draft.is_about_agents() {
-            return;
-        }
-        for other in &mut self.beside {
-            let mut hastened = other.clone();
-            loosen(&mut hastened, unmet);
-            if hastened.scenario().is_ok() {
-                *other = hastened;
-            }
-        }
-        let mut draft = self.draft.clone();
-        let claimed: BTreeSet<usize> = self.findings.iter().filter_map(|it| it.step).collect();
-        let places = match claimed.is_empty() {
-            true => {
-                loosen(&mut draft, unmet);
-                BTreeMap::new()
-            }
-            false => drop_claims(&mut draft, unmet, &claimed),
-        };
-        if draft.scenario().is_ok() {
-            self.draft = draft;
-            for finding in &mut self.findings {
-                finding.step = finding.step.and_then(|step| places.get(&step).copied());
-            }
-        }
-    }
-}
-
-/// A finding that occurs again when the file of its conversation is replayed.
-#[derive(Clone, Debug)]
-pub(super) struct ConfirmedFinding {
-    /// The finding.
-    pub(super) finding: FuzzFinding,
-    /// The conversation that shows it.
-    pub(super) draft: ScenarioDraft,
-    /// The seed of the conversation.
-    pub(super) seed: u64,
-    /// The number of replays that showed the finding, and the number of all replays.
-    pub(super) again: (u32, u32),
-    /// The conversations that have to be played at the same time for the finding to occur.
-    pub(super) company: ReplayCompany,
-    /// How the finding occurs in the replays.
-    pub(super) sameness: FindingSameness,
-}
-
-/// How similar the findings in different replays of one conversation are.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum FindingSameness {
-    /// Enough replays show the same finding.
-    Identity,
-    /// Enough replays show the same breach, but in different forms. Which form it takes depends on what the host does
-    /// at that moment.
-    Form,
-}
-
-impl FindingSameness {
-    /// Returns whether a replay with the findings `found` shows this finding.
-    pub(super) fn holds(self, finding: &FuzzFinding, found: &FuzzFinding) -> bool {
-        match self {
-            FindingSameness::Identity => finding.key == found.key,
-            FindingSameness::Form => finding.is_form_of(found),
-        }
-    }
-}
-
-impl ConfirmedFinding {
-    /// Returns the finding in the form in which the file of the campaign stores it.
-    pub(super) fn unexamined(&self) -> UnexaminedFinding {
-        UnexaminedFinding { finding: self.finding.clone(), seed: self.seed }
-    }
-}
-
-/// Whether a finding is confirmed.
-#[derive(Debug)]
-pub(super) enum ConfirmationResult {
-    /// The finding occurs again.
-    Confirmed {
-        /// The number of replays that showed the finding, and the number of all replays.
-        again: (u32, u32),
-        /// The conversations that have to be played at the same time for the finding to occur.
-        company: ReplayCompany,
-        /// How the finding occurs in the replays.
-        sameness: FindingSameness,
-    },
-    /// The finding did not occur often enough.
-    Flaky {
-        /// The number of replays that showed the finding, and the number of all replays.
-        again: (u32, u32),
-    },
-    /// The specification permits the behaviour: the reference host shows it under this legal variant.
-    Permitted(&'static str),
-    /// The finding never occurs with the longer time limit that `run` sets for a wait: the host was only slow.
-    TooEarly,
 }
 
 /// A finding of a conversation and the replays that showed it.
@@ -270,7 +131,7 @@ pub(super) async fn confirm(
                 }
             };
             let shared = target.quiet.read().await;
-            let shown = company.play(draft, replay).await;
+            let shown = play_in(&company, draft, replay).await;
             drop(shared);
             let shown: Vec<FuzzFinding> = shown.into_iter().flatten().collect();
             counts.iter_mut().for_each(|count| count.add(&shown));
@@ -366,9 +227,10 @@ mod tests {
 
     use super::*;
     use crate::arb::campaign::{FindingBucket, FuzzCampaign, KnownFindings};
+    use crate::arb::schedule::PlayedDraft;
+    use crate::arb::schedule::findings::ConfirmedFinding;
     use crate::cli::context::CliContext;
     use crate::cli::fuzz::FuzzArguments;
-    use crate::cli::fuzz_target::PlayedDraft;
     use crate::cli::hunt::FuzzHunt;
     use crate::cli::minimise::minimise;
     use crate::host::engine::{HostConfig, RefHost};
@@ -485,7 +347,8 @@ mod tests {
         let (known, campaign) = (KnownFindings::default(), FuzzCampaign::default());
         let source = fuzz.source(&target, 1);
         fs::create_dir_all(out.join("fuzz")).unwrap();
-        let mut hunt = FuzzHunt::new(&fuzz, &context, Arc::clone(&target), source, known, campaign);
+        let begins = (source, known, campaign);
+        let mut hunt = FuzzHunt::new(&fuzz, &context, Arc::clone(&target), begins, None);
         let bucket = FindingBucket {
             finding: finding.clone(),
             scenario: String::new(),
@@ -497,8 +360,8 @@ mod tests {
             order: String::new(),
             minimised: case.minimised,
         };
-        assert!(hunt.keep(case.draft, case.beside, bucket).is_ok());
-        let FindingBucket { scenario, order, .. } = &hunt.campaign.buckets[0];
+        assert!(hunt.keep(case, bucket).is_ok());
+        let FindingBucket { scenario, order, .. } = &hunt.schedule.campaign().buckets[0];
         let other = format!("{scenario}-beside-1.yaml");
         assert!(order.contains(&other) && order.contains("--jobs 2"), "{order}");
         let text = fs::read_to_string(out.join(format!("{scenario}.yaml"))).unwrap();

@@ -161,17 +161,15 @@ impl FuzzArguments {
         let target = Arc::new(self.looked_at(context, budget).await?);
         let campaign = self.begin(context, &target)?;
         let source = self.source(&target, campaign.seed);
-        let mut hunt = FuzzHunt::new(self, context, Arc::clone(&target), source, known, campaign);
-        let outcome = match budget {
-            Some(budget) => {
-                let played = tokio::time::timeout_at(
-                    budget.stop_at().into(),
-                    hunt.go(Some(budget.stop_at())),
-                )
-                .await;
+        let begins = (source, known, campaign);
+        let stop_at = budget.map(|budget| budget.stop_at());
+        let mut hunt = FuzzHunt::new(self, context, Arc::clone(&target), begins, stop_at);
+        let outcome = match stop_at {
+            Some(stop_at) => {
+                let played = tokio::time::timeout_at(stop_at.into(), hunt.go()).await;
                 played.unwrap_or_else(|_| hunt.cut_short())
             }
-            None => hunt.go(None).await,
+            None => hunt.go().await,
         };
         hunt.save()?;
         if let PlayTarget::Remote(remote, _) = &target.target {
@@ -180,7 +178,7 @@ impl FuzzArguments {
         context.progress("");
         context.say(&hunt.summary());
         if let Some(path) = &self.write_baseline {
-            write(path, &KnownFindings::text(&hunt.campaign.buckets))?;
+            write(path, &KnownFindings::text(&hunt.schedule.campaign().buckets))?;
         }
         outcome
     }

@@ -16,6 +16,7 @@ use crate::arb::embedded::EmbeddedGround;
 use crate::arb::finding::{FuzzFinding, findings};
 use crate::arb::gauge::AnswerGauge;
 use crate::arb::hold::holds_across_restart;
+use crate::arb::schedule::PlayedDraft;
 use crate::host::engine::{HostConfig, RefHost};
 use crate::report::event::CaseReport;
 use crate::run::plan::plan;
@@ -57,14 +58,6 @@ pub(super) struct FuzzTarget {
     pub(super) quiet: RwLock<()>,
     /// The number of conversations that were played so far.
     pub(super) plays: AtomicU64,
-}
-
-/// The draft of a conversation that was played.
-pub(super) struct PlayedDraft {
-    /// The verdict on the conversation.
-    pub(super) verdict: ScenarioVerdict,
-    /// The findings in the conversation.
-    pub(super) found: Vec<FuzzFinding>,
 }
 
 impl FuzzTarget {

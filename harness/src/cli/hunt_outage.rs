@@ -7,21 +7,20 @@
 
 use std::time::Duration;
 
-use tokio::task::JoinSet;
-
 use crate::arb::campaign::FindingBucket;
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge::AnswerGauge;
 use crate::arb::generate::DrawnSequence;
+use crate::arb::schedule::PlayedSequence;
+use crate::arb::schedule::findings::FindingCase;
 use crate::ledger::RequirementLedger;
 use crate::report::outage::OUTLIVES;
 use crate::run::failure::FailureKind;
 use crate::verdict::Weight;
 
 use super::exit::CommandStop;
-use super::hunt::{FuzzHunt, PlayedSequence};
-use super::hunt_examine::NumberedResult;
+use super::hunt::FuzzHunt;
 use super::lone_trial::{HostWatch, LonePlayer, TrialResults, trials};
 
 impl FuzzHunt<'_> {
@@ -44,26 +43,10 @@ impl FuzzHunt<'_> {
         if well { None } else { self.watch.trouble(cut && !restarts).await }
     }
 
-    /// Waits until all conversations and examinations in progress have ended. The findings of these examinations are
-    /// examined again later.
-    pub(super) async fn drained(
-        &mut self,
-        first: PlayedSequence,
-        playing: &mut JoinSet<PlayedSequence>,
-        examining: &mut JoinSet<NumberedResult>,
-    ) -> Vec<DrawnSequence> {
-        let mut struck = vec![first];
-        while let Some(played) = playing.join_next().await {
-            struck.extend(played.ok());
-        }
-        // The host stopped during these examinations, so their results are not used.
-        while examining.join_next().await.is_some() {}
-        self.requeue_examinations();
-        struck.sort_by_key(|played| played.number);
-        for played in &struck {
-            self.landed(played);
-        }
-        struck.into_iter().map(|played| played.sequence).collect()
+    /// Waits until all conversations and examinations in progress have ended. Returns the conversations, the given one
+    /// among them. The findings of these examinations are examined again later.
+    pub(super) async fn drained(&mut self, first: PlayedSequence) -> Vec<DrawnSequence> {
+        self.drain(first).await.into_iter().map(|played| played.sequence).collect()
     }
 
     /// Restarts the host after an outage, and determines which of these conversations causes the outage.
@@ -78,7 +61,7 @@ impl FuzzHunt<'_> {
         if !self.watch.recovered(what).await {
             return Ok(());
         }
-        let recent = std::mem::take(&mut self.recent).into_iter().map(|(_, sequence)| sequence);
+        let recent = self.schedule.take_recent().into_iter();
         let recent: Vec<DrawnSequence> =
             recent.filter(|it| struck.iter().all(|other| other.seed != it.seed)).collect();
         let TrialResults { held, ended } = trials(self, &struck, &recent).await;
@@ -95,8 +78,8 @@ impl FuzzHunt<'_> {
             let message = format!("{what} when this was played alone on a fresh host, twice");
             let finding = FuzzFinding::of(OUTLIVES, weight, "", &message);
             let PlayedSequence { sequence, .. } = played;
-            self.campaign.sequences += 1;
-            if !self.known.has(&finding) && !self.campaign.is_known(&finding) {
+            self.schedule.count_outage();
+            if self.schedule.is_new(&finding) {
                 let draft = ScenarioDraft { title: finding.statement(), ..sequence.draft };
                 let found = FindingBucket {
                     scenario: draft.id.clone(),
@@ -109,10 +92,12 @@ impl FuzzHunt<'_> {
                     order: String::new(),
                     minimised: false,
                 };
-                self.keep(draft, Vec::new(), found)?;
+                let (order, beside) = (String::new(), Vec::new());
+                self.keep(FindingCase { draft, order, beside, minimised: false }, found)?;
             }
         }
-        held.into_iter().for_each(|played| self.played(played));
+        let now = self.now();
+        held.into_iter().for_each(|played| self.schedule.played(now, played));
         Ok(())
     }
 }
@@ -126,8 +111,7 @@ impl LonePlayer for FuzzHunt<'_> {
     }
 
     async fn play_alone(&mut self, suspect: &DrawnSequence) -> Option<PlayedSequence> {
-        let (number, gauge) = (self.plays, AnswerGauge::default());
-        self.plays += 1;
+        let (number, gauge) = (self.schedule.number(), AnswerGauge::default());
         let played = self.target.play(&suspect.draft, None, &gauge).await;
         Some(PlayedSequence { number, sequence: suspect.clone(), played, gauge, hurried: false })
     }

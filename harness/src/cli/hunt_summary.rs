@@ -15,17 +15,18 @@ const SHOWN_FORMS: usize = 5;
 
 impl FuzzHunt<'_> {
     pub(super) fn progress(&self) -> String {
-        let FuzzCampaign { sequences, steps, tried, seen, tally, took, .. } = &self.campaign;
+        let FuzzCampaign { sequences, steps, tried, seen, tally, took, .. } =
+            self.schedule.campaign();
         let rate = *steps as f64 / took.as_secs_f64().max(0.001);
-        let news = match self.campaign.without_news() {
+        let news = match self.schedule.campaign().without_news() {
             stale if stale >= STALE => format!(", nothing new in the last {stale} conversations"),
             _ => String::new(),
         };
         let mut left = String::new();
-        if !self.confirmed.is_empty() {
-            let _ = write!(left, ", {} more to be minimised", self.confirmed.len());
+        let (open, confirmed) = self.schedule.queue().lengths();
+        if confirmed > 0 {
+            let _ = write!(left, ", {confirmed} more to be minimised");
         }
-        let open: usize = self.waiting.iter().map(|it| it.findings.len()).sum();
         if open > 0 {
             let _ = write!(left, ", {open} to be confirmed");
         }
@@ -34,21 +35,21 @@ impl FuzzHunt<'_> {
             tried.len(),
             seen.len(),
             tally.refused_percent(),
-            self.campaign.failures().count(),
-            self.campaign.causes().len()
+            self.schedule.campaign().failures().count(),
+            self.schedule.campaign().causes().len()
         )
     }
 
     pub(super) fn summary(&self) -> String {
         let mut out = self.progress();
-        if self.campaign.unsteady > 0 {
+        if self.schedule.campaign().unsteady > 0 {
             let _ = writeln!(
                 out,
                 "    {} of them have expectations that the reference host does not meet when it \
                  plays them again; only the checks count for these",
-                self.campaign.unsteady
+                self.schedule.campaign().unsteady
             );
-            for odd in &self.odd {
+            for odd in self.schedule.choice().odd() {
                 let _ = writeln!(out, "        {odd}");
             }
         }
@@ -56,10 +57,10 @@ impl FuzzHunt<'_> {
         if !faults.is_empty() {
             let _ = writeln!(out, "    injected: {}", faults.join(", "));
         }
-        for (key, variant) in &self.permitted {
+        for (key, variant) in self.schedule.queue().permitted() {
             let _ = writeln!(out, "    permitted, as the legal variant `{variant}` shows: {key}");
         }
-        for cause in self.campaign.causes() {
+        for cause in self.schedule.campaign().causes() {
             let first = cause.first().map(|bucket| bucket.finding.cause());
             for (place, bucket) in cause.into_iter().enumerate() {
                 let FindingBucket { finding, scenario, times, order, minimised, .. } = bucket;
@@ -81,7 +82,8 @@ impl FuzzHunt<'_> {
                 }
             }
             let same = |form: &&FurtherForm| Some(form.finding.cause()) == first;
-            let forms: Vec<&FurtherForm> = self.campaign.forms.iter().filter(same).collect();
+            let forms: Vec<&FurtherForm> =
+                self.schedule.campaign().forms.iter().filter(same).collect();
             for FurtherForm { finding, seed, times } in forms.iter().take(SHOWN_FORMS) {
                 let _ = writeln!(
                     out,
@@ -94,7 +96,7 @@ impl FuzzHunt<'_> {
                 let _ = writeln!(out, "        and {more} further forms of it, not examined");
             }
         }
-        for cause in self.campaign.flaky_causes() {
+        for cause in self.schedule.campaign().flaky_causes() {
             for (place, bucket) in cause.into_iter().enumerate() {
                 let FindingBucket { finding, times, again, seed, .. } = bucket;
                 let would_be = format!("(it would be {})", finding.weight.broken().word());
@@ -109,7 +111,7 @@ impl FuzzHunt<'_> {
                 );
             }
         }
-        for UnexaminedFinding { finding, seed } in &self.campaign.unexamined {
+        for UnexaminedFinding { finding, seed } in &self.schedule.campaign().unexamined {
             let _ = writeln!(
                 out,
                 "    not examined, because the time was over: {} (it would be {}): {}\n        --sequence-seed \

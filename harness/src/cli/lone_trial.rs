@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use crate::run::recent::RECENT;
 use crate::run::sentinel::{HostProbe, SentinelConnection};
 use crate::wire::version::Version;
 
@@ -28,8 +29,6 @@ pub(super) const GRACE: Duration = Duration::from_millis(300);
 const MAX_IDLE: Duration = Duration::from_secs(30);
 /// If a host closes all connections at the same moment, the harness has noticed all closes after this time.
 const TOGETHER: Duration = Duration::from_millis(50);
-/// If the host stops, the scenarios that ended within this time before are suspected.
-pub(super) const RECENT: Duration = Duration::from_secs(2);
 
 /// The observed state of a target. A target inside of this process always counts as running.
 pub(super) struct HostWatch {

@@ -4,7 +4,6 @@
 //!
 //! Start at [`minimise`].
 
-use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
@@ -12,15 +11,16 @@ use crate::arb::draft::ScenarioDraft;
 use crate::arb::embedded::EmbeddedGround;
 use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge::AnswerGauge;
-use crate::arb::hold::{StepExpectation, is_settled, loosen};
+use crate::arb::hold::is_settled;
 use crate::arb::races::{open_orders, ordered};
+use crate::arb::schedule::findings::{
+    ConfirmedFinding, FindingCase, FindingSameness, ReplayCompany,
+};
+use crate::arb::schedule::traffic::{QUIET, TrafficWatch};
 use crate::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
 
-use super::confirm::{
-    COMPANY, COPIES, ConfirmedFinding, FindingSameness, NEEDED, ReplayCompany, permitted,
-};
+use super::confirm::{NEEDED, permitted, play_in};
 use super::fuzz_target::FuzzTarget;
-use super::traffic_watch::TrafficWatch;
 
 /// The limit of a wait while a finding on a host outside of this process is minimised. A case that fails only with this
 /// limit is not used, because it also has to fail with the limit of `run`.
@@ -28,64 +28,6 @@ const TRIAL_LIMIT: Duration = Duration::from_secs(3);
 /// How often each order of two frames is played, and the maximum number of pairs of frames that are tried.
 const ORDERED: u32 = 2;
 const MOST_ORDERS: usize = 2;
-
-/// The scenario of a finding.
-#[derive(Debug)]
-pub(super) struct FindingCase {
-    /// The scenario; `run` reports the finding for it.
-    pub(super) draft: ScenarioDraft,
-    /// The order of the clients' frames that the case needs, as a sentence; empty if every order works.
-    pub(super) order: String,
-    /// The other conversations that have to be played together with the scenario for the finding to occur.
-    pub(super) beside: Vec<ScenarioDraft>,
-    /// Whether the scenario was minimised.
-    pub(super) minimised: bool,
-}
-
-impl FindingCase {
-    /// Returns the whole conversation of a finding as its case.
-    pub(super) fn whole(confirmed: &ConfirmedFinding) -> FindingCase {
-        let ConfirmedFinding { finding, draft, company, .. } = confirmed;
-        let draft = ScenarioDraft { title: finding.statement(), ..draft.clone() };
-        FindingCase::of(draft, company.clone(), String::new(), false)
-    }
-
-    /// Returns the case of a finding. If the finding occurs only together with other conversations, the sentence
-    /// `order` is not used.
-    fn of(
-        draft: ScenarioDraft,
-        company: ReplayCompany,
-        order: String,
-        minimised: bool,
-    ) -> FindingCase {
-        let (order, beside) = match company {
-            ReplayCompany::Nothing => (order, Vec::new()),
-            ReplayCompany::Copies => (needs_copies(), Vec::new()),
-            ReplayCompany::Others(others) => (String::new(), others),
-        };
-        FindingCase { draft, order, beside, minimised }
-    }
-}
-
-/// Returns a shorter conversation that is likely to show the finding, too. A claim does not depend on the steps after
-/// its own step. An always-on check does not depend on the steps' expectations. For the finding of such a check, the
-/// expectations in `unmet` are left out: the host does not meet them, and a replay would wait for each of them until
-/// the time limit. Returns `None` if nothing can be left out.
-pub(super) fn shorter(
-    confirmed: &ConfirmedFinding,
-    unmet: &BTreeSet<StepExpectation>,
-) -> Option<ScenarioDraft> {
-    let ConfirmedFinding { finding, draft: whole, .. } = confirmed;
-    if whole.is_about_agents() {
-        return None;
-    }
-    let mut draft = whole.clone();
-    match finding.step {
-        Some(step) => draft.steps.truncate(step + 1),
-        None => loosen(&mut draft, unmet),
-    }
-    (draft != *whole && draft.scenario().is_ok()).then_some(draft)
-}
 
 /// Minimises a finding in fresh sessions on the target, and returns its case. `quick` is a shorter conversation: if it
 /// also shows the finding, minimising begins with it. `limit` is the time limit for minimising on a target outside of
@@ -131,20 +73,6 @@ pub(super) async fn minimise(
     }
 }
 
-/// Joins two sentences about what a finding needs. Either sentence may be empty.
-pub(super) fn and_then(one: String, other: &str) -> String {
-    match (one.is_empty(), other.is_empty()) {
-        (true, _) => other.to_owned(),
-        (_, true) => one,
-        (false, false) => format!("{one}; {other}"),
-    }
-}
-
-/// Returns the sentence that describes a finding that occurs only while copies of its conversation are played.
-fn needs_copies() -> String {
-    format!("it needs several plays at the same time, as with `--repeat {COPIES} --jobs {COMPANY}`")
-}
-
 /// Tests for the shrinker, in fresh sessions on the target, whether a smaller candidate still shows the finding.
 struct OnTarget<'a> {
     target: &'a FuzzTarget,
@@ -176,7 +104,7 @@ impl OnTarget<'_> {
             played.is_some_and(|it| it.found.iter().any(|found| sameness.holds(finding, found)))
         };
         let _shared = target.quiet.read().await;
-        company.play(draft, play).await.contains(&true)
+        play_in(company, draft, play).await.contains(&true)
     }
 
     /// Leaves out the other conversations that a case does not need: first many at a time, then one at a time, until
@@ -215,11 +143,10 @@ impl OnTarget<'_> {
                 shown.iter().any(|found| sameness.holds(finding, found))
             };
             let alone = target.quiet.write().await;
-            let mut traffic = TrafficWatch::new(gauge.clone());
-            let mut replays = pin!(self.company.play(case, replay));
+            let mut replays = pin!(play_in(&self.company, case, replay));
             let shown = tokio::select! {
                 shown = &mut replays => shown,
-                () = traffic.quiet() => {
+                () = quiet(&gauge) => {
                     // While the replay only waits for its time limits, other replays may use the host.
                     drop(alone);
                     replays.await
@@ -261,6 +188,15 @@ impl OnTarget<'_> {
             }
         }
         needs.join("; ")
+    }
+}
+
+/// Waits until a conversation that begins now has had no traffic for [`QUIET`].
+async fn quiet(gauge: &AnswerGauge) {
+    let began = Instant::now();
+    let mut traffic = TrafficWatch::new(Duration::ZERO, gauge.clone());
+    while traffic.talks(began.elapsed(), QUIET) {
+        tokio::time::sleep(QUIET / 4).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Schedules the scenarios of a run, and handles outages of the host.
+//! Plays the scenarios of a run in the order of their schedule, and handles outages of the host.
 //!
 //! The results of the scenarios that were in progress when the host stopped are not used. The host is restarted,
 //! and these scenarios are played again, one at a time, as [`lone_trial`](super::lone_trial) describes. If no single
@@ -7,11 +7,10 @@
 //! A host may stop a moment after the scenario that causes the outage. The result of a scenario is therefore reported
 //! only after the host has kept running for a while. This way, no scenario has two results.
 //!
-//! Knows: the target, the reports. Never knows: rules.
+//! Knows: the schedule, the target, the reports. Never knows: rules, which scenario begins next.
 //!
 //! Start at [`ScenarioScheduler::play`].
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,33 +22,20 @@ use crate::report::event::{CaseReport, RunHeader};
 use crate::report::outage::{HostOutage, VoidCase};
 use crate::run::client_sim;
 use crate::run::driver::INTERRUPTED;
-use crate::run::plan::{self, PlannedScenario, most_first};
+use crate::run::plan::{self, PlannedScenario};
 use crate::run::play::{ScenarioPlay, ScenarioVerdict};
+use crate::run::recent::{RECENT, RecentResults};
+use crate::run::schedule::{QueuedCase, RunRules, RunSchedule, RunStep};
 use crate::run::sim;
 use crate::run::suite::SuiteEntry;
 use crate::verdict::Status;
-use crate::wire::foreign_text::ForeignText;
 
 use super::aim::PlayTarget;
-use super::fuse::RunFuse;
 use super::interrupt::{TimeBudget, ended_by, interrupts};
-use super::lone_trial::{GRACE, HostWatch, LonePlayer, RECENT, TrialResults, trials};
+use super::lone_trial::{GRACE, HostWatch, LonePlayer, TrialResults, trials};
 use super::reports::RunReports;
 use super::run::RunArguments;
 use super::target::{embedded, plays_alone};
-
-/// The maximum number of recently ended scenarios that are suspected when the host stops.
-const MAX_RECENT: usize = 16;
-
-/// A scenario in the queue.
-#[derive(Clone)]
-pub(super) struct QueuedCase {
-    /// The id of the scenario, followed by `#` and the number of the round from the second round on.
-    name: String,
-    planned: PlannedScenario,
-    /// The number of earlier attempts, all of which failed.
-    attempts: u16,
-}
 
 /// A scenario that was played.
 pub(super) struct PlayedCase {
@@ -81,11 +67,11 @@ pub(super) struct ScenarioScheduler<'r, 'c> {
     interrupted: watch::Receiver<bool>,
     stopped: watch::Receiver<bool>,
     budget: Option<Duration>,
-    number: u32,
-    fuse: RunFuse,
+    schedule: RunSchedule,
     watch: HostWatch,
-    /// The scenarios that ended last and whose results are not reported yet, with the times of their ends.
-    recent: VecDeque<(Instant, PlayedCase)>,
+    began: Instant,
+    /// The scenarios that ended last and whose results are not reported yet.
+    recent: RecentResults<PlayedCase>,
 }
 
 impl<'r, 'c> ScenarioScheduler<'r, 'c> {
@@ -94,8 +80,18 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         target: &'r PlayTarget,
         header: &'r RunHeader,
         (baseline, reports): (&'r mut FailureBaseline, &'r mut RunReports<'c>),
+        (planned, repeat): (&[PlannedScenario], u16),
         budget: Option<TimeBudget>,
     ) -> ScenarioScheduler<'r, 'c> {
+        let rules = RunRules {
+            jobs: target.jobs(run.jobs),
+            repeat,
+            retries: run.retries,
+            // With a time budget, the run may end early.
+            most_severe_first: run.is_in_a_hurry().then_some(header.version),
+            usual_agent: header.provider.clone(),
+        };
+        let schedule = RunSchedule::new(rules, planned, |it| plays_alone(target, it));
         let interrupted = interrupts();
         let stopped = ended_by(interrupted.clone(), budget);
         let remote = match target {
@@ -114,34 +110,32 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             interrupted,
             stopped,
             budget: budget.map(|budget| budget.total),
-            number: 0,
-            fuse: RunFuse::default(),
+            schedule,
             watch,
-            recent: VecDeque::new(),
+            began: Instant::now(),
+            recent: RecentResults::default(),
         }
     }
 
     /// Plays all scenarios. Returns whether the user interrupted the run.
-    pub(super) async fn play(mut self, planned: &[PlannedScenario], repeat: u16) -> bool {
-        let mut queue = self.queue(planned, repeat);
-        let jobs = self.target.jobs(self.run.jobs);
+    pub(super) async fn play(mut self) -> bool {
         let mut playing: JoinSet<PlayedCase> = JoinSet::new();
-        let mut alone = false;
         self.watch.ready().await;
         loop {
-            while playing.len() < jobs {
-                // A scenario that needs the host for itself waits. A restart, for example, would close the
-                // connections of other scenarios.
-                let next = queue.front().is_some_and(|it| plays_alone(self.target, &it.planned));
-                if !playing.is_empty() && (alone || next) {
-                    break;
+            match self.schedule.poll() {
+                RunStep::Begin(case, queued) => {
+                    let before = playing.len();
+                    if !self.begin(case, *queued, &mut playing).await {
+                        self.tell_recent(Duration::ZERO);
+                        return false;
+                    }
+                    if playing.len() == before {
+                        self.schedule.ended();
+                    }
+                    continue;
                 }
-                let Some(queued) = queue.pop_front() else { break };
-                alone = next;
-                if !self.begin(queued, &mut playing).await {
-                    self.tell_recent(Duration::ZERO);
-                    return false;
-                }
+                RunStep::Over => break,
+                RunStep::Wait => {}
             }
             let Ok(ended) = tokio::time::timeout(RECENT, playing.join_next()).await else {
                 self.tell_recent(RECENT);
@@ -149,20 +143,21 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             };
             match ended {
                 Some(Ok(played)) => {
+                    self.schedule.ended();
                     self.saw(&played);
                     match self.outage(&played).await {
-                        None => match self.retried(&played) {
-                            Some(again) => queue.push_back(again),
-                            None => self.report(played),
-                        },
+                        None if self.retries(&played) => {}
+                        None => self.report(played),
                         Some(what) => {
                             let struck = self.drained(played, &mut playing).await;
                             self.after_outage(what, struck).await;
                         }
                     }
                 }
-                Some(Err(error)) => self.died(&error),
-                None if queue.is_empty() => break,
+                Some(Err(error)) => {
+                    self.schedule.ended();
+                    self.died(&error);
+                }
                 None => {}
             }
         }
@@ -182,43 +177,13 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         }
     }
 
-    fn queue(&self, planned: &[PlannedScenario], repeat: u16) -> VecDeque<QueuedCase> {
-        // With a time budget, the scenarios that test the most severe rules come first.
-        let ordered = match self.run.is_in_a_hurry() {
-            true => most_first(planned, self.header.version),
-            false => planned.iter().collect(),
-        };
-        let (last, first): (Vec<&PlannedScenario>, Vec<&PlannedScenario>) =
-            ordered.into_iter().partition(|planned| plays_alone(self.target, planned));
-        let mut queue = VecDeque::new();
-        for round in 0..repeat {
-            for planned in first.iter().chain(&last).copied() {
-                let mut name = self.name_of(planned);
-                if round > 0 {
-                    name = format!("{name}#{}", round + 1);
-                }
-                queue.push_back(QueuedCase { name, planned: planned.clone(), attempts: 0 });
-            }
-        }
-        queue
-    }
-
-    /// Returns the name from which the identifiers of a scenario are made: the name of the scenario, followed by the
-    /// position of the agent unless it is the default agent. The agent's name is not used, because the host chooses
-    /// that name.
-    fn name_of(&self, planned: &PlannedScenario) -> String {
-        let id = &planned.entry.scenario.id;
-        let usual = self.header.provider.as_ref().map(ForeignText::raw);
-        match planned.agent.as_ref().filter(|agent| Some(agent.provider.as_str()) != usual) {
-            Some(agent) => format!("{id}@{}", agent.place),
-            None => id.clone(),
-        }
-    }
-
     /// Begins a scenario, or reports why the scenario is not played. Returns whether the run can continue.
-    async fn begin(&mut self, queued: QueuedCase, playing: &mut JoinSet<PlayedCase>) -> bool {
-        let case = self.number;
-        self.number += 1;
+    async fn begin(
+        &mut self,
+        case: u32,
+        queued: QueuedCase,
+        playing: &mut JoinSet<PlayedCase>,
+    ) -> bool {
         if let Some(reason) = queued.planned.skip.clone() {
             let report = CaseReport::skipped(case, &queued.planned, reason);
             self.reports.unplayed(report, self.baseline);
@@ -279,7 +244,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         }
         let enough = self.run.enough(self.reports).map(|reason| (Status::Error, reason));
         let gone = self.watch.gone().map(|reason| (Status::Untested, reason.to_owned()));
-        let blown = self.fuse.blown().map(|reason| (Status::Untested, reason));
+        let blown = self.schedule.blown().map(|reason| (Status::Untested, reason));
         enough.or(gone).or(blown)
     }
 
@@ -291,20 +256,15 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         if !self.watch.is_outside() || ends_the_run {
             return self.tell(played);
         }
-        if self.recent.len() >= MAX_RECENT
-            && let Some((_, oldest)) = self.recent.pop_front()
-        {
+        if let Some(oldest) = self.recent.push(self.began.elapsed(), played) {
             self.tell(oldest);
         }
-        self.recent.push_back((Instant::now(), played));
     }
 
     /// Reports the results of scenarios that ended at least `age` ago.
     fn tell_recent(&mut self, age: Duration) {
-        while self.recent.front().is_some_and(|(at, _)| at.elapsed() >= age) {
-            if let Some((_, played)) = self.recent.pop_front() {
-                self.tell(played);
-            }
+        for played in self.recent.older(self.began.elapsed(), age) {
+            self.tell(played);
         }
     }
 
@@ -319,21 +279,18 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.reports.case(report, self.baseline);
     }
 
-    /// Queues a failed scenario again if it has retries left. The result of the failed attempt is then not
-    /// used.
-    fn retried(&mut self, played: &PlayedCase) -> Option<QueuedCase> {
-        let QueuedCase { planned, attempts, .. } = &played.queued;
+    /// Queues a failed scenario again if it has attempts left. The result of the failed attempt is then not used.
+    fn retries(&mut self, played: &PlayedCase) -> bool {
         let broken = played.report.checks.iter().flat_map(|check| &check.findings);
         let broken = broken.map(|finding| finding.weight.broken()).any(|it| it == Status::Fail);
         let failed = matches!(played.report.status, Status::Fail | Status::Untested) || broken;
-        if !failed || *attempts >= self.run.retries || *self.stopped.borrow() {
-            return None;
+        if !failed || *self.stopped.borrow() {
+            return false;
         }
-        let attempts = attempts + 1;
+        let Some(attempts) = self.schedule.retry(&played.queued) else { return false };
         let reason = format!("attempt {attempts} failed; it is played again");
         self.reports.void(&VoidCase { case: played.report.case, reason });
-        let name = format!("{}~{attempts}", self.name_of(planned));
-        Some(QueuedCase { name, planned: planned.clone(), attempts })
+        true
     }
 
     fn died(&mut self, error: &tokio::task::JoinError) {
@@ -341,7 +298,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     }
 
     fn saw(&mut self, played: &PlayedCase) {
-        self.fuse.saw(played.shook_hands);
+        self.schedule.saw(played.shook_hands);
         self.watch.saw(played.shook_hands);
     }
 
@@ -366,6 +323,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     ) -> Vec<PlayedCase> {
         let mut struck = vec![first];
         while let Some(next) = playing.join_next().await {
+            self.schedule.ended();
             match next {
                 Ok(played) => {
                     self.saw(&played);
@@ -390,12 +348,12 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             self.void_case(played.report.case, &what);
             queued.push(played.queued);
         }
-        let untold = std::mem::take(&mut self.recent);
-        let recent = untold.iter().map(|(_, played)| played.queued.clone());
+        let untold = self.recent.take();
+        let recent = untold.iter().map(|played| played.queued.clone());
         let recent: Vec<QueuedCase> =
             recent.filter(|it| queued.iter().all(|other| other.name != it.name)).collect();
         let TrialResults { held, ended } = trials(self, &queued, &recent).await;
-        for (_, played) in untold {
+        for played in untold {
             match ended.iter().find(|(other, _)| other.queued.name == played.queued.name) {
                 Some((_, what)) => self.void_case(played.report.case, what),
                 None => self.tell(played),
@@ -478,7 +436,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     async fn at_once(&mut self, queued: &[QueuedCase]) -> Option<String> {
         let mut playing = JoinSet::new();
         for next in queued {
-            self.begin(next.clone(), &mut playing).await;
+            let case = self.schedule.number();
+            self.begin(case, next.clone(), &mut playing).await;
         }
         let mut what = None;
         while let Some(next) = playing.join_next().await {
@@ -507,7 +466,8 @@ impl LonePlayer for ScenarioScheduler<'_, '_> {
 
     async fn play_alone(&mut self, suspect: &QueuedCase) -> Option<PlayedCase> {
         let mut playing = JoinSet::new();
-        self.begin(suspect.clone(), &mut playing).await;
+        let case = self.schedule.number();
+        self.begin(case, suspect.clone(), &mut playing).await;
         match playing.join_next().await? {
             Ok(played) => Some(played),
             Err(error) => {

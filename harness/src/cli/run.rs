@@ -473,9 +473,10 @@ impl RunArguments {
         reports.header(header, planned.len() * usize::from(self.repeat), self.format);
         let began = Instant::now();
         *orphans = self.starts_processes().then(OrphanReaper::adopt);
-        let rounds =
-            ScenarioScheduler::new(self, target, header, (&mut baseline, &mut reports), budget);
-        let interrupted = rounds.play(&planned, self.repeat).await;
+        let plays = (&planned[..], self.repeat);
+        let reporting = (&mut baseline, &mut reports);
+        let rounds = ScenarioScheduler::new(self, target, header, reporting, plays, budget);
+        let interrupted = rounds.play().await;
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = to_mend(reports.causes());
         if self.in_order {
             reports.remark(&next_step(reports.causes()));

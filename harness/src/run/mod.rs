@@ -40,6 +40,7 @@ pub mod expand;
 pub mod failure;
 pub mod first_steps;
 pub mod folders;
+pub mod fuse;
 #[cfg(feature = "cli")]
 pub mod introduction;
 pub mod kills;
@@ -62,6 +63,8 @@ pub mod profile;
 #[cfg(feature = "cli")]
 pub mod profile_draft;
 pub mod provider;
+pub mod recent;
+pub mod schedule;
 #[cfg(feature = "cli")]
 pub mod sentinel;
 mod serve;

@@ -2,7 +2,7 @@
 //!
 //! Knows: two durations. Never knows: clocks, conversations, findings.
 //!
-//! Start at [`HuntTime`].
+//! Start at [`CampaignTime`].
 
 use std::time::Duration;
 
@@ -19,27 +19,27 @@ const LEAD: Duration = Duration::from_secs(60);
 /// conversations are played until examinations are below their share again. Without this rule, a campaign against a
 /// host with many defects would only examine the first findings, and would miss most of the defects.
 #[derive(Debug, Default)]
-pub(super) struct HuntTime {
+pub struct CampaignTime {
     playing: Duration,
     examining: Duration,
     repays: bool,
 }
 
-impl HuntTime {
+impl CampaignTime {
     /// Records that new conversations were played for this time.
-    pub(super) fn played(&mut self, time: Duration) {
+    pub fn played(&mut self, time: Duration) {
         self.playing += time;
         self.repays &= self.examining > self.playing * SHARE;
     }
 
     /// Records that a finding was examined for this time.
-    pub(super) fn examined(&mut self, time: Duration) {
+    pub fn examined(&mut self, time: Duration) {
         self.examining += time;
         self.repays |= self.examining > self.playing * SHARE + LEAD;
     }
 
     /// Returns whether a finding may be examined now.
-    pub(super) fn may_examine(&self) -> bool {
+    pub fn may_examine(&self) -> bool {
         !self.repays
     }
 }
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn examinations_take_no_more_than_their_share_of_a_long_campaign() {
-        let mut time = HuntTime::default();
+        let mut time = CampaignTime::default();
         assert!(time.may_examine());
         let second = Duration::from_secs(1);
         let mut turns = 0;
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn time_without_findings_is_no_credit_for_one_long_examination() {
-        let mut time = HuntTime::default();
+        let mut time = CampaignTime::default();
         time.played(Duration::from_secs(5));
         time.examined(Duration::from_secs(71));
         assert!(!time.may_examine());
