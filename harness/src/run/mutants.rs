@@ -161,6 +161,27 @@ pub(super) fn epoch() -> Duration {
     Duration::from_millis(HostConfig::default().epoch_ms)
 }
 
+/// Plays the suite against the reference host without faults, with each kind of agent except the host's own agent
+/// that parses scripts. Returns the name of each host, and what tripped.
+pub fn play_other_agents(
+    suite: &ScenarioSuite,
+    version: Version,
+) -> [(&'static str, TrippedRules); 2] {
+    let entries = playable(suite, version);
+    let started = playable_with(suite, version, AgentMode::Acp, Vec::new());
+    let whole = KillHunt::whole();
+    [
+        (
+            "the reference host without faults that speaks ACP to its agent (see `agent::mode`)",
+            play(&[], &started, version, SimulatedAgent::Subprocess, &whole),
+        ),
+        (
+            "the reference host without faults whose agent asks a model",
+            play(&[], &entries, version, SimulatedAgent::OwnWithModel, &whole),
+        ),
+    ]
+}
+
 /// Plays the suite against the reference host without faults and then with each of these faults, to this depth.
 /// `share` has the same meaning as in [`KillMatrix::play`].
 pub fn play_all(
@@ -175,6 +196,9 @@ pub fn play_all(
     let faults: Vec<HostFault> = faults.collect();
     let entries = playable(suite, version);
     let started = playable_with(suite, version, AgentMode::Acp, Vec::new());
+    let own = play(&[], &entries, version, SimulatedAgent::Own, &KillHunt::whole());
+    let mut honest = vec![("the reference host without faults", own)];
+    honest.extend(play_other_agents(suite, version));
     let partial = version != Version::NEWEST;
     let table = KillTable {
         owner: FaultOwner::Host,
@@ -186,20 +210,6 @@ pub fn play_all(
         partial,
         depth,
     };
-    let honest = vec![
-        (
-            "the reference host without faults",
-            play(&[], &entries, version, SimulatedAgent::Own, &KillHunt::whole()),
-        ),
-        (
-            "the reference host without faults that speaks ACP to its agent (see `agent::mode`)",
-            play(&[], &started, version, SimulatedAgent::Subprocess, &KillHunt::whole()),
-        ),
-        (
-            "the reference host without faults whose agent asks a model",
-            play(&[], &entries, version, SimulatedAgent::OwnWithModel, &KillHunt::whole()),
-        ),
-    ];
     let one = |fault: HostFault, hunt: &KillHunt<'_>| match fault.is_below() {
         true => play(&[fault], &started, version, SimulatedAgent::Subprocess, hunt),
         false => play(&[fault], &entries, version, SimulatedAgent::Own, hunt),
