@@ -45,7 +45,8 @@ const SHOWN: usize = 3;
 ///
 /// A variant is a choice that the specification leaves to a host or an agent. `ahp-harness list variants` names them, and
 /// `ahp-harness explain NAME` shows the text that permits a variant. The command fails if a rule with the weight of a
-/// SHOULD or more is reported as broken under a variant.
+/// SHOULD or more is reported as broken under a variant. With `--variant`, it also fails if the variants change no frame
+/// of any scenario, because nothing was tested then.
 #[derive(Args, Debug)]
 pub struct VariantsArguments {
     /// Scenario files and folders [default: the built-in suite]
@@ -100,7 +101,9 @@ const SOCKET_LIMIT: Duration = Duration::from_secs(5);
 
 impl VariantsArguments {
     pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
-        let suite = files::suite(&self.paths)?;
+        let mut suite = files::suite(&self.paths)?;
+        // A client under test would need a driver.
+        suite.entries.retain(|entry| entry.scenario.tested.is_none());
         if !suite.broken.is_empty() {
             context.error(&files::mistakes(context, &suite.broken));
             return Err(CommandStop::usage("scenario files have mistakes; no scenario was played"));
@@ -111,6 +114,7 @@ impl VariantsArguments {
                 .main(context);
         }
         let versions = if self.spec.is_empty() { vec![Version::NEWEST] } else { self.spec.clone() };
+        self.known_at(&versions)?;
         if let Some(folder) = &self.keep {
             fs::create_dir_all(folder).map_err(|error| files::unwritable(folder, &error))?;
         }
@@ -124,6 +128,15 @@ impl VariantsArguments {
         results.iter().zip(&sets).for_each(|(result, set)| told(result, set.version, &mut out));
         matrix(&results, &mut out);
         let accused = results.iter().filter(|result| !result.accused.is_empty()).count();
+        let idle = results.iter().filter(|result| result.is_idle()).count();
+        if idle > 0 {
+            let _ = writeln!(
+                out,
+                "expected `{}` to change a frame of some scenario or to hide a capability, found no change, so nothing was \
+                 tested (hint: play the whole suite, or correct the implementation of the variant)",
+                self.variant.join("+")
+            );
+        }
         let versions = Version::listed(&versions);
         let _ = writeln!(
             out,
@@ -137,7 +150,20 @@ impl VariantsArguments {
             results.len() - accused
         );
         context.say(&out);
-        Ok(if accused == 0 { CommandExit::Ok } else { CommandExit::Failed })
+        Ok(if accused + idle == 0 { CommandExit::Ok } else { CommandExit::Failed })
+    }
+
+    /// Returns an error if a variant that the user named does not exist at one of the versions.
+    fn known_at(&self, versions: &[Version]) -> Result<(), CommandStop> {
+        for row in named(&self.variant)? {
+            if let Some(older) = versions.iter().find(|version| **version < row.since) {
+                return Err(CommandStop::usage(format!(
+                    "the variant `{}` exists since {}, and cannot be played at {older} (hint: `--spec {}`)",
+                    row.name, row.since, row.since
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the sets of variants to play at a version. Each set is played on one host.
@@ -200,6 +226,9 @@ impl VariantsArguments {
         player: VariantPlayer<'_>,
     ) -> io::Result<VariantResult> {
         let mut trial = VariantTrial::begin(set.version, &set.rows, player)?;
+        if !self.variant.is_empty() && !self.loopback {
+            trial.compare()?;
+        }
         trial.play_suite(suite, |scenario| scenario % set.part == place % set.part)?;
         let seed = place as u64;
         let generator = ConversationGenerator::new(set.version, seed, DrawTaste::FOREIGN);
@@ -288,12 +317,14 @@ fn over_sockets(work: &dyn Fn(VariantPlayer<'_>)) {
 pub(super) fn told(result: &VariantResult, version: Version, out: &mut String) {
     let _ = writeln!(
         out,
-        "{version} {:<32} {} played, {} held, {} untested, {} false findings",
+        "{version} {:<32} {} played{}, {} held, {} untested, {} false findings, {} notes",
         result.variants.join("+"),
         result.played,
+        result.changed.map_or(String::new(), |changed| format!(" ({changed} with other frames)")),
         result.held,
         result.untested.len(),
-        result.accused.len()
+        result.accused.len(),
+        result.notes
     );
     if !result.lost.is_empty() {
         let _ = writeln!(out, "    not detected: {}", result.lost.join(", "));
@@ -310,6 +341,9 @@ pub(super) fn told(result: &VariantResult, version: Version, out: &mut String) {
     }
     for (scenario, why) in result.untested.iter().take(SHOWN) {
         let _ = writeln!(out, "    untested {scenario}: {why}");
+    }
+    if let Some(more) = result.untested.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        let _ = writeln!(out, "    and {more} more untested scenarios");
     }
 }
 

@@ -9,8 +9,10 @@
 //! Start at [`VariantTrial`].
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::agent::mode::AgentMode;
@@ -18,6 +20,7 @@ use crate::host::auth;
 use crate::host::engine::HostConfig;
 use crate::host::variant::{VariantHost, VariantRow};
 use crate::scenario::parse::ParsedScenario;
+use crate::transcript::ConnectionEvent;
 use crate::verdict::{Status, Weight};
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::protocol::Protocol;
@@ -25,7 +28,7 @@ use crate::wire::version::Version;
 
 use super::detect::{self, DetectedFeature, LookOptions};
 use super::mutants::{LIMIT, SEED, epoch, playable_with};
-use super::play::{CountingRecorder, ScenarioPlay, ScenarioVerdict};
+use super::play::{CountingRecorder, ScenarioPlay, ScenarioVerdict, TranscriptRecorder};
 use super::probes::PROBES;
 use super::setup::CaseSetup;
 use super::sim;
@@ -45,6 +48,11 @@ pub struct VariantResult {
     pub drawn: usize,
     /// The number of scenarios that passed, or that ended with a note.
     pub held: usize,
+    /// The number of scenarios in which the variants changed a frame or its time; `None` if the frames were not
+    /// compared.
+    pub changed: Option<usize>,
+    /// The number of notes: reported breaches with less weight than a SHOULD. A note is not a false finding.
+    pub notes: u64,
     /// The scenarios that could not be tested, each with the reason.
     pub untested: Vec<(String, String)>,
     /// The requirements and checks that were wrongly reported broken, by id.
@@ -90,7 +98,71 @@ pub struct VariantTrial<'a> {
     rows: &'a [&'static VariantRow],
     player: VariantPlayer<'a>,
     look: VariantFirstLook,
+    usual: Option<Arc<UsualFrames>>,
     result: VariantResult,
+}
+
+/// The frames of scenarios on the reference host without variants, to see which scenarios a variant changes.
+pub struct UsualFrames {
+    version: Version,
+    look: VariantFirstLook,
+    /// A hash of all frames and their times, by scenario.
+    hashes: Mutex<BTreeMap<String, u64>>,
+}
+
+impl UsualFrames {
+    /// Returns the frames at this version. All trials of a process share them.
+    fn shared(version: Version) -> io::Result<Arc<UsualFrames>> {
+        static SHARED: LazyLock<Mutex<BTreeMap<Version, Arc<UsualFrames>>>> =
+            LazyLock::new(Mutex::default);
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shared.get(&version) {
+            return Ok(Arc::clone(known));
+        }
+        let look = VariantFirstLook::at(version, &[], VariantPlayer::in_memory())?;
+        let usual = Arc::new(UsualFrames { version, look, hashes: Mutex::default() });
+        shared.insert(version, Arc::clone(&usual));
+        Ok(usual)
+    }
+
+    fn hash(&self, scenario: &Arc<ParsedScenario>) -> io::Result<u64> {
+        let known = self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hash) = known.get(&scenario.id) {
+            return Ok(*hash);
+        }
+        drop(known);
+        let recorder = FrameHash::default();
+        let boxed = Box::new(recorder.clone());
+        self.look.play(scenario, self.version, &[], VariantPlayer::in_memory(), boxed)?;
+        let mut known = self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(scenario.id.clone(), recorder.value());
+        Ok(recorder.value())
+    }
+}
+
+/// A recorder that hashes all frames and their times.
+#[derive(Clone, Debug, Default)]
+struct FrameHash(Arc<Mutex<(u64, DefaultHasher)>>);
+
+impl FrameHash {
+    fn value(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.finish()
+    }
+}
+
+impl TranscriptRecorder for FrameHash {
+    fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
+        let mut text = format!("{at:?} {client} ");
+        let _ = match event {
+            ConnectionEvent::Sent(seen) => write!(text, "> {:?}", seen.frame),
+            ConnectionEvent::Received(seen) => write!(text, "< {:?}", seen.frame),
+            event => write!(text, "{event:?}"),
+        };
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.1.write(text.as_bytes());
+        state.0 += 1;
+        state.0
+    }
 }
 
 impl<'a> VariantTrial<'a> {
@@ -105,8 +177,24 @@ impl<'a> VariantTrial<'a> {
     ) -> io::Result<VariantTrial<'a>> {
         let look = VariantFirstLook::at(version, rows, player)?;
         let variants = rows.iter().map(|row| row.name).collect();
-        let result = VariantResult { variants, lost: lost(version, &look), ..Default::default() };
-        Ok(VariantTrial { version, rows, player, look, result })
+        let result = VariantResult { variants, lost: lost(version, &look)?, ..Default::default() };
+        Ok(VariantTrial { version, rows, player, look, usual: None, result })
+    }
+
+    /// Counts the scenarios in which the variants change a frame. Only plays in memory can be compared, because their
+    /// identifiers and times are reproducible.
+    ///
+    /// # Errors
+    /// Returns an error if the host cannot be reached.
+    pub fn compare(&mut self) -> io::Result<()> {
+        self.usual = Some(UsualFrames::shared(self.version)?);
+        self.result.changed = Some(0);
+        Ok(())
+    }
+
+    /// Returns the number of scenarios so far in which the variants changed a frame; zero if frames are not compared.
+    pub fn changed(&self) -> usize {
+        self.result.changed.unwrap_or_default()
     }
 
     /// Plays those scenarios of a suite for whose index `share` returns true.
@@ -121,8 +209,17 @@ impl<'a> VariantTrial<'a> {
         let detected = self.look.detected.clone();
         let entries = playable_with(suite, self.version, AgentMode::Host, detected);
         for (_, entry) in entries.iter().enumerate().filter(|(place, _)| share(*place)) {
-            let verdict = self.look.play(&entry.scenario, self.version, self.rows, self.player)?;
+            let hash = FrameHash::default();
+            let recorder: Box<dyn TranscriptRecorder> = match &self.usual {
+                Some(_) => Box::new(hash.clone()),
+                None => Box::new(CountingRecorder::default()),
+            };
+            let (version, rows, player) = (self.version, self.rows, self.player);
+            let verdict = self.look.play(&entry.scenario, version, rows, player, recorder)?;
             self.result.add(&entry.scenario, &verdict);
+            if let (Some(usual), Some(changed)) = (&self.usual, self.result.changed.as_mut()) {
+                *changed += usize::from(usual.hash(&entry.scenario)? != hash.value());
+            }
         }
         Ok(())
     }
@@ -139,7 +236,8 @@ impl<'a> VariantTrial<'a> {
     /// Returns an error if the host cannot be reached.
     pub fn play_drawn(&mut self, scenario: ParsedScenario) -> io::Result<(ScenarioVerdict, bool)> {
         let scenario = Arc::new(scenario);
-        let verdict = self.look.play(&scenario, self.version, self.rows, self.player)?;
+        let recorder = Box::new(CountingRecorder::default());
+        let verdict = self.look.play(&scenario, self.version, self.rows, self.player, recorder)?;
         let times =
             |result: &VariantResult| result.accused.values().map(|it| it.times).sum::<u64>();
         let before = times(&self.result);
@@ -186,7 +284,11 @@ impl VariantFirstLook {
         for probe in PROBES {
             let Ok(entry) = probe.entry() else { continue };
             let detected = match entry.scenario.spec.includes(version) {
-                true => probe.detected(&look.play(&entry.scenario, version, rows, player)?),
+                true => {
+                    let recorder = Box::new(CountingRecorder::default());
+                    let verdict = look.play(&entry.scenario, version, rows, player, recorder)?;
+                    probe.detected(&verdict)
+                }
                 false => DetectedFeature::new(
                     probe.capability,
                     false,
@@ -210,27 +312,32 @@ impl VariantFirstLook {
         version: Version,
         rows: &[&VariantRow],
         player: VariantPlayer<'_>,
+        recorder: Box<dyn TranscriptRecorder>,
     ) -> io::Result<ScenarioVerdict> {
         let VariantPlayer { epoch, limit, play } = player;
         let config = sim::speaking(sim::settings(scenario, SEED, epoch), version);
         let (facts, provider) = (self.facts.clone(), self.provider.clone());
         let setup =
             CaseSetup { facts, provider, ..CaseSetup::of(scenario, version, SEED, epoch, limit) };
-        let recorder = Box::new(CountingRecorder::default());
         play(ScenarioPlay::new(setup, false, recorder), VariantHost::new(rows, config))
     }
 }
 
 /// Returns the capabilities that the first look finds without the variants but not with the variants.
-fn lost(version: Version, look: &VariantFirstLook) -> Vec<String> {
+fn lost(version: Version, look: &VariantFirstLook) -> io::Result<Vec<String>> {
     let offered = |name: &str| look.detected.iter().any(|it| it.offered && it.capability == name);
-    let before = VariantFirstLook::at(version, &[], VariantPlayer::in_memory());
-    let before = before.map(|look| look.detected).unwrap_or_default();
-    let before = before.into_iter().filter(|it| it.offered).map(|it| it.capability);
-    before.filter(|name| !offered(name)).collect()
+    let usual = UsualFrames::shared(version)?;
+    let before = usual.look.detected.iter().filter(|it| it.offered).map(|it| it.capability.clone());
+    Ok(before.filter(|name| !offered(name)).collect())
 }
 
 impl VariantResult {
+    /// Returns whether the frames were compared, and the variants changed none of them and hid no capability. Nothing
+    /// was tested then.
+    pub fn is_idle(&self) -> bool {
+        self.changed == Some(0) && self.lost.is_empty()
+    }
+
     /// Adds the result of a scenario.
     pub(super) fn add(&mut self, scenario: &ParsedScenario, verdict: &ScenarioVerdict) {
         self.played += 1;
@@ -267,6 +374,7 @@ impl VariantResult {
 
     fn accuse(&mut self, rule: &str, weight: Weight, scenario: &str, message: &str, times: u64) {
         if weight < Weight::Should {
+            self.notes += times;
             return;
         }
         let new = || WrongAccusation {

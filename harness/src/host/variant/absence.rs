@@ -12,8 +12,7 @@ use super::{MessageLink, MessageRewriter, RewriterOutput, each_envelope_list};
 /// The methods, members and actions that a host lacks if it does not offer a feature.
 #[derive(Debug)]
 pub(super) struct AbsentFeature {
-    /// Methods that the host answers with -32601 (method not found). A name that ends with `*` matches all
-    /// methods with this prefix.
+    /// Methods that the host answers with -32601 (method not found).
     pub(super) methods: &'static [&'static str],
     /// A function that returns whether the host answers a request, given by its method and params, with -32600 (invalid
     /// request).
@@ -65,7 +64,7 @@ impl MessageRewriter for &'static AbsentFeature {
     fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         let id = message.get("id")?.clone();
         let method = message["method"].as_str()?;
-        let error = match self.methods.iter().any(|name| fits(name, method)) {
+        let error = match self.methods.contains(&method) {
             true => json!({"code": -32601, "message": "method not found"}),
             false if (self.refused)(method, &message["params"]) => {
                 json!({"code": -32600, "message": "not offered"})
@@ -105,6 +104,20 @@ fn made_of(method: &str, params: &Value, way: &str) -> bool {
     method == "createChat" && params.pointer("/source/kind").and_then(Value::as_str) == Some(way)
 }
 
+/// The methods about resources of a host. The methods of MCP servers, such as `resources/read`, are not among them.
+const RESOURCES: &[&str] = &[
+    "createResourceWatch",
+    "resourceCopy",
+    "resourceDelete",
+    "resourceList",
+    "resourceMkdir",
+    "resourceMove",
+    "resourceRead",
+    "resourceRequest",
+    "resourceResolve",
+    "resourceWrite",
+];
+
 const METHOD: &str = "A method that a host does not offer is answered with -32601.";
 pub(super) const MEMBER: &str = "The members are optional, and no rule requires them.";
 
@@ -114,7 +127,7 @@ pub(super) const fn absent(
     permitted: &'static str,
     feature: &'static AbsentFeature,
 ) -> VariantRow {
-    let (since, maker) = (Version::V0_1, VariantMaker::Without(feature));
+    let (since, maker) = (Version::V1, VariantMaker::Without(feature));
     VariantRow { name, does, permitted, source: OPTIONAL, since, offers_less: true, maker }
 }
 
@@ -135,7 +148,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         "without-resources",
         "There are no resources.",
         METHOD,
-        &AbsentFeature { methods: &["resource*", "createResourceWatch"], ..NOTHING },
+        &AbsentFeature { methods: RESOURCES, ..NOTHING },
     ),
     absent(
         "without-watches",

@@ -64,7 +64,7 @@ pub(super) const fn row(
     make: fn() -> Box<dyn MessageRewriter>,
 ) -> VariantRow {
     let maker = VariantMaker::New(make);
-    VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
+    VariantRow { name, does, permitted, source, since: Version::V1, offers_less: false, maker }
 }
 
 /// Creates a row for a setting of the reference host; the row is valid for all versions.
@@ -76,7 +76,7 @@ pub(super) const fn setting(
     set: fn(&mut HostConfig),
 ) -> VariantRow {
     let maker = VariantMaker::Setting(set);
-    VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
+    VariantRow { name, does, permitted, source, since: Version::V1, offers_less: false, maker }
 }
 
 /// Creates a row for hooks in the host's behaviour; the row is valid for all versions.
@@ -88,7 +88,7 @@ pub(super) const fn behaviour(
     hooks: &'static dyn HostHooks,
 ) -> VariantRow {
     let maker = VariantMaker::Behaviour(hooks);
-    VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
+    VariantRow { name, does, permitted, source, since: Version::V1, offers_less: false, maker }
 }
 
 /// Marks a row as a variant whose host offers less than without the variant.

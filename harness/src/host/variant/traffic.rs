@@ -108,13 +108,21 @@ impl MessageRewriter for HostOwnNotifications {
     }
 }
 
-/// Refuses every further subscription of a connection that already has a certain number of subscriptions.
+/// Refuses every further subscription and resource watch of a connection that already has a certain number of them.
 #[derive(Default)]
 struct FewSubscriptions {
-    channels: HashMap<ConnId, Vec<Value>>,
+    connections: HashMap<ConnId, HeldChannels>,
 }
 
-/// The maximum number of subscriptions of a connection.
+/// The channels that a connection holds.
+#[derive(Default)]
+struct HeldChannels {
+    subscribed: Vec<Value>,
+    /// The number of resource watches that the connection has created.
+    watches: usize,
+}
+
+/// The maximum number of subscriptions and resource watches of a connection.
 const MOST_SUBSCRIPTIONS: usize = 48;
 
 impl MessageRewriter for FewSubscriptions {
@@ -123,16 +131,19 @@ impl MessageRewriter for FewSubscriptions {
         link: &MessageLink<'_>,
         message: &mut Value,
     ) -> Option<Value> {
-        let held = self.channels.entry(link.conn).or_default();
-        let channel = message["params"].get("channel")?.clone();
-        match message["method"].as_str()? {
-            "unsubscribe" => held.retain(|known| *known != channel),
-            "subscribe" if held.contains(&channel) => {}
-            "subscribe" if held.len() >= MOST_SUBSCRIPTIONS => {
+        let held = self.connections.entry(link.conn).or_default();
+        let channel = message["params"].get("channel").cloned().unwrap_or_default();
+        let method = message["method"].as_str()?;
+        let is_full = held.subscribed.len() + held.watches >= MOST_SUBSCRIPTIONS;
+        match method {
+            "unsubscribe" => held.subscribed.retain(|known| *known != channel),
+            "subscribe" if held.subscribed.contains(&channel) => {}
+            "subscribe" | "createResourceWatch" if is_full => {
                 let error = json!({"code": -32603, "message": "too many subscriptions"});
                 return Some(json!({"jsonrpc": "2.0", "id": message.get("id")?, "error": error}));
             }
-            "subscribe" => held.push(channel),
+            "subscribe" => held.subscribed.push(channel),
+            "createResourceWatch" => held.watches += 1,
             _ => {}
         }
         None
@@ -228,7 +239,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     ),
     row(
         "few-subscriptions",
-        "A connection may be subscribed to 48 channels; the next subscription is an error.",
+        "A connection may have 48 subscriptions and resource watches; the next one is an error.",
         "The specification does not say how many subscriptions a host allows, or which error follows beyond that \
             number.",
         "docs/specification/subscriptions.md",
