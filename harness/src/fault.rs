@@ -18,6 +18,8 @@ const WORDS: usize = 7;
 pub trait FaultKind: Copy + Debug + Hash + Ord + Send + Sync + 'static {
     /// Every fault of this kind, in order.
     const ALL: &'static [FaultDescription<Self>];
+    /// The name of the type in the rows of kill matrices.
+    const TYPE: &'static str = "Fault";
 
     /// Returns the index of this fault in [`FaultKind::ALL`].
     fn place(self) -> usize;
@@ -25,6 +27,17 @@ pub trait FaultKind: Copy + Debug + Hash + Ord + Send + Sync + 'static {
     /// Returns the fault with this name.
     fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|row| row.name == name).map(|row| row.fault)
+    }
+
+    /// Returns the constant or variant that stands for this fault in source code: the name in camel case.
+    fn constant(self) -> String {
+        let capital = |part: &str| {
+            let mut letters = part.chars();
+            let first = letters.next().map(|first| first.to_ascii_uppercase());
+            first.into_iter().chain(letters).collect::<String>()
+        };
+        let name: String = self.word().split('-').map(capital).collect();
+        format!("{}::{name}", Self::TYPE)
     }
 
     /// Returns the name on the command line.

@@ -61,7 +61,8 @@ pub struct MutantsArguments {
     /// Stop playing a fault as soon as every check and scenario in its row has failed, and ignore other failures
     #[arg(long, conflicts_with_all = ["fuzz", "full", "write", "out"])]
     quick: bool,
-    /// Print each fault with all checks and scenarios that failed
+    /// Print each fault with all checks and scenarios that failed: `+` marks those that are not in the row, `-` the MUST
+    /// and essential rules that were reported broken, and `!` those of them that the fault should not break
     #[arg(long)]
     full: bool,
     /// Print a draft of the rows as source code, made from the checks and scenarios that failed
@@ -312,10 +313,11 @@ pub(super) fn on_all_cores(work: &(dyn Fn() + Sync)) {
 /// Lists every row: the names in the row, the results, and the other rules and scenarios that failed.
 fn full<F: FaultKind>(matrix: &KillMatrix<F>, out: &mut String) {
     for outcome in &matrix.outcomes {
-        let verdict = match (outcome.foreign, outcome.is_caught()) {
-            (true, _) => "not applicable",
-            (false, true) => "caught",
-            (false, false) => "MISSED",
+        let verdict = match (outcome.foreign, outcome.is_caught(), outcome.named.is_empty()) {
+            (true, ..) => "not applicable",
+            (false, true, _) => "caught",
+            (false, false, false) => "MISSED",
+            (false, false, true) => "NO ROW",
         };
         let _ = writeln!(out, "{verdict} {}", outcome.fault.word());
         for name in &outcome.named {
@@ -396,8 +398,8 @@ fn summary<F: FaultKind>(matrix: &KillMatrix<F>, took: f64, out: &mut String) {
     if matrix.table.depth == KillDepth::Whole {
         let _ = writeln!(
             out,
-            "    {pure} of {faults} faults ({} %) break no other MUST or essential rules than those \
-             in their row",
+            "    {pure} of {faults} faults ({} %) are caught, and only break MUST and essential rules that their row or \
+             `broken.json` names",
             pure * 100 / faults.max(1)
         );
     }
@@ -420,7 +422,7 @@ fn source<F: FaultKind>(matrix: &KillMatrix<F>) -> String {
         let names: Vec<String> =
             outcome.tripped.names().map(|name| format!("\"{name}\"")).collect();
         let names = names.join(", ");
-        let _ = writeln!(out, "    row(Fault::{:?}, &[{names}]),", outcome.fault);
+        let _ = writeln!(out, "    row({}, &[{names}]),", outcome.fault.constant());
     }
     out
 }

@@ -512,14 +512,16 @@ impl<F: FaultKind> KillMatrix<F> {
         scenarios.filter(|id| !self.is_killed(id)).filter(|id| !exempt(id)).collect()
     }
 
-    /// Returns the names in rows that match neither a check nor a scenario of the suite, each with its fault.
+    /// Returns the names in rows of played faults that match neither a check nor a scenario of the suite, each with its
+    /// fault.
     pub fn unknown_names(&self, suite: &ScenarioSuite) -> Vec<(F, &'static str)> {
         let known = |name: &str| {
             let id = bare(name);
             self.table.checks.iter().any(|row| covers(id, row.id))
                 || suite.entries.iter().any(|one| covers(id, &one.scenario.id))
         };
-        let rows = self.table.rows.iter();
+        let played = |fault: &F| self.outcomes.iter().any(|outcome| outcome.fault == *fault);
+        let rows = self.table.rows.iter().filter(|(fault, _)| played(fault));
         let names = rows.flat_map(|(fault, named)| named.iter().map(|name| (*fault, *name)));
         names.filter(|(_, name)| !known(name)).collect()
     }
@@ -549,19 +551,52 @@ impl<F: FaultKind> KillMatrix<F> {
         for outcome in self.outcomes.iter().filter(missed) {
             let (fault, missed) = (outcome.fault.word(), outcome.missed.join("`, `"));
             broken.push(match outcome.named.is_empty() {
-                true => format!("expected a row for the fault `{fault}`, found none"),
+                true => format!(
+                    "expected a row for the fault `{fault}`, found none (hint: add one in \
+                     `harness/src/run/mutant_rows`)"
+                ),
                 false => format!(
                     "expected the fault `{fault}` to make `{missed}` fail, found that it held"
                 ),
             });
         }
-        if self.is_whole() {
-            self.whole(suite, &mut broken);
+        for (fault, name) in self.unknown_names(suite) {
+            let fault = fault.word();
+            broken.push(format!(
+                "expected only checks and scenarios in the row of `{fault}`, found `{name}`"
+            ));
+        }
+        match self.is_whole() {
+            true => self.whole(&mut broken),
+            false => self.impure(&mut broken),
         }
         broken
     }
 
-    fn whole(&self, suite: &ScenarioSuite, broken: &mut Vec<String>) {
+    /// Adds a sentence for each rule that was wrongly reported broken. This is judged for chosen faults; a whole matrix
+    /// only judges the percentage of such faults.
+    fn impure(&self, broken: &mut Vec<String>) {
+        if !self.judges_purity() {
+            return;
+        }
+        for outcome in &self.outcomes {
+            let fault = outcome.fault.word();
+            for rule in &outcome.wrongly_accused {
+                broken.push(format!(
+                    "expected the fault `{fault}` not to break `{rule}`, found that it was reported broken (hint: if \
+                     the fault breaks this rule, add the rule to the fault in `harness/protocol/broken.json`; \
+                     otherwise the report is wrong)"
+                ));
+            }
+        }
+    }
+
+    /// Returns whether the fourth rule is judged.
+    fn judges_purity(&self) -> bool {
+        self.table.depth == KillDepth::Whole && !self.table.partial
+    }
+
+    fn whole(&self, broken: &mut Vec<String>) {
         for check in self.checks_alive() {
             broken
                 .push(format!("expected a fault that makes the check `{check}` fail, found none"));
@@ -571,18 +606,11 @@ impl<F: FaultKind> KillMatrix<F> {
                 "expected a fault that makes the scenario `{scenario}` fail, found none"
             ));
         }
-        for (fault, name) in self.unknown_names(suite) {
-            let fault = fault.word();
-            broken.push(format!(
-                "expected only checks and scenarios in the row of `{fault}`, found `{name}`"
-            ));
-        }
         let (pure, all) = (self.count(RowOutcome::is_pure), self.count(|outcome| !outcome.foreign));
-        let judged = self.table.depth == KillDepth::Whole && !self.table.partial;
-        if judged && pure * 100 < all * PURE_PERCENT {
+        if self.judges_purity() && pure * 100 < all * PURE_PERCENT {
             broken.push(format!(
                 "expected {PURE_PERCENT} % of the faults to break only the rules in their row (see \
-                 `protocol/broken.json`), found {pure} of {all}"
+                 `harness/protocol/broken.json`), found {pure} of {all}"
             ));
         }
         let mut seen = HashSet::new();

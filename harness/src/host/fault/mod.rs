@@ -148,6 +148,7 @@ pub const FAULTS: &[FaultDescription<HostFault>] = &listed::<{ count(TABLES) }>(
 
 impl FaultKind for HostFault {
     const ALL: &'static [FaultDescription<HostFault>] = FAULTS;
+    const TYPE: &'static str = "HostFault";
 
     fn place(self) -> usize {
         FAULTS.iter().position(|row| row.fault == self).unwrap_or_default()

@@ -7,7 +7,8 @@
 //!
 //! Knows: faults, the ids of checks and scenarios. Never knows: the execution of faults.
 //!
-//! Start at [`rows`]; `ahp-harness mutants --write` prints drafts of rows.
+//! Start at [`rows`]. `ahp-harness mutants --write` prints what fails in a run as rows, to compare them with those that
+//! were derived.
 
 use crate::host::fault::HostFault;
 use crate::peer::reference::fault::Fault as ClientFault;
@@ -77,4 +78,57 @@ pub fn named(standard: ProtocolStandard) -> Vec<(&'static str, Vec<&'static str>
 
 const fn row(fault: HostFault, trips: &'static [&'static str]) -> MutantRow {
     MutantRow { fault, trips }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::fault::FaultKind;
+    use crate::oracle::all_checks;
+    use crate::run::kills::{UNTESTED, covers};
+    use crate::run::suite::ScenarioSuite;
+
+    /// Checks the rows of one kind of faults. The rules in `load` rows are about loads, and belong to a higher module.
+    fn check<'a, F: FaultKind>(
+        rows: impl Iterator<Item = &'a KillRow<F>>,
+        load: impl Iterator<Item = &'a KillRow<F>>,
+    ) {
+        let suite = ScenarioSuite::all_carried();
+        let mut counts: BTreeMap<F, u32> = F::ALL.iter().map(|row| (row.fault, 0)).collect();
+        for row in rows {
+            *counts.entry(row.fault).or_default() += 1;
+            for name in row.trips {
+                let id = name.strip_prefix(UNTESTED).unwrap_or(name);
+                let exists = all_checks().any(|check| covers(id, check.id))
+                    || suite.entries.iter().any(|entry| covers(id, &entry.scenario.id));
+                let fault = row.fault.word();
+                assert!(
+                    exists,
+                    "expected checks and scenarios in the row of `{fault}`, found `{name}`"
+                );
+            }
+        }
+        load.for_each(|row| *counts.entry(row.fault).or_default() += 1);
+        for (fault, count) in counts {
+            let fault = fault.constant();
+            assert_eq!(
+                count, 1,
+                "expected one row for `{fault}` in run/mutant_rows, found {count}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_fault_has_one_row_whose_names_exist() {
+        check(rows(), load_rows());
+        check(client_rows(), [].iter());
+        check(acp::ROWS.iter(), [].iter());
+    }
+
+    #[test]
+    fn a_draft_of_a_row_names_the_constant_of_the_fault() {
+        assert_eq!(HostFault::CountsStuck.constant(), "HostFault::CountsStuck");
+    }
 }
