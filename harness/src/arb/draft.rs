@@ -11,7 +11,7 @@ use crate::run::suite::{CarriedFiles, SuiteEntry};
 use crate::scenario::bind::SESSION;
 use crate::scenario::load::{load, tree};
 use crate::scenario::parse::ParsedScenario;
-use crate::scenario::verbs::{MemberForm, VERBS};
+use crate::scenario::verbs::{VERBS, VerbRow};
 use crate::scenario::write::{self, WrittenTree};
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Map, Value, json};
@@ -199,14 +199,17 @@ pub fn members_mut(step: &mut Value) -> Option<&mut Map> {
     step.as_object_mut()?.iter_mut().next()?.1.as_object_mut()
 }
 
+/// Returns the row of a step's verb.
+pub fn row_of(step: &Value) -> Option<&'static VerbRow> {
+    let (verb, _) = verb_of(step)?;
+    VERBS.iter().find(|row| row.name == verb)
+}
+
 /// Returns the clients that a step names.
 pub fn clients_of(step: &Value) -> Vec<String> {
-    let Some((verb, members)) = verb_of(step) else { return Vec::new() };
-    let row = VERBS.iter().find(|row| row.name == verb);
-    let fields = row.into_iter().flat_map(|row| row.fields);
-    let fields =
-        fields.filter(|field| matches!(field.form, MemberForm::Client | MemberForm::Clients));
-    fields.filter_map(|field| members.get(field.name)).flat_map(names).collect()
+    let Some((_, members)) = verb_of(step) else { return Vec::new() };
+    let fields = row_of(step).into_iter().flat_map(VerbRow::client_members);
+    fields.filter_map(|name| members.get(name)).flat_map(names).collect()
 }
 
 /// Returns the names in a value that is a name or a list of names.

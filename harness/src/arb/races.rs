@@ -12,10 +12,10 @@
 use std::collections::BTreeSet;
 
 use crate::dice::Dice;
-use crate::scenario::verbs::VERBS;
+use crate::scenario::verbs::VerbNature;
 use crate::wire::json::{Value, json};
 
-use super::draft::{ScenarioDraft, bound, clients_of, members_mut, minted, verb_of};
+use super::draft::{ScenarioDraft, bound, clients_of, members_mut, minted, row_of, verb_of};
 use super::hold::{StepEnding, names_in};
 
 /// The delays between the two steps, in milliseconds. An agent of the reference host takes a few milliseconds
@@ -123,8 +123,7 @@ fn acts(step: &Value) -> bool {
 
 /// Returns whether a step only waits or reads a state.
 fn waits(step: &Value) -> bool {
-    let row = verb_of(step).and_then(|(verb, _)| VERBS.iter().find(|row| row.name == verb));
-    row.is_some_and(|row| row.asserts || ["barrier", "rest", "await"].contains(&row.name))
+    row_of(step).is_some_and(|row| row.asserts || row.nature == VerbNature::Paces)
 }
 
 /// Returns whether no later step uses a name that the outcome of a dispatch binds.

@@ -5,19 +5,16 @@
 //!
 //! Start at [`shrink`].
 
-use crate::scenario::verbs::VERBS;
+use crate::scenario::verbs::{VERBS, VerbRow};
 use crate::wire::json::Value;
 
-use super::draft::{ScenarioDraft, clients_of, members_mut, verb_of};
+use super::draft::{ScenarioDraft, clients_of, members_mut, row_of, verb_of};
 use super::draw::{prune, rule_of};
 
 /// The default maximum number of candidates.
 pub const MAX_TRIES: usize = 600;
 /// The maximum number of steps for which every pair is tried.
 const PAIRED: usize = 14;
-
-/// The steps that only wait, so that later steps come after the awaited events.
-const LETS_COME: [&str; 6] = ["expect", "await", "answer", "disk", "barrier", "rest"];
 
 /// A test of whether a draft still shows the finding.
 pub trait DraftTrial {
@@ -76,7 +73,7 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
     /// Returns whether these steps only ensure the premises of other steps and have to be kept.
     fn are_premises(&self, steps: &[usize]) -> bool {
         let lets_come = |step: &Value| {
-            rule_of(step).is_none() && LETS_COME.iter().any(|verb| step.get(verb).is_some())
+            rule_of(step).is_none() && row_of(step).is_some_and(|row| row.verb.lets_come())
         };
         let mut steps = steps.iter().filter_map(|at| self.best.steps.get(*at));
         self.shows.keeps_premises() && steps.all(lets_come)
@@ -187,10 +184,7 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
             let mut candidate = self.best.clone();
             candidate.steps.iter_mut().for_each(|step| leave(step, gone));
             candidate.steps.retain(|step| {
-                verb_of(step).is_some_and(|(verb, members)| {
-                    let acts = members.get("by").is_some() || members.get("at").is_some();
-                    acts || !needs_client(verb)
-                })
+                row_of(step).is_some_and(|row| !clients_of(step).is_empty() || !needs_client(row))
             });
             candidate.clients.retain(|name| name != gone);
             if self.attempt(candidate).await {
@@ -208,11 +202,8 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
     }
 }
 
-fn needs_client(verb: &str) -> bool {
-    let row = VERBS.iter().find(|row| row.name == verb);
-    let fields = row.into_iter().flat_map(|row| row.fields);
-    let mut fields = fields.filter(|field| field.name == "by" || field.name == "at");
-    fields.any(|field| field.required)
+fn needs_client(row: &VerbRow) -> bool {
+    row.fields.iter().any(|field| field.required && field.is_of_clients())
 }
 
 /// The members that identify the message of a wait. Without such a member, the step would wait for another
@@ -260,8 +251,9 @@ fn remove(step: &mut Value, path: &[String]) -> bool {
 
 /// Removes a client from a step.
 fn leave(step: &mut Value, gone: &str) {
+    let names: Vec<&str> = row_of(step).into_iter().flat_map(VerbRow::client_members).collect();
     let Some(members) = members_mut(step) else { return };
-    for name in ["by", "at"] {
+    for name in names {
         let Some(value) = members.get_mut(name) else { continue };
         let rest: Vec<String> =
             super::draft::names(value).into_iter().filter(|name| name != gone).collect();
@@ -275,8 +267,9 @@ fn leave(step: &mut Value, gone: &str) {
 
 /// Replaces a client by another client in a step.
 fn rename(step: &mut Value, gone: &str, other: &str) {
+    let names: Vec<&str> = row_of(step).into_iter().flat_map(VerbRow::client_members).collect();
     let Some(members) = members_mut(step) else { return };
-    for name in ["by", "at"] {
+    for name in names {
         let Some(value) = members.get_mut(name) else { continue };
         let mut names = super::draft::names(value);
         names.iter_mut().filter(|name| *name == gone).for_each(|name| *name = other.to_owned());

@@ -361,6 +361,12 @@ fn scenario(name: &str, suite: &ScenarioSuite) -> Option<ExplainedName> {
     Some(ExplainedName::new("scenario", out, facts))
 }
 
+/// The command that serves a host with a fault.
+const SERVED: &str = "serve";
+/// The beginning of the command that plays the scenarios on such a host.
+const PLAYED: &str =
+    "ahp-harness run --profile all --command 'ahp-harness serve --listen 127.0.0.1:{port}";
+
 fn fault<F: FaultKind>(
     name: &str,
     faults: &[FaultDescription<F>],
@@ -371,9 +377,14 @@ fn fault<F: FaultKind>(
     let rows = named(standard).into_iter().filter(|(fault, _)| *fault == name);
     let trips: Vec<&str> = rows.flat_map(|(_, trips)| trips).collect();
     let text = format!(
-        "injected fault {name}\n  {}\n  must break: {}\n  try it: ahp-harness {command} --fault {name}\n",
+        "injected fault {name}\n  {}\n  must break: {}\n  try it: ahp-harness {command} --fault {name}\n{}",
         row.doc,
-        trips.join(", ")
+        trips.join(", "),
+        if command == SERVED {
+            format!("  see what fails: {PLAYED} --fault {name}'\n")
+        } else {
+            String::new()
+        }
     );
     Some(ExplainedName::new("injected fault", text, json!({"does": row.doc, "breaks": trips})))
 }

@@ -143,10 +143,9 @@ impl ScenarioCase {
                 let until = waits.then(|| self.mint.now + self.limit(task.step));
                 self.look(FileLook { path, text, until })
             }
-            TaskAct::Called { times, each } => WaitProgress::Wait(TaskWait::Called(times, each)),
-            TaskAct::Texts { peer, session, texts } => {
-                let session = self.fill(&session);
-                WaitProgress::Wait(TaskWait::Texts { peer, session, texts })
+            TaskAct::Wait(mut wait) => {
+                wait.begin(self);
+                WaitProgress::Wait(TaskWait::Own(wait))
             }
             TaskAct::CallState { peer, id, state } => {
                 let id = self.fill(&id);

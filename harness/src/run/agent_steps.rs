@@ -12,6 +12,7 @@ use crate::scenario::source::SourceSpan;
 use crate::scenario::verbs::StepVerb;
 use crate::wire::json::{Value, json};
 
+use super::agent_waits::{CalledWait, TextsWait};
 use super::case::ScenarioCase;
 use super::expand::{merged, peer, peers, script, want};
 use super::side::AskingSetup;
@@ -195,7 +196,8 @@ pub(super) fn disk(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
 /// Returns the act that checks the calls of the harness's own MCP tool.
 pub(super) fn called(step: &ScenarioStep) -> Vec<TaskAct> {
     let each = step.pattern("each").cloned().unwrap_or_else(|| ValuePattern::anything(step.span));
-    vec![TaskAct::Called { times: step.count("times").unwrap_or_default(), each }]
+    let times = step.count("times").unwrap_or_default();
+    vec![TaskAct::Wait(Box::new(CalledWait { times, each }))]
 }
 
 /// Returns the tasks that compare a tool call's accumulated state with a pattern.
@@ -213,8 +215,9 @@ pub(super) fn texts(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let members = ["user", "agent"].into_iter().filter_map(member).collect();
     let texts = ValuePattern::map(step.span, members);
     let looks = |peer| {
-        let (session, texts) = (step.template("session")?.clone(), texts.clone());
-        Some(TaskAct::Texts { peer, session, texts })
+        let (template, texts) = (step.template("session")?.clone(), texts.clone());
+        let wait = TextsWait { peer, template, texts, session: Value::Null };
+        Some(TaskAct::Wait(Box::new(wait)))
     };
     peers(case, step, "at").into_iter().filter_map(looks).collect()
 }

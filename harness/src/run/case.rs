@@ -26,6 +26,7 @@ pub use super::output::DriverOutput;
 use super::serve::{CaseWitness, FileLook};
 use super::setup::CaseSetup;
 use super::state_claim::MirrorClaim;
+use super::step_wait::StepWait;
 use super::task::{
     DispatchGoal, DriverGoal, FilterMode, MessageFilter, OpeningGoal, PATIENCE, PeerId,
     PermissionReply, RequestGoal, ResultUse, StepTask, TaskAct, TestedStateClaim,
@@ -68,8 +69,8 @@ pub(super) enum TaskWait {
     Looked { token: u64, look: FileLook },
     // Reads a file again at the time `at`.
     LookAgain { at: Duration, look: FileLook },
-    Called(u64, ValuePattern),
-    Texts { peer: PeerId, session: Value, texts: ValuePattern },
+    // A wait that a module of its own implements.
+    Own(Box<dyn StepWait>),
     // Waits for the driver of the tested client to answer a command.
     Driven { id: u64, want: DriverGoal, bind: Option<String> },
     // Waits for the state of the tested client.

@@ -14,7 +14,7 @@ use crate::ledger::{BreachKind, RequirementLedger};
 use crate::scenario::names::{self, NameOccurrence};
 use crate::scenario::parse::ScenarioStep;
 use crate::scenario::source::SourceSpan;
-use crate::scenario::verbs::StepVerb;
+use crate::scenario::verbs::{StepVerb, VerbNature};
 use crate::wire::protocol::{DispatchRight, Protocol};
 
 use super::case::{CasePhase, ScenarioCase};
@@ -88,32 +88,6 @@ impl ClaimOutcome {
         claims.into_iter().filter(|claim| !claim.rules.is_empty()).collect()
     }
 }
-
-/// The steps that only observe. If such a step cannot be played, the scenario continues without the step.
-const LOOKS: &[StepVerb] = &[
-    StepVerb::Expect,
-    StepVerb::Next,
-    StepVerb::Never,
-    StepVerb::Snapshot,
-    StepVerb::Mirror,
-    StepVerb::Answer,
-    StepVerb::Asked,
-    StepVerb::Disk,
-    StepVerb::Called,
-    StepVerb::Call,
-    StepVerb::Texts,
-];
-
-/// The steps that wait for a response. The mailbox does not keep responses.
-const ANSWERED: &[StepVerb] = &[
-    StepVerb::Connect,
-    StepVerb::Initialize,
-    StepVerb::Request,
-    StepVerb::Subscribe,
-    StepVerb::Reconnect,
-    StepVerb::Snapshot,
-    StepVerb::Answer,
-];
 
 impl StepLog {
     /// Records the transcript line of a response that a name is bound to.
@@ -221,11 +195,13 @@ impl ScenarioCase {
     /// Changes the failure kind of a step that waits for a message to [`FailureKind::Trouble`] if one of the
     /// step's clients dropped unread messages.
     fn excuse_dropped(&self, step: &ScenarioStep, failure: &mut StepFailure) {
-        if ANSWERED.contains(&step.verb) {
+        // The mailbox does not keep responses.
+        let row = step.verb.row();
+        let is_answered = row.answered || row.nature == VerbNature::Reads;
+        if is_answered || step.verb == StepVerb::Connect {
             return;
         }
-        let clients = [step.clients("at"), step.clients("by")].concat();
-        let dropped = clients.iter().find_map(|name| {
+        let dropped = step.actors().find_map(|(_, name)| {
             let peer = self.peers.iter().find(|peer| peer.name == *name)?;
             Some((name, peer.mailbox.dropped())).filter(|(_, dropped)| *dropped > 0)
         });
@@ -281,7 +257,7 @@ impl ScenarioCase {
         let Some(name) = lacking else { return false };
         let why = format!("`${{{name}}}` has no value, since the step that sets it failed");
         self.leave_out_names(step);
-        if LOOKS.contains(&step.verb) || step.flag("independent") {
+        if step.verb.row().nature.observes() || step.flag("independent") {
             self.log.left_out.push((index, why));
         } else {
             self.failure.get_or_insert(self.failure_of(Some(index), FailureKind::Trouble, why));

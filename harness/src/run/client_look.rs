@@ -69,9 +69,7 @@ impl ClientFacts {
 /// Returns whether the steps require that the client reconnects by itself: one step ends the client's connection, and a
 /// later step waits for a message of the client without a `connect` command in between.
 fn needs_reconnect(steps: &[ScenarioStep]) -> bool {
-    let is_of_host = |step: &ScenarioStep| {
-        ["at", "by"].iter().any(|it| step.clients(it).iter().any(|name| name == HOST))
-    };
+    let is_of_host = |step: &ScenarioStep| step.actors().any(|(_, name)| name == HOST);
     let mut is_cut = false;
     for step in steps {
         match step.verb {

@@ -6,9 +6,10 @@ use crate::scenario::bind::NameBindings;
 use crate::scenario::parse::ScenarioStep;
 use crate::scenario::pattern::{PatternMismatch, ValuePattern};
 use crate::scenario::source::SourceSpan;
-use crate::scenario::verbs::{HOST, StepVerb};
+use crate::scenario::verbs::{HOST, StepVerb, VerbNature};
 
 use super::case::{ScenarioCase, TaskWait, WaitProgress};
+use super::step_wait::StepWaitExpiry;
 use super::task::{DispatchGoal, OpeningGoal, PeerId, RequestGoal, StepTask, TaskAct};
 
 /// An unmet expectation, or a step that could not be played.
@@ -77,26 +78,20 @@ impl NearMiss {
 /// The time limit of a `connect` of the tested client. The driver's process may have to start first.
 const STARTING: Duration = Duration::from_secs(20);
 
-/// The steps that only wait and send nothing.
-const ONLY_WAITS: &[StepVerb] = &[
-    StepVerb::Expect,
-    StepVerb::Next,
-    StepVerb::Never,
-    StepVerb::Mirror,
-    StepVerb::Asked,
-    StepVerb::Disk,
-    StepVerb::Called,
-    StepVerb::Call,
-    StepVerb::Texts,
-];
+/// The number by which the time limit of a wait is divided once all turns have ended.
+const LINGERS: u32 = 10;
 
 impl ScenarioCase {
     /// Handles the timeout of a wait: returns whether the wait is done, has failed or continues.
-    pub(super) fn expired(&mut self, step: Option<usize>, wait: TaskWait) -> WaitProgress {
+    pub(super) fn expired(&mut self, step: Option<usize>, mut wait: TaskWait) -> WaitProgress {
         let limit = self.limit(step);
         let when = match self.turns_over(&wait) {
             true => "before its turns were over".to_owned(),
             false => format!("within {limit:?}"),
+        };
+        let own = match &mut wait {
+            TaskWait::Own(own) => Some(own.expired(self, step)),
+            _ => None,
         };
         let (peer, missing) = match &wait {
             TaskWait::Connected(peer, OpeningGoal::Refused(_)) => {
@@ -148,8 +143,14 @@ impl ScenarioCase {
             TaskWait::Looked { .. } | TaskWait::LookAgain { .. } => {
                 (0, "the content of the file".to_owned())
             }
-            TaskWait::Texts { peer, .. } => (*peer, "the messages of the session".to_owned()),
-            TaskWait::Called(times, _) => (0, format!("{times} calls of the tool")),
+            TaskWait::Own(_) => match own {
+                Some(StepWaitExpiry::Missing(peer, missing)) => (peer, missing),
+                Some(StepWaitExpiry::Failed(failure)) => return WaitProgress::Failed(failure),
+                Some(StepWaitExpiry::Held) | None => {
+                    self.observed(step);
+                    return WaitProgress::Done;
+                }
+            },
             TaskWait::Driven { .. } => (0, "the driver's answer".to_owned()),
             TaskWait::TestedState { claim, until, .. }
             | TaskWait::TestedStateAgain { claim, until, .. } => {
@@ -201,6 +202,28 @@ impl ScenarioCase {
         WaitProgress::Failed(failure)
     }
 
+    /// Returns the deadline of a wait. A wait for a message that answers no request ends soon after the agent's last
+    /// turn, because agents send hardly anything outside of turns.
+    pub(super) fn unless_over(
+        &self,
+        wait: &TaskWait,
+        now: Duration,
+        deadline: Duration,
+    ) -> Duration {
+        if let TaskWait::LookAgain { at, .. } | TaskWait::TestedStateAgain { at, .. } = wait {
+            return *at;
+        }
+        if let TaskWait::Own(own) = wait
+            && let Some(at) = own.due()
+        {
+            return at;
+        }
+        match self.turns_over(wait) {
+            true => deadline.min(now + self.setup.limit / LINGERS),
+            false => deadline,
+        }
+    }
+
     /// Returns the time limit of a task.
     pub(super) fn limit_of(&self, task: &StepTask) -> Duration {
         let usual = self.setup.limit * task.act.patience(self.setup.version.standard);
@@ -231,8 +254,8 @@ impl ScenarioCase {
     /// delay them, which says nothing about the tested client.
     fn is_of_harness(&self, step: &ScenarioStep) -> bool {
         let Some(tested) = &self.setup.scenario.tested else { return false };
-        let names = || ["by", "at"].into_iter().flat_map(|member| step.clients(member));
-        names().next().is_some() && names().all(|name| name != tested && name != HOST)
+        let mut names = step.actors().map(|(_, name)| name).peekable();
+        names.peek().is_some() && names.all(|name| name != tested && name != HOST)
     }
 
     /// Ends all watches and counts each of them as held.
@@ -280,7 +303,7 @@ impl ScenarioCase {
         let kind = match step.and_then(|step| self.setup.scenario.steps.get(step)) {
             // A host may close a connection at any time. The close is evidence only if the step sent a frame before,
             // and not if the step only waited for a message.
-            Some(step) if ONLY_WAITS.contains(&step.verb) => FailureKind::Trouble,
+            Some(step) if step.verb.row().nature == VerbNature::Listens => FailureKind::Trouble,
             _ => FailureKind::Silence,
         };
         let mut failure = self.failure_of(step, kind, message);

@@ -25,7 +25,6 @@ use crate::wire::version::ProtocolStandard;
 
 use super::agent_steps;
 use super::case::{BUDGET, DriverOutput, ScenarioCase, TaskWait, WaitProgress};
-use super::failure::NearMiss;
 use super::side::AgentSide;
 use super::task::{PeerId, PermissionReply, StepTask};
 
@@ -51,8 +50,6 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const TIDIES: &str = "terminal/release";
 /// The interval at which a file is read again until it has the expected content.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The number by which the time limit of a wait is divided once all turns have ended.
-const LINGERS: u32 = 10;
 
 /// The state with which a client serves the requests of an agent.
 #[derive(Debug, Default)]
@@ -101,8 +98,8 @@ pub(super) struct CaseWitness {
     /// The time limit of a wait before it was extended because of a slow start of the agent.
     usual: Option<Duration>,
     /// The reports of the first calls of the harness's own tool, each with its line in the transcript.
-    calls: Vec<(u64, Value)>,
-    called: u64,
+    pub(super) calls: Vec<(u64, Value)>,
+    pub(super) called: u64,
     looks: LiteMap<u64, Value>,
     serial: u64,
 }
@@ -271,23 +268,6 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// Returns the deadline of a wait. A wait for a message that answers no request ends soon after the agent's last
-    /// turn, because agents send hardly anything outside of turns.
-    pub(super) fn unless_over(
-        &self,
-        wait: &TaskWait,
-        now: Duration,
-        deadline: Duration,
-    ) -> Duration {
-        if let TaskWait::LookAgain { at, .. } | TaskWait::TestedStateAgain { at, .. } = wait {
-            return *at;
-        }
-        match self.turns_over(wait) {
-            true => deadline.min(now + self.setup.limit / LINGERS),
-            false => deadline,
-        }
-    }
-
     /// Returns whether all turns have ended, and the wait is for a message that an agent sends only during a turn.
     pub(super) fn turns_over(&self, wait: &TaskWait) -> bool {
         let peers = match wait {
@@ -297,7 +277,7 @@ impl ScenarioCase {
             TaskWait::Message { peer, .. } | TaskWait::Permission { peer, .. } => {
                 self.peers.get(*peer).map_or(&[][..], std::slice::from_ref)
             }
-            TaskWait::Called(..) => &self.peers[..],
+            TaskWait::Own(own) if own.needs_turns() => &self.peers[..],
             _ => return false,
         };
         let mut prompts = peers.iter().flat_map(|peer| {
@@ -464,53 +444,6 @@ impl ScenarioCase {
                 WaitProgress::Failed(self.mismatch(step, &name, "call", line, &miss))
             }
         }
-    }
-
-    /// Waits until the joined messages of a session match the pattern.
-    pub(super) fn check_texts(
-        &mut self,
-        step: Option<usize>,
-        peer: PeerId,
-        session: Value,
-        texts: ValuePattern,
-    ) -> WaitProgress {
-        let told = self.peers.get(peer).map(|peer| peer.served.texts.of(&session));
-        match texts.matches(told.as_ref(), &self.bindings, false) {
-            Ok(bound) => {
-                self.bind(&texts, bound);
-                self.observed(step);
-                WaitProgress::Done
-            }
-            Err(miss) => {
-                self.near = Some(NearMiss::new(self.last_line, miss));
-                WaitProgress::Wait(TaskWait::Texts { peer, session, texts })
-            }
-        }
-    }
-
-    /// Waits until the harness's own tool was called `times` times. Each call has to match `each`.
-    pub(super) fn check_called(
-        &mut self,
-        step: Option<usize>,
-        times: u64,
-        each: ValuePattern,
-    ) -> WaitProgress {
-        let called = self.witness.called;
-        if called < times {
-            return WaitProgress::Wait(TaskWait::Called(times, each));
-        }
-        if called > times {
-            let message = format!("expected {times} calls of the tool, found {called}");
-            return WaitProgress::Failed(self.failure_at(step, message));
-        }
-        for (line, call) in &self.witness.calls {
-            if let Err(miss) = each.matches(Some(call), &self.bindings, false) {
-                let failure = self.mismatch(step, "harness", "the call of the tool", *line, &miss);
-                return WaitProgress::Failed(failure);
-            }
-        }
-        self.observed(step);
-        WaitProgress::Done
     }
 
     /// Cancels the active prompts and the pending permission requests when a case about an agent ends. Returns the

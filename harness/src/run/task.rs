@@ -12,6 +12,8 @@ use crate::scenario::source::SourceSpan;
 use crate::wire::message::Message;
 use crate::wire::version::ProtocolStandard;
 
+use super::step_wait::StepWait;
+
 /// A client of the case, by its index in [`ScenarioCase`](super::case::ScenarioCase).
 pub type PeerId = usize;
 
@@ -208,7 +210,7 @@ pub enum FilterMode {
 }
 
 /// An act with its step.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct StepTask {
     /// The index of the step in the scenario; `None` for tasks of the cleanup.
     pub step: Option<usize>,
@@ -299,7 +301,7 @@ pub struct TestedStateClaim {
 }
 
 /// An act.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum TaskAct {
     /// Gives the driver of the tested client a command, and waits for the answer if `want` is set.
     Drive {
@@ -439,22 +441,8 @@ pub enum TaskAct {
         /// Whether the file is read again until it matches.
         waits: bool,
     },
-    /// Checks the number of calls of the harness's own MCP tool.
-    Called {
-        /// The number of calls since the case began.
-        times: u64,
-        /// The pattern that the report of each call has to match.
-        each: ValuePattern,
-    },
-    /// Waits until the joined messages of a session match a pattern.
-    Texts {
-        /// The client.
-        peer: PeerId,
-        /// The session, as a template.
-        session: ValueTemplate,
-        /// The pattern for the joined messages, with the members `user` and `agent`.
-        texts: ValuePattern,
-    },
+    /// Waits. A module of its own implements the wait.
+    Wait(Box<dyn StepWait>),
     /// Compares a tool call's accumulated state with a pattern.
     CallState {
         /// The client.

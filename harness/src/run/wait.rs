@@ -13,6 +13,7 @@ use crate::wire::message::{Message, MessageKind};
 use super::case::{ScenarioCase, TaskWait, WaitProgress, params};
 use super::failure::{FailureKind, NearMiss};
 use super::state_claim::match_state;
+use super::step_wait::StepWaitStatus;
 use super::task::{
     DispatchGoal, FilterMode, MessageFilter, OpeningGoal, OrderMismatch, PeerId, RequestGoal,
     ResultUse, StepTask, TaskAct,
@@ -94,10 +95,14 @@ impl ScenarioCase {
             TaskWait::Observers => self.check_observers(),
             TaskWait::Permission { peer, answer } => self.check_permission(step, peer, answer),
             TaskWait::Looked { token, look } => self.check_looked(step, token, look),
-            TaskWait::Texts { peer, session, texts } => {
-                self.check_texts(step, peer, session, texts)
-            }
-            TaskWait::Called(times, each) => self.check_called(step, times, each),
+            TaskWait::Own(mut own) => match own.check(self, step) {
+                StepWaitStatus::Waits => WaitProgress::Wait(TaskWait::Own(own)),
+                StepWaitStatus::Held => {
+                    self.observed(step);
+                    WaitProgress::Done
+                }
+                StepWaitStatus::Failed(failure) => WaitProgress::Failed(failure),
+            },
             TaskWait::Mirrored(claim) => self.mirror(step, claim, false),
             TaskWait::Driven { id, want, bind } => self.check_driven(step, id, want, bind),
             TaskWait::TestedState { id, claim, until } => {

@@ -44,9 +44,8 @@ pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     }
     let elsewhere = of_other_versions(scenario);
     let is_elsewhere = |step: &&ScenarioStep| {
-        let mut clients =
-            ["by", "at"].into_iter().flat_map(|member| step.clients(member)).peekable();
-        clients.peek().is_some() && clients.all(|client| elsewhere.contains(&client))
+        let mut clients = step.actors().peekable();
+        clients.peek().is_some() && clients.all(|(_, client)| elsewhere.contains(&client))
     };
     let mut taken =
         scenario.steps.iter().filter(|step| step.holds_in(version) && !is_elsewhere(step));

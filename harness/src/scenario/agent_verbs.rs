@@ -9,7 +9,7 @@ use super::common::{
     WITHIN,
 };
 use super::forms::{MemberForm, field, needed};
-use super::verb::{StepVerb, VerbRow};
+use super::verb::{StepVerb, VerbNature, VerbRow};
 
 /// The answers that a client may give to a permission request of an agent.
 const ANSWERS: &[&str] = &[
@@ -27,6 +27,7 @@ pub(super) const PROMPT: VerbRow = VerbRow {
     verb: StepVerb::Prompt,
     name: "prompt",
     short: Some("by"),
+    nature: VerbNature::Acts,
     asserts: false,
     answered: false,
     fields: &[
@@ -53,6 +54,7 @@ pub(super) const PERMIT: VerbRow = VerbRow {
     verb: StepVerb::Permit,
     name: "permit",
     short: None,
+    nature: VerbNature::Acts,
     asserts: false,
     answered: false,
     fields: &[
@@ -72,6 +74,7 @@ pub(super) const AWAIT: VerbRow = VerbRow {
     verb: StepVerb::Await,
     name: "await",
     short: None,
+    nature: VerbNature::Paces,
     asserts: false,
     answered: false,
     fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, UNLESS, WITHIN, CHOICE, DEVIATES, SPEC],
@@ -83,6 +86,7 @@ pub(super) const DISK: VerbRow = VerbRow {
     verb: StepVerb::Disk,
     name: "disk",
     short: None,
+    nature: VerbNature::Listens,
     asserts: true,
     answered: false,
     fields: &[
@@ -109,6 +113,7 @@ pub(super) const CALLED: VerbRow = VerbRow {
     verb: StepVerb::Called,
     name: "called",
     short: None,
+    nature: VerbNature::Listens,
     asserts: true,
     answered: false,
     fields: &[
@@ -135,6 +140,7 @@ pub(super) const CALL: VerbRow = VerbRow {
     verb: StepVerb::Call,
     name: "call",
     short: None,
+    nature: VerbNature::Listens,
     asserts: true,
     answered: false,
     fields: &[
@@ -153,6 +159,7 @@ pub(super) const TEXTS: VerbRow = VerbRow {
     verb: StepVerb::Texts,
     name: "texts",
     short: None,
+    nature: VerbNature::Listens,
     asserts: true,
     answered: false,
     fields: &[

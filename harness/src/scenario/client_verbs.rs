@@ -7,7 +7,7 @@
 
 use super::common::{AS, DEVIATES, ERROR, INDEPENDENT, PROVES, RESULT, SPEC, WITHIN};
 use super::forms::{FormField, MemberForm, field, needed};
-use super::verb::{StepVerb, VerbRow};
+use super::verb::{StepVerb, VerbNature, VerbRow};
 use crate::peer::reference::DRIVER_COMMANDS;
 
 /// The name by which steps refer to the host in a scenario that tests a client.
@@ -18,6 +18,7 @@ pub(super) const DRIVE: VerbRow = VerbRow {
     verb: StepVerb::Drive,
     name: "drive",
     short: Some("do"),
+    nature: VerbNature::Acts,
     asserts: false,
     answered: true,
     fields: &[
@@ -44,6 +45,7 @@ pub(super) const RESPOND: VerbRow = VerbRow {
     verb: StepVerb::Respond,
     name: "respond",
     short: None,
+    nature: VerbNature::Acts,
     asserts: false,
     answered: false,
     fields: &[
@@ -87,6 +89,7 @@ pub(super) const PUBLISH: VerbRow = VerbRow {
     verb: StepVerb::Publish,
     name: "publish",
     short: None,
+    nature: VerbNature::Acts,
     asserts: false,
     answered: false,
     fields: &[
@@ -120,6 +123,7 @@ pub(super) const REFUSE: VerbRow = VerbRow {
     verb: StepVerb::Refuse,
     name: "refuse",
     short: Some("times"),
+    nature: VerbNature::Acts,
     asserts: false,
     answered: false,
     fields: &[

@@ -48,7 +48,7 @@ pub(super) const SPEC: FormField = field(
     "the versions in which the step is played, such as `>=0.5.1`; other versions skip it",
 );
 pub(super) const WITHIN: FormField =
-    field("within", MemberForm::Duration, "the timeout, instead of the run's timeout");
+    field("within", MemberForm::Duration, "the timeout, if it is longer than the run's timeout");
 pub(super) const BY: FormField = needed("by", MemberForm::Client, "the client that acts");
 pub(super) const AT: FormField =
     needed("at", MemberForm::Clients, "the clients, each of which must see the message or state");

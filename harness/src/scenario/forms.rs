@@ -59,6 +59,13 @@ pub struct FormField {
     pub doc: &'static str,
 }
 
+impl FormField {
+    /// Returns whether the member names clients.
+    pub fn is_of_clients(&self) -> bool {
+        matches!(self.form, MemberForm::Client | MemberForm::Clients)
+    }
+}
+
 /// Makes an optional member.
 pub(crate) const fn field(name: &'static str, form: MemberForm, doc: &'static str) -> FormField {
     FormField { name, form, required: false, wants: false, doc }

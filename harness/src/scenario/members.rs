@@ -66,7 +66,11 @@ pub const SCENARIO: &[FormField] = &[
         MemberForm::Flag,
         "no other scenario may run at the same time, because this one checks state that all clients share, or restarts or floods the host; such scenarios, and all scenarios that send `authenticate` or restart the host, are played last, one at a time",
     ),
-    field("within", MemberForm::Duration, "the timeout of each wait, instead of the run's timeout"),
+    field(
+        "within",
+        MemberForm::Duration,
+        "the timeout of each wait, if it is longer than the run's timeout",
+    ),
     needed("steps", MemberForm::Steps, "what happens"),
 ];
 

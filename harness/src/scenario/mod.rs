@@ -14,6 +14,7 @@ pub mod bind;
 pub mod capability;
 mod client_verbs;
 mod common;
+mod connection_verbs;
 pub mod deviation;
 pub mod forms;
 mod given;

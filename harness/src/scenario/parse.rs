@@ -561,24 +561,22 @@ impl ScenarioParser<'_> {
             };
             self.fail(step.span, kind);
         }
-        for member in ["by", "at"] {
-            for name in step.clients(member) {
-                let tested = scenario.tested.as_ref() == Some(name);
-                let expected = match (tested, name == HOST) {
-                    (true, _) if !mirror && step.verb != StepVerb::Answer => {
-                        "the host or another client: `drive` makes the tested client act, and `expect` at the `host` sees what it sends"
-                    }
-                    (false, true) if !OF_THE_HOST.contains(&step.verb) => {
-                        "a client: the host has no such step"
-                    }
-                    _ => continue,
-                };
-                let kind = ScenarioErrorKind::WrongForm {
-                    expected: expected.to_owned(),
-                    found: format!("`{name}`"),
-                };
-                self.fail(step.place(member), kind);
-            }
+        for (member, name) in step.actors() {
+            let tested = scenario.tested.as_ref() == Some(name);
+            let expected = match (tested, name == HOST) {
+                (true, _) if !mirror && step.verb != StepVerb::Answer => {
+                    "the host or another client: `drive` makes the tested client act, and `expect` at the `host` sees what it sends"
+                }
+                (false, true) if !OF_THE_HOST.contains(&step.verb) => {
+                    "a client: the host has no such step"
+                }
+                _ => continue,
+            };
+            let kind = ScenarioErrorKind::WrongForm {
+                expected: expected.to_owned(),
+                found: format!("`{name}`"),
+            };
+            self.fail(step.place(member), kind);
         }
     }
 

@@ -16,9 +16,10 @@ pub fn text(scenario: &ParsedScenario) -> String {
 
 fn line(step: &ScenarioStep) -> String {
     let row = step.verb.row();
-    let who = [step.clients("by"), step.clients("at")].concat().join(",");
+    let who: Vec<&str> = step.actors().map(|(_, name)| name.as_str()).collect();
+    let who = who.join(",");
     let mut parts = vec![format!("{who:<5}{}", row.name)];
-    let skipped = ["by", "at"];
+    let skipped: Vec<&str> = row.client_members().collect();
     for (name, _, given) in step.members.iter().filter(|(name, ..)| !skipped.contains(name)) {
         let value = spelled(given);
         let shown = match (*name, step.verb) {

@@ -80,6 +80,14 @@ impl ScenarioStep {
         }
     }
 
+    /// Returns the clients that a step names, each with the member that names it. The host may be among them.
+    pub fn actors(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        self.verb
+            .row()
+            .client_members()
+            .flat_map(|name| self.clients(name).iter().map(move |client| (name, client)))
+    }
+
     /// Returns the string in a member. If the member is a list, returns the first string.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.given(name)? {

@@ -90,6 +90,29 @@ pub enum StepVerb {
     Refuse,
 }
 
+/// What a step with a verb does, apart from what it expects.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum VerbNature {
+    /// Acts: sends messages, or opens, closes or configures something. If the host closes the connection instead of
+    /// answering, this is evidence.
+    Acts,
+    /// Only waits for messages, or looks at what has arrived. A host may close a connection at any time, so a close is
+    /// no evidence. If the step cannot be played, the scenario continues.
+    Listens,
+    /// Reads what the step then checks: a state, or the answer to an earlier frame. A close is evidence, because a
+    /// frame was sent. If the step cannot be played, the scenario continues.
+    Reads,
+    /// Lets time pass or messages come, and expects nothing.
+    Paces,
+}
+
+impl VerbNature {
+    /// Returns whether a step only observes.
+    pub fn observes(self) -> bool {
+        matches!(self, VerbNature::Listens | VerbNature::Reads)
+    }
+}
+
 /// The party that a scenario tests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TestedParty {
@@ -108,7 +131,9 @@ pub struct VerbRow {
     pub name: &'static str,
     /// The member to which a bare value of the verb is assigned.
     pub short: Option<&'static str>,
-    /// Whether every step with this verb is an expectation that can fail.
+    /// What a step with this verb does, apart from what it expects.
+    pub nature: VerbNature,
+    /// Whether every step with this verb is an expectation that can fail, so that it may have `proves`.
     pub asserts: bool,
     /// Whether every step with this verb waits for an answer, and fails if the answer is not the expected one.
     pub answered: bool,
@@ -116,6 +141,13 @@ pub struct VerbRow {
     pub fields: &'static [FormField],
     /// The description for users.
     pub doc: &'static str,
+}
+
+impl VerbRow {
+    /// Returns the names of the members that name clients.
+    pub fn client_members(&self) -> impl Iterator<Item = &'static str> {
+        self.fields.iter().filter(|it| it.is_of_clients()).map(|it| it.name)
+    }
 }
 
 impl StepVerb {
@@ -134,6 +166,17 @@ impl StepVerb {
             }
             StepVerb::Restart | StepVerb::Pause | StepVerb::Resume => Some(TestedParty::Server),
             _ => None,
+        }
+    }
+
+    /// Returns whether a step with this verb waits until something has come, so that later steps come after it.
+    pub fn lets_come(self) -> bool {
+        match self.row().nature {
+            VerbNature::Acts => false,
+            VerbNature::Paces => true,
+            VerbNature::Listens | VerbNature::Reads => {
+                !matches!(self, StepVerb::Never | StepVerb::Mirror | StepVerb::Snapshot)
+            }
         }
     }
 

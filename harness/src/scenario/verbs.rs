@@ -7,117 +7,24 @@ use super::client_verbs;
 pub use super::client_verbs::HOST;
 use super::common::{
     AFTER, AS, AT, BEFORE, BY, CHANNEL, CHOICE, CLOSED, DEVIATES, ERROR, EXACT, INDEPENDENT,
-    METHOD, OFFERS, ON, PROVES, RESULT, SPEC, TOKENS, TYPE, UNLESS, WHERE, WITHIN,
+    METHOD, ON, PROVES, RESULT, SPEC, TYPE, UNLESS, WHERE, WITHIN,
 };
+use super::connection_verbs;
 pub use super::forms::{FormField, MemberForm};
 use super::forms::{field, needed, wanted};
 pub use super::members::{FRAGMENT, REPLACED, SCENARIO, SETTINGS};
-pub use super::verb::{StepVerb, TestedParty, VerbRow};
-use crate::peer::guise::ClientCredentials;
+pub use super::verb::{StepVerb, TestedParty, VerbNature, VerbRow};
 
 /// Every verb.
 pub const VERBS: &[VerbRow] = &[
-    VerbRow {
-        verb: StepVerb::Connect,
-        name: "connect",
-        short: Some("by"),
-        asserts: false,
-        answered: false,
-        fields: &[
-            needed("by", MemberForm::Clients, "the clients that connect"),
-            field(
-                "credentials",
-                MemberForm::OneOf(ClientCredentials::WORDS),
-                "the credentials of the clients from this step on: `own` (the default), `other`, `wrong` or `none`",
-            ),
-            field(
-                "origin",
-                MemberForm::Template,
-                "the `Origin` header that the clients send, as browsers do",
-            ),
-            wanted(
-                "refused",
-                MemberForm::Pattern,
-                "expects that the host refuses the WebSocket handshake; the value is the pattern of the HTTP status, or `closed` if the host sends no status",
-            ),
-            field(
-                "perhaps",
-                MemberForm::Flag,
-                "the host may refuse the connection in this step; for later steps, the connection is then closed",
-            ),
-            WITHIN,
-            PROVES,
-            INDEPENDENT,
-            SPEC,
-        ],
-        doc: "opens connections without a handshake",
-    },
-    VerbRow {
-        verb: StepVerb::Initialize,
-        name: "initialize",
-        short: Some("by"),
-        asserts: false,
-        answered: true,
-        fields: &[
-            needed("by", MemberForm::Clients, "the clients that perform the handshake"),
-            field(
-                "versions",
-                MemberForm::Template,
-                "the offered versions, instead of the versions of the run",
-            ),
-            field("subscribe", MemberForm::Template, "the initial subscriptions"),
-            field(
-                "params",
-                MemberForm::Template,
-                "further members of the params; they replace the usual members of the same name",
-            ),
-            TOKENS,
-            RESULT,
-            ERROR,
-            CLOSED,
-            AS,
-            WITHIN,
-            PROVES,
-            CHOICE,
-            INDEPENDENT,
-            SPEC,
-        ],
-        doc: "sends `initialize` and waits for the answer; an error fails the step unless it has `error`",
-    },
-    VerbRow {
-        verb: StepVerb::Open,
-        name: "open",
-        short: Some("by"),
-        asserts: false,
-        answered: false,
-        fields: &[
-            needed("by", MemberForm::Clients, "the clients; the first one creates the session"),
-            field(
-                "session",
-                MemberForm::Binds,
-                "the name of the session, by default `session`; if the name is already bound, the clients join that session",
-            ),
-            field(
-                "chat",
-                MemberForm::Binds,
-                "the name of the session's default chat, by default `chat`",
-            ),
-            field("config", MemberForm::Template, "further members of `createSession`"),
-            field("root", MemberForm::Flag, "subscribe to the root channel too, in the handshake"),
-            TOKENS,
-            OFFERS,
-            field("declares", MemberForm::Pattern, "the pattern of an agent's `agentCapabilities`"),
-            field("made", MemberForm::Pattern, "the pattern of an agent's answer to `session/new`"),
-            CHOICE,
-            WITHIN,
-            SPEC,
-        ],
-        doc: "the usual opening: connect, initialize, create a session, subscribe to it and to its default chat; for an agent: connect, initialize, `session/new`",
-    },
+    connection_verbs::CONNECT,
+    connection_verbs::INITIALIZE,
+    connection_verbs::OPEN,
     VerbRow {
         verb: StepVerb::Request,
         name: "request",
         short: None,
+        nature: VerbNature::Acts,
         asserts: false,
         answered: true,
         fields: &[
@@ -146,6 +53,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Notify,
         name: "notify",
         short: None,
+        nature: VerbNature::Acts,
         asserts: false,
         answered: false,
         fields: &[
@@ -161,6 +69,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Dispatch,
         name: "dispatch",
         short: None,
+        nature: VerbNature::Acts,
         asserts: false,
         answered: false,
         fields: &[
@@ -205,6 +114,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Turn,
         name: "turn",
         short: None,
+        nature: VerbNature::Acts,
         asserts: false,
         answered: false,
         fields: &[
@@ -254,6 +164,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Subscribe,
         name: "subscribe",
         short: None,
+        nature: VerbNature::Acts,
         asserts: false,
         answered: true,
         fields: &[
@@ -275,6 +186,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Unsubscribe,
         name: "unsubscribe",
         short: None,
+        nature: VerbNature::Acts,
         asserts: false,
         answered: false,
         fields: &[needed("by", MemberForm::Clients, "the clients that unsubscribe"), CHANNEL, SPEC],
@@ -284,6 +196,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Expect,
         name: "expect",
         short: None,
+        nature: VerbNature::Listens,
         asserts: true,
         answered: false,
         fields: &[
@@ -309,6 +222,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Next,
         name: "next",
         short: None,
+        nature: VerbNature::Listens,
         asserts: true,
         answered: false,
         fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, PROVES, INDEPENDENT, DEVIATES, SPEC],
@@ -318,6 +232,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Never,
         name: "never",
         short: None,
+        nature: VerbNature::Listens,
         asserts: true,
         answered: false,
         fields: &[
@@ -343,6 +258,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Barrier,
         name: "barrier",
         short: Some("by"),
+        nature: VerbNature::Paces,
         asserts: false,
         answered: false,
         fields: &[
@@ -361,6 +277,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Snapshot,
         name: "snapshot",
         short: None,
+        nature: VerbNature::Reads,
         asserts: true,
         answered: false,
         fields: &[
@@ -385,6 +302,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Mirror,
         name: "mirror",
         short: None,
+        nature: VerbNature::Listens,
         asserts: true,
         answered: false,
         fields: &[
@@ -423,6 +341,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Send,
         name: "send",
         short: None,
+        nature: VerbNature::Acts,
         asserts: false,
         answered: false,
         fields: &[
@@ -455,6 +374,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Answer,
         name: "answer",
         short: None,
+        nature: VerbNature::Reads,
         asserts: true,
         answered: false,
         fields: &[
@@ -480,6 +400,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Asked,
         name: "asked",
         short: None,
+        nature: VerbNature::Listens,
         asserts: true,
         answered: false,
         fields: &[
@@ -497,6 +418,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Serve,
         name: "serve",
         short: None,
+        nature: VerbNature::Acts,
         asserts: false,
         answered: false,
         fields: &[
@@ -517,67 +439,14 @@ pub const VERBS: &[VerbRow] = &[
         ],
         doc: "lets the client answer the `resource*` requests of the host for a folder in memory; the client denies access to anything else, and denies changes unless the folder is `writable`",
     },
-    VerbRow {
-        verb: StepVerb::Drop,
-        name: "drop",
-        short: Some("by"),
-        asserts: false,
-        answered: false,
-        fields: &[needed("by", MemberForm::Clients, "the clients whose connections end"), SPEC],
-        doc: "closes connections without a closing handshake; the clients keep their state",
-    },
-    VerbRow {
-        verb: StepVerb::Reconnect,
-        name: "reconnect",
-        short: Some("by"),
-        asserts: false,
-        answered: true,
-        fields: &[
-            needed("by", MemberForm::Clients, "the clients that reconnect"),
-            field(
-                "subscriptions",
-                MemberForm::Template,
-                "the channels to resume, instead of the client's previous channels",
-            ),
-            field(
-                "lastSeen",
-                MemberForm::Template,
-                "the `lastSeenServerSeq`, instead of the client's own number",
-            ),
-            wanted(
-                "replay",
-                MemberForm::Pattern,
-                "expects that the result is a replay; the value is the pattern of the result",
-            ),
-            wanted(
-                "snapshot",
-                MemberForm::Pattern,
-                "expects that the result contains snapshots; the value is the pattern of the result",
-            ),
-            RESULT,
-            ERROR,
-            AS,
-            WITHIN,
-            PROVES,
-            CHOICE,
-            INDEPENDENT,
-            SPEC,
-        ],
-        doc: "opens a new connection and sends `reconnect` on it",
-    },
-    VerbRow {
-        verb: StepVerb::Closed,
-        name: "closed",
-        short: Some("at"),
-        asserts: true,
-        answered: false,
-        fields: &[AT, WITHIN, PROVES, INDEPENDENT, SPEC],
-        doc: "waits until the host closes the connection",
-    },
+    connection_verbs::DROP,
+    connection_verbs::RECONNECT,
+    connection_verbs::CLOSED_VERB,
     VerbRow {
         verb: StepVerb::Release,
         name: "release",
         short: Some("hold"),
+        nature: VerbNature::Acts,
         asserts: false,
         answered: false,
         fields: &[
@@ -592,45 +461,14 @@ pub const VERBS: &[VerbRow] = &[
         ],
         doc: "lets the agent continue after `hold NAME`, by the steering message `ahp-release: NAME`",
     },
-    VerbRow {
-        verb: StepVerb::Pause,
-        name: "pause",
-        short: Some("by"),
-        asserts: false,
-        answered: false,
-        fields: &[needed("by", MemberForm::Clients, "the clients that stop reading")],
-        doc: "stops reading from the connection, so that messages from the host pile up",
-    },
-    VerbRow {
-        verb: StepVerb::Resume,
-        name: "resume",
-        short: Some("by"),
-        asserts: false,
-        answered: false,
-        fields: &[needed("by", MemberForm::Clients, "the clients that read again")],
-        doc: "starts reading again after a `pause`",
-    },
-    VerbRow {
-        verb: StepVerb::Restart,
-        name: "restart",
-        short: None,
-        asserts: false,
-        answered: false,
-        fields: &[
-            field(
-                "crash",
-                MemberForm::Flag,
-                "kills the process of `--command`, which cannot save anything first; hosts without `--command` are restarted as usual",
-            ),
-            WITHIN,
-            SPEC,
-        ],
-        doc: "restarts the host; every connection ends",
-    },
+    connection_verbs::PAUSE,
+    connection_verbs::RESUME,
+    connection_verbs::RESTART,
     VerbRow {
         verb: StepVerb::Rest,
         name: "rest",
         short: Some("for"),
+        nature: VerbNature::Paces,
         asserts: false,
         answered: false,
         fields: &[needed("for", MemberForm::Duration, "how long")],
@@ -640,6 +478,7 @@ pub const VERBS: &[VerbRow] = &[
         verb: StepVerb::Include,
         name: "include",
         short: Some("file"),
+        nature: VerbNature::Acts,
         asserts: false,
         answered: false,
         fields: &[

@@ -206,7 +206,14 @@ fn the_schema_for_editors_equals_the_generated_one() {
         std::fs::write(&path, schema::text()).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(kept, schema::text(), "(hint: `UPDATE=1 cargo test` writes it anew)");
+    let schema = schema::text();
+    let differs = kept.lines().zip(schema.lines()).find(|(kept, made)| kept != made);
+    // The schema is long, so the failure shows only the first difference.
+    assert!(
+        kept == schema,
+        "scenarios/scenario.schema.json: expected the generated schema, found a difference at {differs:?} (hint: \
+         `UPDATE=1 cargo test --test all -- scenarios::the_schema` writes it again)"
+    );
 }
 
 /// Checks that only few scenarios are restricted to the embedded host, and that no requirement of a high weight depends
