@@ -1,4 +1,4 @@
-//! The unread messages of a client.
+//! The unread notifications of a client. Responses and requests of the host are kept elsewhere.
 //!
 //! When a step reads a message, that message and every earlier message on the same channel count as read. Messages on
 //! other channels stay unread, because the host may send messages on different channels in any order.

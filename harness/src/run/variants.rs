@@ -48,8 +48,8 @@ pub struct VariantResult {
     pub drawn: usize,
     /// The number of scenarios that passed, or that ended with a note.
     pub held: usize,
-    /// The number of scenarios in which the variants changed a frame or its time; `None` if the frames were not
-    /// compared.
+    /// The number of scenarios and generated conversations in which the variants changed a frame or its time; `None` if
+    /// the frames were not compared.
     pub changed: Option<usize>,
     /// The number of notes: reported breaches with less weight than a SHOULD. A note is not a false finding.
     pub notes: u64,
@@ -131,11 +131,16 @@ impl UsualFrames {
             return Ok(*hash);
         }
         drop(known);
+        let hash = self.play(scenario)?;
+        let mut known = self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(scenario.id.clone(), hash);
+        Ok(hash)
+    }
+
+    fn play(&self, scenario: &Arc<ParsedScenario>) -> io::Result<u64> {
         let recorder = FrameHash::default();
         let boxed = Box::new(recorder.clone());
         self.look.play(scenario, self.version, &[], VariantPlayer::in_memory(), boxed)?;
-        let mut known = self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(scenario.id.clone(), recorder.value());
         Ok(recorder.value())
     }
 }
@@ -236,8 +241,13 @@ impl<'a> VariantTrial<'a> {
     /// Returns an error if the host cannot be reached.
     pub fn play_drawn(&mut self, scenario: ParsedScenario) -> io::Result<(ScenarioVerdict, bool)> {
         let scenario = Arc::new(scenario);
-        let recorder = Box::new(CountingRecorder::default());
-        let verdict = self.look.play(&scenario, self.version, self.rows, self.player, recorder)?;
+        let hash = FrameHash::default();
+        let (version, rows, player) = (self.version, self.rows, self.player);
+        let recorder = Box::new(hash.clone());
+        let verdict = self.look.play(&scenario, version, rows, player, recorder)?;
+        if let (Some(usual), Some(changed)) = (&self.usual, self.result.changed.as_mut()) {
+            *changed += usize::from(usual.play(&scenario)? != hash.value());
+        }
         let times =
             |result: &VariantResult| result.accused.values().map(|it| it.times).sum::<u64>();
         let before = times(&self.result);

@@ -58,33 +58,6 @@ pub(super) const ROWS: &[VariantRow] = &[
         },
     ),
     absent(
-        "without-changes-of-chats",
-        "Chats and their summaries have no change counts.",
-        MEMBER,
-        &AbsentFeature {
-            members: &[
-                ("ChatState", "changes"),
-                ("ChatSummary", "changes"),
-                ("PartialChatSummary", "changes"),
-                ("SessionChatSummary", "changes"),
-            ],
-            ..NOTHING
-        },
-    ),
-    absent(
-        "without-intentions",
-        "Tool calls have no `intention`.",
-        MEMBER,
-        &AbsentFeature {
-            members: &[
-                ("ToolCall*", "intention"),
-                ("*/toolCallStart", "intention"),
-                ("*/toolCallReady", "intention"),
-            ],
-            ..NOTHING
-        },
-    ),
-    absent(
         "without-risk-assessments",
         "Tool calls that wait for approval have no `riskAssessment` and no `confirmationTitle`.",
         MEMBER,
@@ -294,21 +267,6 @@ pub(super) const ROWS: &[VariantRow] = &[
         },
     ),
     absent(
-        "without-pty-flags",
-        "Terminals do not say whether they are pseudoterminals.",
-        MEMBER,
-        &AbsentFeature {
-            members: &[("TerminalState", "isPty"), ("ToolResultTerminalContent", "isPty")],
-            ..NOTHING
-        },
-    ),
-    absent(
-        "without-automation-forecasts",
-        "Automations do not say when they run next.",
-        MEMBER,
-        &AbsentFeature { members: &[("AutomationEntry", "nextRunAt")], ..NOTHING },
-    ),
-    absent(
         "without-run-cancellation",
         "Runs of automations cannot be cancelled.",
         "`runCancellation` is optional in the capabilities of automations.",
@@ -343,12 +301,6 @@ pub(super) const ROWS: &[VariantRow] = &[
         "Telemetry has no metrics.",
         "Each signal of `telemetry` is optional.",
         &AbsentFeature { members: &[("TelemetryCapabilities", "metrics")], ..NOTHING },
-    ),
-    absent(
-        "without-progress-messages",
-        "Progress has no message.",
-        MEMBER,
-        &AbsentFeature { members: &[("ProgressParams", "message")], ..NOTHING },
     ),
     absent(
         "without-error-details",
