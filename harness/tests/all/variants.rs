@@ -95,6 +95,7 @@ fn earlier_false_findings_about_variants_do_not_return() {
     priority::lower();
     const FOUND: &[(&str, Version, &str)] = &[
         ("numbers-with-fraction", Version::V1_0, "handshake/version-is-an-offered-text"),
+        ("numbers-with-fraction", Version::V1, "auth/a-token-opens-the-agent"),
         (
             "ids-with-fraction",
             Version::V1_0,

@@ -21,6 +21,7 @@ use super::check::{CheckFamily, FindingSink};
 use super::connection::OpenRequest;
 use super::context::OracleContext;
 use super::members::list;
+use super::same::same;
 use super::step::OracleStep;
 
 const OFFERED: &str = "lifecycle.initialize.version-selected-from-offer";
@@ -151,8 +152,10 @@ impl HandshakeChecks {
         let offers = list(params, "protocolVersions").iter().filter(|it| it.is_string());
         let offers: Vec<&Value> = offers.chain(single).collect();
         let found = result.get("protocolVersion").unwrap_or(&Value::Null);
+        // The first protocol states its version as a number, which a host may write as `1` or as `1.0`.
+        let is_offered = offers.iter().any(|offer| same(Some(offer), Some(found)));
         if let Some(version) = super::context::version_of(result).filter(|it| *it >= DATA_SINCE)
-            && offers.contains(&found)
+            && is_offered
             && Protocol::of(version).is_some()
         {
             self.modern = self.modern.or(Some(cx.now.line));
@@ -163,7 +166,7 @@ impl HandshakeChecks {
         }
         out.seen(Rule::Agreed.of(OFFERED));
         out.seen_of(Rule::Agreed, SHAPE);
-        if !offers.contains(&found) {
+        if !is_offered {
             let requirement = if found.is_string() { OFFERED } else { SHAPE };
             let offered: Vec<String> = offers.iter().map(|offer| offer.to_string()).collect();
             let message = format!(
