@@ -140,11 +140,11 @@ impl ScenarioCase {
                 WaitProgress::Wait(TaskWait::Permission { peer, answer })
             }
             TaskAct::Look { path, text, waits } => {
-                let until = waits.then(|| self.mint.now + self.limit(task.step));
+                let until = waits.then(|| self.now() + self.limit(task.step));
                 self.look(FileLook { path, text, until })
             }
             TaskAct::Wait(mut wait) => {
-                wait.begin(self);
+                wait.begin(self, task.step);
                 WaitProgress::Wait(TaskWait::Own(wait))
             }
             TaskAct::CallState { peer, id, state } => {
@@ -286,7 +286,7 @@ impl ScenarioCase {
             }
             TaskAct::TestedState { channel, claim } => {
                 let channel = text_of(&self.fill(&channel));
-                let until = self.mint.now + self.limit(task.step);
+                let until = self.now() + self.limit(task.step);
                 self.ask_state(TestedStateClaim { channel, ..claim }, until)
             }
             TaskAct::Respond { rule, value } => {

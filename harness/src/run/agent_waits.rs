@@ -64,7 +64,7 @@ pub(super) struct TextsWait {
 }
 
 impl StepWait for TextsWait {
-    fn begin(&mut self, case: &mut ScenarioCase) {
+    fn begin(&mut self, case: &mut ScenarioCase, _: Option<usize>) {
         self.session = case.fill(&self.template);
     }
 

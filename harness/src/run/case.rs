@@ -210,6 +210,11 @@ impl ScenarioCase {
         case
     }
 
+    /// Returns the time of the current event.
+    pub(super) fn now(&self) -> Duration {
+        self.mint.now
+    }
+
     /// Starts the case.
     pub fn begin(&mut self, now: Duration) {
         self.deadline = now + self.setup.limit * BUDGET;

@@ -216,7 +216,7 @@ impl ScenarioCase {
         if let TaskWait::Own(own) = wait
             && let Some(at) = own.due()
         {
-            return at;
+            return at.min(deadline);
         }
         match self.turns_over(wait) {
             true => deadline.min(now + self.setup.limit / LINGERS),

@@ -194,7 +194,7 @@ impl ScenarioCase {
     pub(super) fn slow_start(&mut self, id: PeerId) {
         let opened = self.peers.get(id).map(|peer| peer.served.opened);
         let Some(opened) = opened.filter(|_| self.is_acp()) else { return };
-        let took = self.mint.now.saturating_sub(opened);
+        let took = self.now().saturating_sub(opened);
         let usual = *self.witness.usual.get_or_insert(self.setup.limit);
         let limit = (took * SLOWER).min(usual * SLOWEST).max(self.setup.limit);
         self.deadline += (limit - self.setup.limit) * BUDGET;
@@ -407,8 +407,8 @@ impl ScenarioCase {
                 self.observed(step);
                 WaitProgress::Done
             }
-            Err(_) if look.goes_on(self.mint.now) => {
-                WaitProgress::Wait(TaskWait::LookAgain { at: self.mint.now + LOOK_EVERY, look })
+            Err(_) if look.goes_on(self.now()) => {
+                WaitProgress::Wait(TaskWait::LookAgain { at: self.now() + LOOK_EVERY, look })
             }
             Err(miss) => {
                 let line = self.last_line;

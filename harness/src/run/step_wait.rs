@@ -36,12 +36,13 @@ pub enum StepWaitExpiry {
 /// A wait of a step.
 pub trait StepWait: Debug + Send {
     /// Begins the wait. Messages that arrived before may or may not count; the wait decides.
-    fn begin(&mut self, _case: &mut ScenarioCase) {}
+    fn begin(&mut self, _case: &mut ScenarioCase, _step: Option<usize>) {}
 
     /// Checks the case after each event.
     fn check(&mut self, case: &mut ScenarioCase, step: Option<usize>) -> StepWaitStatus;
 
-    /// Returns the time at which [`expired`](Self::expired) is called; `None` for the time limit of the step.
+    /// Returns the time at which [`expired`](Self::expired) is called ([`ScenarioCase::now`] is the time now), if this is
+    /// before the time limit of the step; `None` for the time limit.
     fn due(&self) -> Option<Duration> {
         None
     }

@@ -254,8 +254,8 @@ impl ScenarioCase {
                 self.observed(step);
                 WaitProgress::Done
             }
-            Err(_) if self.mint.now + STATE_EVERY < until => {
-                let at = self.mint.now + STATE_EVERY;
+            Err(_) if self.now() + STATE_EVERY < until => {
+                let at = self.now() + STATE_EVERY;
                 WaitProgress::Wait(TaskWait::TestedStateAgain { at, claim, until })
             }
             Err(failure) => WaitProgress::Failed(failure),

@@ -38,7 +38,7 @@ impl ScenarioCase {
     /// Checks a message against all watches and records a failure for each watch that it matches.
     pub(super) fn hold_against_watches(&mut self, id: PeerId, line: u64, message: &Message) {
         while let Some(failure) = self.watched(id, line, message) {
-            let now = self.mint.now;
+            let now = self.now();
             self.failed_meanwhile(now, failure);
         }
     }
