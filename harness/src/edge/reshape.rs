@@ -8,6 +8,7 @@
 
 use crate::wire::json::{Map, Value, json};
 use crate::wire::timestamp;
+use crate::wire::version::Version;
 
 use super::ChangeContext;
 
@@ -662,7 +663,7 @@ pub(super) fn one_number(params: &mut Map, _: ChangeContext<'_>) {
 
 pub(super) fn offers(params: &mut Map, _: ChangeContext<'_>) {
     replace(params, "protocolVersion", "protocolVersions", |number| {
-        Some(json!([version_text(&number)]))
+        Some(json!([Version::number_text(&number)]))
     });
 }
 
@@ -673,14 +674,8 @@ pub(super) fn chosen_number(result: &mut Map, _: ChangeContext<'_>) {
 }
 
 pub(super) fn chosen_text(result: &mut Map, _: ChangeContext<'_>) {
-    replace(result, "protocolVersion", "protocolVersion", |number| {
-        Some(json!(version_text(&number)))
-    });
-}
-
-/// Returns a version that is stated as a number, `1` or `1.0`, as the text `1`.
-fn version_text(number: &Value) -> String {
-    number.as_u64().map_or_else(|| number.to_string(), |number| number.to_string())
+    let text = |number: Value| Some(json!(Version::number_text(&number)));
+    replace(result, "protocolVersion", "protocolVersion", text);
 }
 
 /// Converts attachments with a resource, which are the only attachments in older versions.

@@ -573,7 +573,7 @@ impl OracleContext {
 /// Returns the version in the answer to `initialize`. The first protocol states its version as a number.
 pub(super) fn version_of(result: &Value) -> Option<Version> {
     match result.get("protocolVersion")? {
-        number @ Value::Number(_) => number.as_u64()?.to_string().parse().ok(),
+        number @ Value::Number(_) => Version::number_text(number).parse().ok(),
         other => other.as_str()?.parse().ok(),
     }
 }

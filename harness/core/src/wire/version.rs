@@ -196,6 +196,11 @@ impl Version {
         versions.iter().map(Version::to_string).collect::<Vec<_>>().join(", ")
     }
 
+    /// Returns a version that is stated as a number, `1` or `1.0`, as the text `1`.
+    pub fn number_text(number: &Value) -> String {
+        number.as_u64().map_or_else(|| number.to_string(), |number| number.to_string())
+    }
+
     /// Returns the protocol and its version as a title: `AHP 1.0.0`, `ACP 1`.
     pub fn title(self) -> String {
         match self.standard {
