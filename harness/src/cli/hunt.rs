@@ -96,9 +96,7 @@ impl<'a> FuzzHunt<'a> {
             is_foreign: target.is_foreign,
             is_honest: target.is_honest,
         };
-        let kind = (target.is_honest, target.is_foreign);
-        let choice =
-            ConversationChoice::new(source, target.honest.clone(), kind, fuzz.sequence_seed);
+        let choice = ConversationChoice::new(source, target.honest.clone(), fuzz.sequence_seed);
         FuzzHunt {
             fuzz,
             context,

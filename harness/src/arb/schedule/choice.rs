@@ -16,8 +16,10 @@ use crate::arb::races::{RacedConversation, raced};
 use crate::arb::source::ConversationSource;
 use crate::dice::Dice;
 
+use super::ScheduleRules;
+
 /// After `FAMILIAR` conversations without new coverage on an external host, `DRAWN` conversations are generated at a
-/// time, and only the conversation with the rarest expectations is played.
+/// time, and only the one whose expectations were tested least often is played.
 const FAMILIAR: u64 = 5;
 const DRAWN: usize = 3;
 /// The percentage of conversations that are played on an external host with another interleaving of the clients.
@@ -34,10 +36,6 @@ pub struct ConversationChoice {
     pub source: ConversationSource,
     /// The reference host in memory without faults. It plays each conversation before the target does.
     pub honest: EmbeddedGround,
-    /// Whether the target is the reference host without faults.
-    pub is_honest: bool,
-    /// Whether the target is an external host, about which only the result of the first look is known.
-    pub is_foreign: bool,
     /// The seed of the only conversation of the campaign; `None` for a campaign of many conversations.
     pub only: Option<u64>,
     /// The first conversations that the reference host without faults does not play as expected, and the reasons.
@@ -51,11 +49,10 @@ impl ConversationChoice {
     pub fn new(
         source: ConversationSource,
         honest: EmbeddedGround,
-        (is_honest, is_foreign): (bool, bool),
         only: Option<u64>,
     ) -> ConversationChoice {
         let (odd, drawn) = (Vec::new(), false);
-        ConversationChoice { source, honest, is_honest, is_foreign, only, odd, drawn }
+        ConversationChoice { source, honest, only, odd, drawn }
     }
 
     /// Returns whether no further conversation will be generated.
@@ -79,28 +76,34 @@ impl ConversationChoice {
 
     /// Generates the next conversation that the reference host plays as expected. Returns `None` if there is no such
     /// conversation for the next seed.
-    pub fn draw(&mut self, campaign: &mut FuzzCampaign) -> Option<DrawnSequence> {
+    pub fn draw(
+        &mut self,
+        campaign: &mut FuzzCampaign,
+        rules: &ScheduleRules,
+    ) -> Option<DrawnSequence> {
         self.drawn = true;
         if let Some(seed) = self.only {
             let sequence = self.source.of_seed(seed)?;
-            return self.fitting(campaign, sequence).map(|(sequence, _)| sequence);
+            return self.fitting(campaign, rules, sequence).map(|(sequence, _)| sequence);
         }
         // The campaign continues with the findings that it had no time to examine.
         while let Some(left) = campaign.unexamined.pop() {
             campaign.unexamined.retain(|other| other.seed != left.seed);
             let sequence = self.source.of_seed(left.seed);
-            let sequence = sequence.and_then(|it| self.fitting(campaign, it));
+            let sequence = sequence.and_then(|it| self.fitting(campaign, rules, it));
             if let Some((sequence, _)) = sequence {
                 return Some(sequence);
             }
         }
         let familiar = campaign.without_news() >= FAMILIAR;
-        let drawn = if self.is_foreign && familiar { DRAWN } else { 1 };
+        let drawn = if rules.is_foreign && familiar { DRAWN } else { 1 };
         let mut rarest: Option<(f64, DrawnSequence)> = None;
         for _ in 0..drawn {
             campaign.next += 1;
             let Some(sequence) = self.source.sequence(campaign.next - 1) else { continue };
-            let Some((sequence, expected)) = self.fitting(campaign, sequence) else { continue };
+            let Some((sequence, expected)) = self.fitting(campaign, rules, sequence) else {
+                continue;
+            };
             let rarity = campaign.rarity(&expected);
             if rarest.as_ref().is_none_or(|(most, _)| rarity > *most) {
                 rarest = Some((rarity, sequence));
@@ -114,11 +117,12 @@ impl ConversationChoice {
     fn fitting(
         &mut self,
         campaign: &mut FuzzCampaign,
+        rules: &ScheduleRules,
         mut sequence: DrawnSequence,
     ) -> Option<(DrawnSequence, BTreeMap<String, u64>)> {
         // If the target is the reference host without faults, coverage is counted when the conversation is played on
         // it.
-        if self.is_honest {
+        if rules.is_honest {
             return Some((sequence, BTreeMap::new()));
         }
         let (found, gauge) = self.honest.measured(&sequence.draft);
@@ -126,7 +130,7 @@ impl ConversationChoice {
             self.add_odd(campaign, sequence.seed, finding);
             return None;
         }
-        if let Some(RacedConversation { draft, after, names }) = self.race(&sequence) {
+        if let Some(RacedConversation { draft, after, names }) = race(rules, &sequence) {
             sequence.draft = draft;
             hold::fit_raced(&mut sequence.draft, &campaign.unmet, after, &names);
             if let Some(finding) = self.honest.broken(&sequence.draft).first() {
@@ -135,7 +139,7 @@ impl ConversationChoice {
             }
             return sequence.draft.scenario().is_ok().then(|| (sequence, gauge.seen()));
         }
-        match self.is_foreign {
+        match rules.is_foreign {
             // Conversations with agents only claim what holds for every agent, so they need no adaptation.
             true if sequence.draft.is_about_agents() => {}
             true => hold::fit(&mut sequence.draft, &campaign.unmet),
@@ -143,13 +147,13 @@ impl ConversationChoice {
         }
         sequence.draft.scenario().is_ok().then(|| (sequence, gauge.seen()))
     }
+}
 
-    /// Returns the conversation with another interleaving of its clients; `None` if the conversation was not selected
-    /// for this. For the reference host, no conversation is selected, because the expectations come from the stage,
-    /// which plays the steps one after the other.
-    fn race(&self, sequence: &DrawnSequence) -> Option<RacedConversation> {
-        let mut dice = Dice::seeded(sequence.seed ^ SALT);
-        let races = self.is_foreign && !sequence.draft.is_about_agents();
-        if races && dice.chance(RACED) { raced(&sequence.draft, sequence.seed) } else { None }
-    }
+/// Returns the conversation with another interleaving of its clients; `None` if the conversation was not selected
+/// for this. For the reference host, no conversation is selected, because the expectations come from the stage,
+/// which plays the steps one after the other.
+fn race(rules: &ScheduleRules, sequence: &DrawnSequence) -> Option<RacedConversation> {
+    let mut dice = Dice::seeded(sequence.seed ^ SALT);
+    let races = rules.is_foreign && !sequence.draft.is_about_agents();
+    if races && dice.chance(RACED) { raced(&sequence.draft, sequence.seed) } else { None }
 }

@@ -268,7 +268,11 @@ impl CampaignSchedule {
             return ScheduleStep::Begin(Box::new(work));
         }
         if self.end.is_none() && self.has_room(now) {
-            return match self.alone.take().or_else(|| self.choice.draw(&mut self.campaign)) {
+            return match self
+                .alone
+                .take()
+                .or_else(|| self.choice.draw(&mut self.campaign, &self.rules))
+            {
                 // A restart ends every connection, so the conversation has to wait until the others have ended.
                 Some(sequence) if is_restart(&sequence) && !self.under_way.is_empty() => {
                     self.alone = Some(sequence);
@@ -335,8 +339,8 @@ impl CampaignSchedule {
             return false;
         }
         let jobs = self.rules.jobs;
-        // In memory no conversation waits, and a campaign is reproducible. With one job, no finding depends on
-        // another conversation.
+        // In memory, conversations are played one at a time, so that a campaign is reproducible. With one job as well,
+        // so that no finding depends on another conversation.
         let one_at_a_time = self.rules.is_embedded || jobs == 1;
         if one_at_a_time || self.alone.is_some() || self.under_way.iter().any(|it| it.restarts) {
             return self.under_way.is_empty();

@@ -238,8 +238,8 @@ impl ExaminationQueue {
         Some(work)
     }
 
-    /// Returns whether no conversation is played that could disturb an examination: other conversations may hide a
-    /// finding, and slow down the host. Several conversations may be confirmed at the same time, as long as all but one
+    /// Returns whether an examination can begin undisturbed: other conversations may hide a finding, and slow down the
+    /// host. Several conversations may be confirmed at the same time, as long as all but one
     /// of them only wait for their time limits. Several findings may be minimised at the same time, because the last
     /// replay of a case is undisturbed.
     fn is_quiet(

@@ -39,7 +39,7 @@ fn schedule(rules: ScheduleRules, only: Option<u64>) -> CampaignSchedule {
     let generator = ConversationGenerator::new(Version::NEWEST, 1, taste);
     let ground = EmbeddedGround::of(Version::NEWEST, AgentMode::default(), &[]);
     let source = ConversationSource::OfHosts(generator);
-    let choice = ConversationChoice::new(source, ground, (rules.is_honest, rules.is_foreign), only);
+    let choice = ConversationChoice::new(source, ground, only);
     CampaignSchedule::new(rules, choice, KnownFindings::default(), FuzzCampaign::default())
 }
 
