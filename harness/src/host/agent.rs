@@ -1,20 +1,14 @@
-//! The scripted agent's progress in a turn: the operations that are left, and the events that the agent waits
-//! for.
+//! The scripted agent's operations, the events that it waits for, and the plan that follows from a message.
 //!
-//! A turn is one [`HostAgentRun`] with a main track, and one more track for each call of a parallel group. A
-//! track is a queue of small operations. Each operation takes [`STEP`] of virtual time.
+//! Knows: scripts. Never knows: connections, states, the progress of a turn
+//! ([`agent_runs`](super::agent_runs)).
 //!
-//! Knows: scripts. Never knows: connections, states ([`play`](super::play) executes the operations).
-//!
-//! Start at [`HostAgentRun`].
+//! Start at [`plan`].
 
-use std::collections::{HashSet, VecDeque};
-use std::time::Duration;
+use std::collections::VecDeque;
 
 use crate::agent::script::{self, AgentScript, RELEASE, ScriptStep, ToolClass, ToolStep};
 
-/// The time that the agent takes for one operation.
-pub(super) const STEP: Duration = Duration::from_millis(2);
 /// The number of chunks that `endless` streams. Afterwards the turn sends nothing more, so the size of the state is
 /// bounded.
 pub(super) const ENDLESS_PIECES: u32 = 5_000;
@@ -61,57 +55,6 @@ pub(super) enum HostAgentWait {
     Others,
     /// Waits forever: only a client's cancellation or a crash ends the turn.
     Forever,
-}
-
-/// A queue of operations, the time of the next operation, and the event that the track waits for.
-#[derive(Clone, Debug, Default)]
-pub(super) struct HostAgentTrack {
-    pub(super) ops: VecDeque<HostAgentOp>,
-    pub(super) due: Option<Duration>,
-    pub(super) wait: Option<HostAgentWait>,
-}
-
-/// The agent's work on one turn.
-#[derive(Clone, Debug)]
-pub(super) struct HostAgentRun {
-    pub(super) turn: String,
-    /// The tracks; the main track is the first.
-    pub(super) tracks: Vec<HostAgentTrack>,
-    /// The names of the holds that were released.
-    pub(super) released: HashSet<String>,
-    /// The context that the agent received in addition to the message.
-    pub(super) given: Vec<String>,
-    /// The steering messages that the agent has received in this turn.
-    pub(super) steered: Vec<String>,
-    /// Whether an injected fault makes the agent continue a cancelled turn.
-    pub(super) undead: bool,
-}
-
-impl HostAgentRun {
-    /// Creates the run of a turn that begins at `now`.
-    pub(super) fn new(turn: &str, ops: VecDeque<HostAgentOp>, now: Duration) -> HostAgentRun {
-        let main = HostAgentTrack { ops, due: Some(now + STEP), wait: None };
-        HostAgentRun {
-            turn: turn.to_owned(),
-            tracks: vec![main],
-            released: HashSet::new(),
-            given: Vec::new(),
-            steered: Vec::new(),
-            undead: false,
-        }
-    }
-
-    /// Returns the time of the next operation; `None` if every track waits or has ended.
-    pub(super) fn due(&self) -> Option<Duration> {
-        let ready = self.tracks.iter().filter(|track| track.wait.is_none());
-        ready.filter_map(|track| track.due).min()
-    }
-
-    /// Returns whether every track except the main one has ended.
-    pub(super) fn alone(&self) -> bool {
-        let done = |track: &HostAgentTrack| track.ops.is_empty() && track.wait.is_none();
-        self.tracks.iter().skip(1).all(done)
-    }
 }
 
 /// The prefix of messages that the host runs as commands, without its agent.

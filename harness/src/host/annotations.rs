@@ -72,16 +72,13 @@ impl RefHost {
             "annotationCount": annotations.map_or(0, Vec::len),
             "entryCount": annotations.into_iter().flatten().map(entries).sum::<usize>(),
         });
-        if let Some(channel) = self.channels.get_mut(session) {
-            channel.state["annotations"] = summary;
-        }
+        self.channels.change(session, |state| state["annotations"] = summary);
     }
 
     /// Adds the size of an annotation action to the bytes that the session stores permanently.
     pub(super) fn store_annotation(&mut self, uri: &str, action: &Value) {
-        let session = uri.strip_suffix(PATH).and_then(|session| self.sessions.get_mut(session));
-        if let Some(session) = session {
-            session.annotated += action.to_string().len();
+        if let Some(session) = uri.strip_suffix(PATH) {
+            self.sessions.store(session, action.to_string().len());
         }
     }
 }
@@ -128,8 +125,7 @@ pub(super) fn entry_room(facts: &RuleFacts) -> Result<(), String> {
 }
 
 pub(super) fn stored(facts: &RuleFacts) -> Result<(), String> {
-    let session = facts.uri.strip_suffix(PATH).and_then(|uri| facts.host.sessions.get(uri));
-    let stored = session.map_or(0, |session| session.annotated);
+    let stored = facts.uri.strip_suffix(PATH).map_or(0, |uri| facts.host.sessions.stored(uri));
     require(stored < MAX_STORED_BYTES, "the session is full")
 }
 

@@ -16,7 +16,8 @@ use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
-use super::connection::{ErrorResponse, HostCall, HostConnection};
+use super::connection::{ErrorResponse, HostCall};
+use super::connections::HostConnection;
 use super::engine::RefHost;
 use crate::files::tree::within;
 use crate::transcript::ConnId;
@@ -74,9 +75,9 @@ impl RefHost {
     /// Requests the contents of a plugin from the client that published it.
     pub(super) fn ask_for_plugin(&mut self, session: &str, client: &str, source: &Value) {
         let right = self.keeps("resource.symmetric.right-client");
-        let publisher = |it: &HostConnection| it.client.as_deref() == Some(client);
+        let publisher = |it: &HostConnection| it.client() == Some(client);
         let conns = self.connections.iter().filter(|(_, it)| publisher(it) || !right);
-        let asked = conns.min_by_key(|(_, it)| publisher(it)).map(|(conn, _)| *conn);
+        let asked = conns.min_by_key(|(_, it)| publisher(it)).map(|(conn, _)| conn);
         let Some(conn) = asked.filter(|_| self.questions.open.len() < MAX_QUESTIONS) else {
             return;
         };
@@ -106,17 +107,17 @@ impl RefHost {
         if !uri.starts_with(SCHEME) || self.questions.open.len() >= MAX_QUESTIONS {
             return None;
         }
-        let mut states = self.sessions.keys().map(|session| self.state(session));
+        let mut states = self.sessions.uris().map(|session| self.state(session));
         let client = states.find_map(|state| publisher(state, uri))?;
         let protocol = self.protocol_of(call.conn);
         let is_right = self.keeps("resource.symmetric.right-client");
-        let serves = |(conn, it): &(&ConnId, &HostConnection)| {
-            let is_client = it.client.as_deref() == Some(client);
+        let serves = |(conn, it): &(ConnId, &HostConnection)| {
+            let is_client = it.client() == Some(client);
             // Only clients with the same version are asked, because otherwise the params would have to be translated.
-            let is_like = it.protocol.is_some_and(|other| std::ptr::eq(other, protocol));
-            is_like && if is_right { is_client } else { !is_client && **conn != call.conn }
+            let is_like = it.protocol().is_some_and(|other| std::ptr::eq(other, protocol));
+            is_like && if is_right { is_client } else { !is_client && *conn != call.conn }
         };
-        self.connections.iter().find(serves).map(|(conn, _)| *conn)
+        self.connections.iter().find(serves).map(|(conn, _)| conn)
     }
 
     /// Forwards a client's request to the client that serves the file.

@@ -20,7 +20,8 @@ use crate::wire::json::{Value, json};
 
 use super::challenge;
 use super::configuration;
-use super::connection::{CallReply, ErrorResponse, HostCall, HostConnection};
+use super::connection::{CallReply, ErrorResponse, HostCall};
+use super::connections::HostConnection;
 use super::engine::RefHost;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
@@ -82,9 +83,8 @@ impl RefHost {
         let until = self.lifetime(call)?;
         if token.is_empty() {
             let taken_back = self.keeps("auth.authenticate.empty-token");
-            let connection = self.connections.get_mut(&call.conn).filter(|_| taken_back);
-            if let Some(connection) = connection {
-                connection.tokens.remove(resource);
+            if taken_back {
+                self.connections.remove_token(call.conn, resource);
             }
             return Ok(json!({}));
         }
@@ -93,9 +93,7 @@ impl RefHost {
         if !sound && self.keeps("auth.authenticate.invalid-token") {
             return Err(required(vec![known]));
         }
-        if let Some(connection) = self.connections.get_mut(&call.conn) {
-            connection.tokens.insert(resource.to_owned(), until);
-        }
+        self.connections.store_token(call.conn, resource, until);
         self.resolve_challenges(resource);
         Ok(json!({}))
     }
@@ -138,36 +136,16 @@ impl RefHost {
     }
 
     fn has_token(&self, conn: ConnId, resource: &str) -> bool {
-        let brought = |it: &HostConnection| {
-            let until = it.tokens.get(resource);
-            until.is_some_and(|until| until.is_none_or(|until| until > self.now))
-        };
+        let brought = |it: &HostConnection| it.has_token(resource, self.now);
         match self.keeps("auth.per-connection") {
-            false => self.connections.values().any(brought),
-            true => self.connections.get(&conn).is_some_and(brought),
+            false => self.connections.iter().any(|(_, it)| brought(it)),
+            true => self.connections.get(conn).is_some_and(brought),
         }
-    }
-
-    /// Returns the earliest expiry of a token; `None` if no token expires.
-    pub(super) fn next_expiry(&self) -> Option<Duration> {
-        let ends = self.connections.values().flat_map(|it| it.tokens.values());
-        ends.filter_map(|until| *until).min()
     }
 
     /// Removes expired tokens and notifies their connections. Source: authentication.md, auth expiry.
     pub(super) fn expire_tokens(&mut self) {
-        let now = self.now;
-        let due = |until: &Option<Duration>| until.is_some_and(|until| until <= now);
-        let mut ended = Vec::new();
-        for (conn, connection) in &mut self.connections {
-            let over = connection.tokens.iter().filter(|(_, until)| due(until));
-            let over: Vec<String> = over.map(|(resource, _)| resource.clone()).collect();
-            for resource in over {
-                connection.tokens.remove(&resource);
-                ended.push((*conn, resource));
-            }
-        }
-        for (conn, resource) in ended {
+        for (conn, resource) in self.connections.expire_tokens(self.now) {
             let known = self.advertised().find(|it| it["resource"] == resource.as_str());
             let resource = known.cloned().unwrap_or_else(|| metadata(&resource, true));
             let params = json!({"channel": ROOT, "resource": resource, "reason": "expired"});

@@ -36,7 +36,7 @@ pub(super) struct BackgroundCommands {
 impl RefHost {
     /// Starts a background command in a chat; the command runs for the duration `lasts`.
     pub(super) fn leave_running(&mut self, chat: &str, command: &str, lasts: Duration) {
-        let Some(session) = self.chats.get(chat).map(|chat| chat.session.clone()) else {
+        let Some(session) = self.chats.session_of(chat).map(str::to_owned) else {
             return;
         };
         if !self.protocol.has(ProtocolFeature::BackgroundWork)

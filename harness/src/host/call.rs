@@ -69,12 +69,12 @@ impl RefHost {
             ops.push(HostAgentOp::Reconfirm { call: call.clone(), step: step.clone() });
         }
         ops.push(complete);
-        self.queue(uri, index, ops);
+        self.runs.queue(uri, index, ops);
     }
 
     /// Returns the first active client of the chat's session that offers a tool.
     fn owner(&self, uri: &str, tool: &str) -> Option<String> {
-        let session = &self.chats.get(uri)?.session;
+        let session = self.chats.session_of(uri)?;
         let clients = self.state(session)["activeClients"].as_array()?;
         let offers = |client: &&Value| {
             let tools = client["tools"].as_array();
@@ -102,7 +102,7 @@ impl RefHost {
         self.tell_ready_call(uri, turn, &call, step);
         if step.confirm {
             let status = "pending-confirmation";
-            self.hold_up(uri, index, HostAgentWait::Call { call, status });
+            self.runs.hold_up(uri, index, HostAgentWait::Call { call, status });
         }
     }
 
@@ -133,7 +133,7 @@ impl RefHost {
         action["invocationMessage"] = json!(format!("Go on with {}", step.input));
         self.say(uri, action);
         let status = "pending-confirmation";
-        self.hold_up(uri, index, HostAgentWait::Call { call, status });
+        self.runs.hold_up(uri, index, HostAgentWait::Call { call, status });
     }
 
     /// Runs a tool if its call was approved. For a client's tool, waits for the client to run it.
@@ -152,7 +152,7 @@ impl RefHost {
             // The client has already completed the call, and the user has to approve its result.
             Some("pending-result-confirmation") if self.keeps("chat.tool.result-confirmation") => {
                 let status = "pending-result-confirmation";
-                return self.hold_up(uri, index, HostAgentWait::Call { call, status });
+                return self.runs.hold_up(uri, index, HostAgentWait::Call { call, status });
             }
             _ => return,
         }
@@ -170,7 +170,7 @@ impl RefHost {
         if !self.is_active(uri, owner) && self.keeps("chat.tool.client.inactive-owner") {
             return self.say(uri, orphaned(turn, &call));
         }
-        self.hold_up(uri, index, HostAgentWait::Call { call, status: "running" });
+        self.runs.hold_up(uri, index, HostAgentWait::Call { call, status: "running" });
     }
 
     /// Completes a running call, and waits if its result needs approval.
@@ -190,7 +190,7 @@ impl RefHost {
         let action = self.completion(uri, turn, &call, step, !step.fails);
         if step.confirm_result && self.keeps("chat.tool.result-confirmation") {
             let status = "pending-result-confirmation";
-            self.hold_up(uri, index, HostAgentWait::Call { call, status });
+            self.runs.hold_up(uri, index, HostAgentWait::Call { call, status });
         }
         self.publish(uri, action);
     }
@@ -246,18 +246,13 @@ impl RefHost {
     /// Handles a denied call. The remaining operations of the call become no-ops; the turn continues unless the
     /// script ends it after a denial.
     fn denied(&mut self, uri: &str, index: usize, step: &ToolStep) {
-        let Some(run) = self.runs.get_mut(uri).filter(|_| step.deny_ends_turn) else {
-            return;
-        };
-        run.tracks.iter_mut().for_each(|track| track.ops.clear());
-        run.tracks.truncate(index + 1);
-        if let Some(main) = run.tracks.first_mut() {
-            main.wait = None;
+        if step.deny_ends_turn {
+            self.runs.cut_short(uri, index);
         }
     }
 
     fn is_active(&self, uri: &str, client: &str) -> bool {
-        let session = self.chats.get(uri).map_or("", |chat| &chat.session);
+        let session = self.chats.session_of(uri).unwrap_or_default();
         let clients = self.state(session)["activeClients"].as_array();
         clients.into_iter().flatten().any(|known| known["clientId"] == client)
     }

@@ -79,11 +79,7 @@ impl RefHost {
 
     /// Removes the addresses of all canvases after a crash, since no extension displays them any more.
     pub(super) fn end_canvases(&mut self) {
-        for (_, channel) in &mut self.channels {
-            if channel.kind == ChannelKind::Canvas {
-                take_url(&mut channel.state);
-            }
-        }
+        self.channels.change_all(Some(ChannelKind::Canvas), take_url);
     }
 }
 

@@ -37,7 +37,7 @@ impl RefHost {
         let Some(server) = server.filter(|_| known["status"] == "running") else { return };
         let resource = auth::metadata(RESOURCE, true);
         let auth = json!({"reason": "insufficientScope", "resource": resource});
-        if let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) {
+        if let Some(session) = self.chats.session_of(uri).map(str::to_owned) {
             let mut state = auth.clone();
             state["kind"] = json!("authRequired");
             self.set_server(&session, &server, state);
@@ -49,7 +49,7 @@ impl RefHost {
                 "auth": auth,
             }),
         );
-        self.hold_up(uri, index, HostAgentWait::Call { call, status: "auth-required" });
+        self.runs.hold_up(uri, index, HostAgentWait::Call { call, status: "auth-required" });
     }
 
     /// Returns the calls that wait for a token.
@@ -71,7 +71,7 @@ impl RefHost {
             };
             parts.filter(waits).filter_map(waiting).collect::<Vec<_>>()
         };
-        self.runs.keys().flat_map(of_chat).collect()
+        self.runs.uris().flat_map(of_chat).collect()
     }
 
     /// Returns the resources for which calls need a token.
@@ -83,7 +83,7 @@ impl RefHost {
     pub(super) fn resolve_challenges(&mut self, resource: &str) {
         let all = self.waiting().into_iter();
         for waiting in all.filter(|it| it.resource["resource"] == resource) {
-            let session = self.chats.get(&waiting.chat).map(|chat| chat.session.clone());
+            let session = self.chats.session_of(&waiting.chat).map(str::to_owned);
             if let (Some(session), Some(server)) = (session, &waiting.server) {
                 self.set_server(&session, server, json!({"kind": "starting"}));
                 self.start_server(&session, server);
@@ -105,7 +105,7 @@ impl RefHost {
         }
         let asks = |server: &str| self.server_state(session, server) == Some("authRequired");
         let all = self.waiting().into_iter().filter(|waiting| {
-            let own = self.chats.get(&waiting.chat).is_some_and(|chat| chat.session == session);
+            let own = self.chats.session_of(&waiting.chat) == Some(session);
             own && !waiting.server.as_deref().is_some_and(asks)
         });
         for waiting in all.collect::<Vec<_>>() {

@@ -78,10 +78,10 @@ impl RefHost {
         path: String,
         before: Option<Vec<u8>>,
     ) {
-        let Some(session) = self.chats.get(chat).map(|chat| chat.session.clone()) else {
+        let Some(session) = self.chats.session_of(chat).map(str::to_owned) else {
             return;
         };
-        let known = self.sessions.get(&session).and_then(|session| session.changes.clone());
+        let known = self.sessions.changeset(&session).map(str::to_owned);
         let base = match &known {
             Some(base) => base.clone(),
             None => format!("ahp-changeset:/{}", self.fresh_id("changes")),
@@ -104,9 +104,7 @@ impl RefHost {
             }
             self.begin_computing(&uri);
         }
-        if let Some(session) = self.sessions.get_mut(&session) {
-            session.changes = Some(base.clone());
-        }
+        self.sessions.set_changeset(&session, base.clone());
         if known.is_none() {
             let catalogue = RefHost::catalogue(&base);
             let action = json!({"type": "session/changesetsChanged", "changesets": catalogue});
@@ -154,14 +152,14 @@ impl RefHost {
 
     /// Creates the changeset of a turn without edits, if the URI names such a changeset.
     pub(super) fn expand_changeset(&mut self, uri: &str) {
-        if self.channels.contains_key(uri) {
+        if self.channels.has(uri) {
             return;
         }
-        let of = |(name, session): (&String, &super::sessions::HostSession)| {
-            let turn = uri.strip_prefix(session.changes.as_deref()?)?.strip_prefix("/turn/")?;
-            Some((name.clone(), turn.to_owned()))
+        let of = |(session, base): (&String, &str)| {
+            let turn = uri.strip_prefix(base)?.strip_prefix("/turn/")?;
+            Some((session.clone(), turn.to_owned()))
         };
-        let Some((session, turn)) = self.sessions.iter().find_map(of) else {
+        let Some((session, turn)) = self.sessions.changesets().find_map(of) else {
             return;
         };
         let known = self.chats_of(&session).iter().any(|chat| {
@@ -311,7 +309,7 @@ impl RefHost {
     /// Returns the numbers of changed files and lines of a session; `None` if no agent has edited a file in the
     /// session.
     pub(super) fn changes_of(&self, session: &str) -> Option<Value> {
-        let base = self.sessions.get(session)?.changes.as_deref()?;
+        let base = self.sessions.changeset(session)?;
         let files = self.state(base)["files"].as_array()?;
         Some(counted(files))
     }

@@ -10,7 +10,7 @@ use super::configuration;
 use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::{MAX_CHATS, RefHost};
 use super::publish::unknown_channel;
-use super::sessions::{HostChat, directories};
+use super::sessions::directories;
 use crate::wire::channel::ChannelKind;
 use crate::wire::error_code::ErrorName;
 
@@ -24,7 +24,7 @@ impl RefHost {
     pub(super) fn create_chat(&mut self, call: &HostCall) -> CallReply {
         let session = call.channel().to_owned();
         let chat = call.text("chat").to_owned();
-        if !self.sessions.contains_key(&session) {
+        if !self.sessions.has(&session) {
             return Err(ErrorResponse::named(ErrorName::SessionNotFound, "no such session"));
         }
         if self.state(&session)["lifecycle"] != "ready" {
@@ -36,7 +36,7 @@ impl RefHost {
                 "expected `ahp-chat:/<id>` at `params.chat`",
             ));
         }
-        if self.channels.contains_key(&chat) {
+        if self.channels.has(&chat) {
             return Err(ErrorResponse::named(ErrorName::AlreadyExists, "the URI is in use"));
         }
         if self.chats_of(&session).len() >= MAX_CHATS {
@@ -57,9 +57,7 @@ impl RefHost {
         };
         let state = self.made_movable(state);
         self.add_chat(&session, &chat, state);
-        if let Some(chat) = self.chats.get_mut(&chat) {
-            chat.context = context;
-        }
+        self.chats.set_context(&chat, context);
         if let Some(message) = message {
             self.begin_turn(&chat, message.clone(), None);
         }
@@ -126,7 +124,7 @@ impl RefHost {
         if from == chat {
             return Err(ErrorResponse::invalid_params("a chat cannot be its own source"));
         }
-        if self.chats.get(from).is_none_or(|known| known.session != session) {
+        if self.chats.session_of(from) != Some(session) {
             return Err(ErrorResponse::invalid_params("expected a source chat of this session"));
         }
         let origin = self.state(from);
@@ -176,8 +174,7 @@ impl RefHost {
 
     /// Adds a chat and announces it.
     pub(super) fn add_chat(&mut self, session: &str, uri: &str, state: Value) {
-        let chat = HostChat { session: session.to_owned(), ..HostChat::default() };
-        self.chats.insert(uri.to_owned(), chat);
+        self.chats.add(uri, session);
         self.add_channel(uri, ChannelKind::Chat, state);
         let summary = self.chat_summary(uri);
         self.publish(session, json!({"type": "session/chatAdded", "summary": summary}));
@@ -185,7 +182,7 @@ impl RefHost {
 
     /// Serves `disposeChat`.
     pub(super) fn dispose_chat(&mut self, call: &HostCall) -> CallReply {
-        if !self.chats.contains_key(call.channel()) {
+        if !self.chats.has(call.channel()) {
             return Err(unknown_channel(call.channel()));
         }
         self.remove_chat(call.channel());
@@ -194,24 +191,23 @@ impl RefHost {
 
     /// Stops a chat's agent, removes the chat and announces the removal.
     pub(super) fn remove_chat(&mut self, uri: &str) {
-        self.runs.remove(uri);
+        self.runs.stop(uri);
         self.leave_agent(uri);
         self.work_ended(uri);
         self.drop_canvases(uri);
-        let Some(chat) = self.chats.remove(uri) else {
+        let Some(session) = self.chats.remove(uri) else {
             return;
         };
         self.drop_channel(uri);
-        for id in self.input_needed_ids(&chat.session, uri) {
-            self.publish(&chat.session, json!({"type": "session/inputNeededRemoved", "id": id}));
+        for id in self.input_needed_ids(&session, uri) {
+            self.publish(&session, json!({"type": "session/inputNeededRemoved", "id": id}));
         }
-        self.publish(&chat.session, json!({"type": "session/chatRemoved", "chat": uri}));
+        self.publish(&session, json!({"type": "session/chatRemoved", "chat": uri}));
     }
 
     /// Returns the chats of a session, in the order of its catalogue.
     pub(super) fn chats_of(&self, session: &str) -> Vec<String> {
-        let own = self.chats.iter().filter(|(_, chat)| chat.session == session);
-        let mut own: Vec<String> = own.map(|(uri, _)| uri.clone()).collect();
+        let mut own: Vec<String> = self.chats.of_session(session).cloned().collect();
         let listed = self.state(session)["chats"].as_array().map(Vec::as_slice).unwrap_or_default();
         let place = |uri: &String| listed.iter().position(|chat| chat["resource"] == uri.as_str());
         // The order does not depend on the URIs. Chats that the catalogue does not list come first.
@@ -221,7 +217,7 @@ impl RefHost {
 
     /// Serves `completions`: completes a word that follows the trigger and ends at the offset.
     pub(super) fn completions(&mut self, call: &HostCall) -> CallReply {
-        if !self.chats.contains_key(call.channel()) {
+        if !self.chats.has(call.channel()) {
             return Err(unknown_channel(call.channel()));
         }
         // Offsets count UTF-16 code units.

@@ -4,14 +4,9 @@
 //!
 //! Start at [`REQUESTS`].
 
-use std::collections::HashSet;
-use std::time::Duration;
-
-use litemap::LiteMap;
-
 use crate::wire::json::Value;
 
-use super::door::EndpointVisitor;
+use super::connections::HostConnection;
 use super::engine::RefHost;
 use super::injected::ServedRequest;
 use super::mcp;
@@ -22,30 +17,6 @@ use crate::wire::frame::Frame;
 use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
-
-/// A connection to the host.
-#[derive(Debug, Default)]
-pub(super) struct HostConnection {
-    /// The visitor that the credentials of the connection identify.
-    pub(super) visitor: EndpointVisitor,
-    /// The client id; `None` before the handshake.
-    pub(super) client: Option<String>,
-    /// The tables of the negotiated version; `None` before the handshake.
-    pub(super) protocol: Option<&'static Protocol>,
-    /// The index of the connection's view; `None` if the version of the connection needs no view.
-    pub(super) view: Option<usize>,
-    /// The subscribed channels.
-    pub(super) subscriptions: HashSet<String>,
-    /// The number of frames that wait to be polled.
-    pub(super) pending: usize,
-    /// Whether the connection is closing; the host no longer reads or sends on a closing connection.
-    pub(super) closing: bool,
-    /// The time for which the host may delay the envelopes of a channel to merge them.
-    pub(super) latencies: LiteMap<String, Duration>,
-    /// The resources with a token, and the time at which each token expires; `None` for a token that does not
-    /// expire.
-    pub(super) tokens: LiteMap<String, Option<Duration>>,
-}
 
 /// A request that is passed to its handler.
 pub(super) struct HostCall<'a> {
@@ -246,7 +217,7 @@ impl RefHost {
     }
 
     fn serve(&mut self, row: &ServedMethod, call: &HostCall) -> CallReply {
-        let (method, from) = (row.method, self.outputs.len());
+        let (method, from) = (row.method, self.outbox.mark());
         let mut faults = self.injected().into_iter();
         if let Some(reply) = faults.find_map(|fault| fault.serves(self, method, call)) {
             return reply;
@@ -269,9 +240,7 @@ impl RefHost {
             return Ok(());
         }
         // Before the handshake the version is unknown, and no version requires params for a `ping`.
-        if row.method == "ping"
-            && self.connections.get(&call.conn).is_none_or(|c| c.client.is_none())
-        {
+        if row.method == "ping" && self.connections.client(call.conn).is_none() {
             return Ok(());
         }
         let protocol = self.protocol_for(call, row.method);
@@ -302,13 +271,12 @@ impl RefHost {
     /// Returns the tables of the version that a connection negotiated; before the handshake, the tables of the
     /// newest version.
     pub(super) fn protocol_of(&self, conn: ConnId) -> &'static Protocol {
-        let agreed = self.connections.get(&conn).and_then(|connection| connection.protocol);
+        let agreed = self.connections.get(conn).and_then(HostConnection::protocol);
         agreed.unwrap_or(self.protocol)
     }
 
     fn notification(&mut self, conn: ConnId, message: &Message) {
-        let shaken = self.connections.get(&conn).is_some_and(|c| c.client.is_some());
-        if !shaken {
+        if self.connections.client(conn).is_none() {
             return;
         }
         match message.method() {

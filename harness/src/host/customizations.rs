@@ -282,7 +282,7 @@ impl RefHost {
             }
             child["id"] = json!(free(&given["id"]));
             if given["type"] == "mcpServer" {
-                self.first_server_state(&mut child, self.shows_apps(client));
+                self.first_server_state(&mut child, self.clients.shows_apps(client));
             }
             self.put_in_order(&mut child);
             Some(child)

@@ -13,11 +13,11 @@ use std::borrow::Cow;
 
 use crate::wire::json::{Value, json};
 
-use super::agent::HostAgentRun;
 use super::engine::RefHost;
 use super::injected::ActionStage;
 use super::publish::{ActionOrigin, action_type};
 use super::rules::{RULES, RuleFacts, unmet};
+use super::version_views::ViewedChannel;
 use crate::model::{ActionOutcome, NoOp};
 use crate::transcript::ConnId;
 use crate::wire::feature::ProtocolFeature;
@@ -50,8 +50,7 @@ impl RefHost {
     /// Handles a `dispatchAction`. Ignores a dispatch without a channel, an integer `clientSeq` or an action
     /// type, because no rejection can refer to such a dispatch.
     pub(super) fn dispatch(&mut self, conn: ConnId, params: &Value) {
-        let client = self.connections.get(&conn).and_then(|connection| connection.client.clone());
-        let Some(client) = client else {
+        let Some(client) = self.connections.client(conn).map(str::to_owned) else {
             return;
         };
         let raised = match self.view_of(conn) {
@@ -75,7 +74,7 @@ impl RefHost {
         }
         let DispatchedAction { origin, uri, action, .. } = &dispatched;
         let whole = origin.client_seq.is_u64() || origin.client_seq.is_i64();
-        if !whole || action_type(action).is_empty() || !self.channels.contains_key(uri) {
+        if !whole || action_type(action).is_empty() || !self.channels.has(uri) {
             return;
         }
         match self.judge(uri, action, origin) {
@@ -119,12 +118,12 @@ impl RefHost {
             let refusal = DispatchRefusal::of(reason, source);
             if self.waives(&facts, &refusal) { Ok(()) } else { Err(refusal) }
         };
-        let mut kind = self.channels.get(uri).map(|channel| channel.kind);
+        let mut kind = self.channels.kind(uri);
         let protocol = self.protocol_of(origin.conn);
         let mut worded = action;
         if let Some(sent) = &origin.sent {
             let view = self.views.get(sent.view);
-            kind = view.and_then(|it| it.channels.get(&sent.worded.key)).map(|shown| shown.kind);
+            kind = view.and_then(|it| it.channel(&sent.worded.key)).map(ViewedChannel::kind);
             worded = &sent.worded.action;
         }
         let Some(row) = protocol.action(action_type(worded)) else {
@@ -243,13 +242,11 @@ impl RefHost {
     }
 
     fn set_in_motion(&mut self, uri: &str, action: &Value) {
-        let active = self.state(uri)["activeTurn"]["id"].as_str().map(str::to_owned);
-        let over = |run: &HostAgentRun| {
-            let goes_on = run.undead && action_type(action) == "chat/turnCancelled";
-            !goes_on && active.as_deref() != Some(run.turn.as_str())
-        };
-        if self.runs.get(uri).is_some_and(over) {
-            self.runs.remove(uri);
+        let active = self.state(uri)["activeTurn"]["id"].as_str();
+        let over = self.runs.turn_of(uri).is_some_and(|turn| active != Some(turn));
+        let goes_on = self.runs.is_undead(uri) && action_type(action) == "chat/turnCancelled";
+        if over && !goes_on {
+            self.runs.stop(uri);
         }
         self.tell_agent(uri, action);
         match action_type(action) {
@@ -291,9 +288,7 @@ impl RefHost {
 
     /// Adds the size of an action to the bytes that clients have stored permanently in a chat.
     fn store(&mut self, uri: &str, action: &Value) {
-        if let Some(chat) = self.chats.get_mut(uri) {
-            chat.stored += action.to_string().len();
-        }
+        self.chats.store(uri, action.to_string().len());
     }
 }
 

@@ -13,7 +13,7 @@
 //! Start at [`RefHost::let_in`].
 
 use super::connection::{ErrorResponse, HostCall};
-use super::engine::{MAX_CONNECTIONS, RefHost};
+use super::engine::RefHost;
 use super::rules::{RuleFacts, require};
 use crate::peer::guise::{ClientCredentials, ClientGuise};
 use crate::transcript::ConnId;
@@ -85,25 +85,18 @@ impl RefHost {
             None if !self.keeps("transport.auth.during-handshake") => EndpointVisitor::Anybody,
             None => return Err(401),
         };
-        // A client may never open the connection for which it was admitted, so the oldest entry is removed at the
-        // limit.
-        if self.visitors.len() >= MAX_CONNECTIONS
-            && let Some(first) = self.visitors.keys().next().copied()
-        {
-            self.visitors.remove(&first);
-        }
-        self.visitors.insert(conn, visitor);
+        self.connections.admit(conn, visitor);
         Ok(())
     }
 
     /// Returns the visitor of a connection.
     pub(super) fn visitor(&self, conn: ConnId) -> EndpointVisitor {
-        self.connections.get(&conn).map(|it| it.visitor).unwrap_or_default()
+        self.connections.visitor(conn)
     }
 
     /// Rejects a client id that belongs to another visitor. Source: `security.clientid-bound`.
     pub(super) fn require_own(&self, call: &HostCall, client: &str) -> Result<(), ErrorResponse> {
-        let owner = self.clients.get(client).map(|known| known.visitor);
+        let owner = self.clients.visitor_of(client);
         let own = owner.is_none_or(|owner| owner == self.visitor(call.conn));
         match own {
             true => Ok(()),
@@ -114,7 +107,7 @@ impl RefHost {
 
 /// Checks a `root/configChanged` action: only the owner may change the guarded setting.
 pub(super) fn guarded_setting(facts: &RuleFacts) -> Result<(), String> {
-    let visitor = facts.host.clients.get(facts.client).map(|known| known.visitor);
+    let visitor = facts.host.clients.visitor_of(facts.client);
     let owner =
         matches!(visitor, None | Some(EndpointVisitor::Anybody | EndpointVisitor::Known(0)));
     let (key, now) = (GUARDED.0, &facts.state["config"]["values"][GUARDED.0]);

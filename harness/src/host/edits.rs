@@ -61,7 +61,7 @@ impl RefHost {
             // The simulated shell writes a file in the folder of the session.
             ToolClass::Shell => {
                 let Some((text, name)) = written_by(input) else { return Ok(()) };
-                let session = self.chats.get(chat).map_or("", |chat| &chat.session);
+                let session = self.chats.session_of(chat).unwrap_or_default();
                 let folder = self.state(session)["workingDirectories"][0].as_str();
                 let folder = folder.and_then(|folder| self.path_of(folder).ok());
                 let folder = folder.as_deref().and_then(|folder| folder.strip_prefix(AREA));

@@ -21,7 +21,6 @@
 //!
 //! Start at [`RefHost::new`].
 
-use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use litemap::LiteMap;
@@ -29,17 +28,20 @@ use litemap::LiteMap;
 use crate::wire::json::{Value, json};
 
 use super::acp::AgentConnection;
-use super::agent::HostAgentRun;
+use super::agent_runs::AgentRuns;
 use super::asking::OpenQuestions;
 use super::automations::{self, AUTOMATIONS, AutomationSchedules};
 use super::background::BackgroundCommands;
 use super::chain::MessageChain;
 use super::changesets::HostChangeset;
+use super::channel_states::ChannelStates;
+use super::chat_records::ChatRecords;
+use super::client_records::ClientRecords;
 use super::configuration::{self, PROVIDER};
-use super::connection::{CallReply, ErrorResponse, HostCall, HostConnection};
+use super::connection::{CallReply, ErrorResponse, HostCall};
+use super::connections::{HostConnection, HostConnections};
 use super::customizations::PublishedPlugins;
 use super::dispatch::DeferredDispatches;
-use super::door::EndpointVisitor;
 use super::errands::AutomationRuns;
 use super::fault::{self, FaultMemory, HostFault};
 use super::files::host_files;
@@ -47,37 +49,27 @@ use super::injected::{ActiveHooks, HostEvent, HostHooks, MadeValue, StateFaults}
 use super::log::HostLog;
 use super::mcp::HostServers;
 use super::merge::HeldEnvelopes;
-use super::resources::ResourceRight;
-use super::sessions::{HostChat, HostSession};
+use super::outbox::HostOutbox;
+use super::session_records::SessionRecords;
 use super::shell::ShellEvent;
 use super::terminals::HostTerminal;
-use super::view::VersionView;
+use super::version_views::VersionViews;
 use super::watches::FolderWatches;
 use super::{HostOutput, SansIoHost, ScriptedEnvelope, timestamp};
 use crate::edge::VersionEdge;
 use crate::files::tree::FileTree;
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
-use crate::wire::feature::ProtocolFeature;
 use crate::wire::frame::Frame;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-/// The maximum number of connections. The host closes each further connection at once.
-pub const MAX_CONNECTIONS: usize = 10_000;
 /// The maximum size of a frame in bytes. A larger frame closes its connection with code 1009.
 pub const MAX_FRAME_BYTES: usize = 4 << 20;
-/// The maximum number of frames that wait for one connection. A further frame closes the connection with code
-/// 1008.
-pub const MAX_PENDING_FRAMES: usize = 100_000;
-/// The maximum number of subscriptions of a connection.
-pub const MAX_SUBSCRIPTIONS: usize = 4_096;
 /// The maximum number of sessions.
 pub const MAX_SESSIONS: usize = 5_000;
 /// The maximum number of chats of a session.
 pub const MAX_CHATS: usize = 200;
-/// The maximum number of disconnected clients that the host remembers.
-pub const MAX_CLIENTS: usize = 10_000;
 /// The maximum number of bytes that clients may store permanently in one chat or session.
 pub const MAX_STORED_BYTES: usize = 16 << 20;
 
@@ -141,32 +133,6 @@ fn newest_words() -> Vec<Version> {
     Version::offered().iter().filter(plain).copied().collect()
 }
 
-/// A client that has completed a handshake.
-#[derive(Clone, Debug)]
-pub(super) struct HostClient {
-    /// The client's version, in the client's spelling.
-    pub(super) version: String,
-    /// Whether the client shows MCP apps.
-    pub(super) apps: bool,
-    /// The visitor to which the client id belongs.
-    pub(super) visitor: EndpointVisitor,
-    /// The time at which the client lost its last connection, after which it may be removed from its sessions.
-    pub(super) gone_at: Option<Duration>,
-    /// The files that the client was granted access to, each with the granted right.
-    pub(super) granted: HashSet<(String, ResourceRight)>,
-}
-
-/// A channel with its state.
-#[derive(Debug)]
-pub(super) struct HostChannel {
-    pub(super) kind: ChannelKind,
-    pub(super) state: Value,
-    /// The `serverSeq` at which the channel was created; no replay of the channel begins before this number.
-    pub(super) born: u64,
-    /// The state before the last action; set only if state faults are active.
-    pub(super) before: Option<Value>,
-}
-
 /// The reference host.
 #[derive(Debug)]
 pub struct RefHost {
@@ -182,24 +148,20 @@ pub struct RefHost {
     /// The newest version that the host supports. The host stores states with the names of this version.
     pub(super) protocol: &'static Protocol,
     /// The states as clients of older versions see them, one view for each older version.
-    pub(super) views: Vec<VersionView>,
+    pub(super) views: VersionViews,
     pub(super) seed: u64,
     pub(super) epoch_ms: u64,
     pub(super) ready_after: Duration,
     pub(super) grace: Duration,
     pub(super) now: Duration,
     pub(super) log: HostLog,
-    pub(super) outputs: VecDeque<HostOutput>,
-    /// The frames to send after the response to the current request.
-    pub(super) late: Vec<(ConnId, Frame)>,
+    pub(super) outbox: HostOutbox,
     pub(super) tokens: Vec<String>,
-    /// The visitors that were admitted and have no connection yet.
-    pub(super) visitors: LiteMap<ConnId, EndpointVisitor>,
-    pub(super) connections: LiteMap<ConnId, HostConnection>,
-    pub(super) clients: LiteMap<String, HostClient>,
-    pub(super) channels: LiteMap<String, HostChannel>,
-    pub(super) sessions: LiteMap<String, HostSession>,
-    pub(super) chats: LiteMap<String, HostChat>,
+    pub(super) connections: HostConnections,
+    pub(super) clients: ClientRecords,
+    pub(super) channels: ChannelStates,
+    pub(super) sessions: SessionRecords,
+    pub(super) chats: ChatRecords,
     pub(super) terminals: LiteMap<String, HostTerminal>,
     pub(super) shells: bool,
     pub(super) files: FileTree,
@@ -213,15 +175,11 @@ pub struct RefHost {
     pub(super) deferred: DeferredDispatches,
     pub(super) held: HeldEnvelopes,
     pub(super) changesets: LiteMap<String, HostChangeset>,
-    pub(super) runs: LiteMap<String, HostAgentRun>,
+    pub(super) runs: AgentRuns,
     /// The connection to the agent subprocess; `None` for the host's own scripted agent.
     pub(super) acp: Option<AgentConnection>,
     /// Whether the host's own agent asks a model.
     pub(super) asks_model: bool,
-    /// The sessions in which each client is active.
-    pub(super) active: LiteMap<String, HashSet<String>>,
-    /// The sessions that are not ready yet.
-    pub(super) creating: HashSet<String>,
     pub(super) ids: u64,
     /// Whether any client has ever subscribed to telemetry.
     pub(super) telemetered: bool,
@@ -257,22 +215,20 @@ impl RefHost {
             memory: FaultMemory::default(),
             protocol: newer.first().copied().unwrap_or_else(Protocol::newest),
             versions,
-            views: older.into_iter().map(VersionView::new).collect(),
+            views: VersionViews::new(older),
             seed: config.seed,
             epoch_ms: config.epoch_ms,
             ready_after: config.ready_after,
             grace: config.grace,
             now: Duration::ZERO,
             log: HostLog::new(config.replay_capacity),
-            outputs: VecDeque::new(),
-            late: Vec::new(),
+            outbox: HostOutbox::default(),
             tokens: config.tokens,
-            visitors: LiteMap::new(),
-            connections: LiteMap::new(),
-            clients: LiteMap::new(),
-            channels: LiteMap::new(),
-            sessions: LiteMap::new(),
-            chats: LiteMap::new(),
+            connections: HostConnections::default(),
+            clients: ClientRecords::default(),
+            channels: ChannelStates::default(),
+            sessions: SessionRecords::default(),
+            chats: ChatRecords::default(),
             terminals: LiteMap::new(),
             shells: config.shells,
             files: host_files(),
@@ -286,12 +242,10 @@ impl RefHost {
             deferred: DeferredDispatches::default(),
             held: HeldEnvelopes::default(),
             changesets: LiteMap::new(),
-            runs: LiteMap::new(),
+            runs: AgentRuns::default(),
             acp: config.acp.map(AgentConnection::new),
             asks_model: config.asks_model
                 || config.faults.iter().any(|fault| fault.is_behind_model()),
-            active: LiteMap::new(),
-            creating: HashSet::new(),
             telemetered: false,
             stalled: false,
             ids: 0,
@@ -312,14 +266,14 @@ impl RefHost {
 
     pub(super) fn add_channel(&mut self, uri: &str, kind: ChannelKind, state: Value) {
         let state = self.made(&MadeValue::FirstState(kind), state);
-        self.show(uri, kind, &state);
-        let channel = HostChannel { kind, state, born: self.log.seq(), before: None };
-        self.channels.insert(uri.to_owned(), channel);
+        let now = self.timestamp();
+        self.views.show(uri, kind, &state, &now);
+        self.channels.add(uri, kind, state, self.log.seq());
     }
 
     /// Returns the state of a channel; null if the channel does not exist.
     pub(super) fn state(&self, uri: &str) -> &Value {
-        self.channels.get(uri).map_or(&Value::Null, |channel| &channel.state)
+        self.channels.state(uri)
     }
 
     /// Sends a message to one connection.
@@ -329,32 +283,12 @@ impl RefHost {
 
     pub(super) fn send_frame(&mut self, conn: ConnId, frame: Frame) {
         self.send_held(conn);
-        let Some(connection) = self.connections.get_mut(&conn) else {
-            return;
-        };
-        if connection.closing {
-            return;
-        }
-        if connection.pending >= MAX_PENDING_FRAMES {
-            self.close(conn, 1008, "the client does not read");
-            return;
-        }
-        connection.pending += 1;
-        self.outputs.push_back(HostOutput::Send { conn, frame });
+        self.connections.send(conn, frame, &mut self.outbox);
     }
 
     /// Closes a connection; does nothing if the connection is already closing.
     pub(super) fn close(&mut self, conn: ConnId, code: u16, reason: &str) {
-        let Some(connection) = self.connections.get_mut(&conn) else {
-            return;
-        };
-        if connection.closing {
-            return;
-        }
-        connection.closing = true;
-        connection.subscriptions.clear();
-        let reason = reason.to_owned();
-        self.outputs.push_back(HostOutput::Close { conn, code, reason });
+        self.connections.close(conn, code, reason, &mut self.outbox);
     }
 
     /// Sends the response to a request.
@@ -383,7 +317,7 @@ impl RefHost {
             message["channel"] = json!(channel);
         }
         self.send(conn, message);
-        for (conn, frame) in std::mem::take(&mut self.late) {
+        for (conn, frame) in self.outbox.take_late() {
             self.send_frame(conn, frame);
         }
         if close {
@@ -393,11 +327,8 @@ impl RefHost {
 
     /// Notifies all subscribers of the root channel, without the hooks of [`RefHost::notify`].
     pub(super) fn notify_all(&mut self, method: &str, params: Value) {
-        let to_root = |(conn, connection): (&ConnId, &HostConnection)| {
-            let broadcast =
-                connection.protocol.is_some_and(|it| !it.has(ProtocolFeature::Channels));
-            let wanted = broadcast || connection.subscriptions.contains(ROOT);
-            (wanted && connection.client.is_some()).then_some(*conn)
+        let to_root = |(conn, it): (ConnId, &HostConnection)| {
+            (it.hears_root() && it.client().is_some()).then_some(conn)
         };
         let conns: Vec<ConnId> = self.connections.iter().filter_map(to_root).collect();
         conns.into_iter().for_each(|conn| self.inform(conn, method, &params));
@@ -408,19 +339,15 @@ impl RefHost {
         if !self.sends_notice(method, &mut params) {
             return;
         }
-        let listens = |it: &HostConnection| it.subscriptions.contains(ROOT);
-        if self.connections.get(&conn).is_some_and(listens) {
+        if self.connections.get(conn).is_some_and(|it| it.is_subscribed(ROOT)) {
             self.inform(conn, method, &params);
         }
     }
 
     /// Notifies the connections of a view that are subscribed to the root channel or receive broadcasts.
     pub(super) fn notify_view(&mut self, view: usize, method: &str, params: &Value) {
-        let to_root = |(conn, connection): (&ConnId, &HostConnection)| {
-            let broadcast =
-                connection.protocol.is_some_and(|it| !it.has(ProtocolFeature::Channels));
-            let wanted = broadcast || connection.subscriptions.contains(ROOT);
-            (wanted && connection.view == Some(view)).then_some(*conn)
+        let to_root = |(conn, it): (ConnId, &HostConnection)| {
+            (it.hears_root() && it.view() == Some(view)).then_some(conn)
         };
         let conns: Vec<ConnId> = self.connections.iter().filter_map(to_root).collect();
         conns.into_iter().for_each(|conn| self.inform(conn, method, params));
@@ -434,8 +361,7 @@ impl RefHost {
 
     /// Checks that the connection of a request has reached the stage at which the host serves the request.
     pub(super) fn admits(&self, call: &HostCall, early: bool) -> Result<(), ErrorResponse> {
-        let connection = self.connections.get(&call.conn);
-        let shaken = connection.is_some_and(|connection| connection.client.is_some());
+        let shaken = self.connections.client(call.conn).is_some();
         if shaken || early || !self.keeps("lifecycle.preinit.request-refused") {
             return Ok(());
         }
@@ -471,18 +397,12 @@ impl SansIoHost for RefHost {
     fn handle_open(&mut self, now: Duration, conn: ConnId) {
         self.pass(now);
         self.chain.opened(conn);
-        let open = self.connections.len();
-        let visitor = self.visitors.remove(&conn).unwrap_or_default();
-        self.connections.insert(conn, HostConnection { visitor, ..HostConnection::default() });
-        if open >= MAX_CONNECTIONS {
-            self.close(conn, 1013, "too many connections");
-        }
+        self.connections.open(conn, &mut self.outbox);
     }
 
     fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame) {
         self.pass(now);
-        let open = self.connections.get(&conn).is_some_and(|connection| !connection.closing);
-        if !open {
+        if !self.connections.is_open(conn) {
             return;
         }
         if self.chain.is_empty() {
@@ -502,10 +422,10 @@ impl SansIoHost for RefHost {
         self.pass(now);
         self.chain.closed(conn);
         self.held.forget(conn);
-        if let Some(connection) = self.connections.remove(&conn) {
+        if let Some(connection) = self.connections.remove(conn) {
             self.idle_watches();
-            self.left(connection.client.as_deref());
-            self.happened(&HostEvent::Closed(connection.client.as_deref()));
+            self.left(connection.client());
+            self.happened(&HostEvent::Closed(connection.client()));
         }
     }
 
@@ -528,21 +448,21 @@ impl SansIoHost for RefHost {
     }
 
     fn next_timeout(&self) -> Option<Duration> {
-        let runs = self.runs.values().filter_map(HostAgentRun::due);
-        let rest = [
+        let times = [
+            self.runs.next_due(),
             self.next_scheduled(),
             self.next_errand(),
-            self.next_ready(),
+            self.sessions.next_due(),
             self.next_server(),
             self.next_removal(),
             self.next_release(),
             self.next_computed(),
             self.next_ended(),
             self.next_held(),
-            self.next_expiry(),
+            self.connections.next_expiry(),
             self.next_question(),
         ];
-        runs.chain(rest.into_iter().flatten()).chain(self.chain.next_due()).min()
+        times.into_iter().flatten().chain(self.chain.next_due()).min()
     }
 
     fn handle_agent(&mut self, now: Duration, line: Option<&str>) {
@@ -566,10 +486,8 @@ impl SansIoHost for RefHost {
 
     fn poll_output(&mut self) -> Option<HostOutput> {
         let output = self.next_output()?;
-        if let HostOutput::Send { conn, .. } = &output
-            && let Some(connection) = self.connections.get_mut(conn)
-        {
-            connection.pending = connection.pending.saturating_sub(1);
+        if let HostOutput::Send { conn, .. } = &output {
+            self.connections.sent(*conn);
         }
         Some(output)
     }
@@ -578,19 +496,17 @@ impl SansIoHost for RefHost {
         self.pass(now);
         self.chain.restarted();
         self.connections.clear();
-        self.visitors.clear();
         self.idle_watches();
         self.held.clear();
-        self.outputs.clear();
-        self.late.clear();
-        self.runs.clear();
+        self.outbox.clear();
+        self.runs.stop_all();
         self.acp = self.acp.take().map(AgentConnection::anew);
         self.fail_turns();
         self.lose_running();
         self.end_terminals();
         self.end_servers();
         self.end_canvases();
-        self.clients.iter_mut().for_each(|(_, client)| client.gone_at = Some(now));
+        self.clients.all_left(now);
         self.log.forget();
         self.happened(&HostEvent::Restarted);
     }
@@ -616,9 +532,9 @@ impl RefHost {
     /// Returns the next output, after the rewriters for injected faults in messages.
     fn next_output(&mut self) -> Option<HostOutput> {
         if self.chain.is_empty() {
-            return self.outputs.pop_front();
+            return self.outbox.pop();
         }
-        while let Some(output) = self.outputs.pop_front() {
+        while let Some(output) = self.outbox.pop() {
             self.chain.outgoing(output);
         }
         self.chain.poll()

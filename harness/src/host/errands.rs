@@ -229,7 +229,7 @@ impl RefHost {
     /// Removes the runs of a removed automation.
     pub(super) fn forget_runs(&mut self, automation: &str) {
         let own = |run: &String| self.state(run)["automation"] == automation;
-        let runs = self.channels.keys().filter(|uri| own(uri)).cloned();
+        let runs = self.channels.uris().filter(|uri| own(uri)).cloned();
         for run in runs.collect::<Vec<String>>() {
             self.cancel_run(&run);
             self.automation_runs.open.remove(&run);
@@ -246,7 +246,7 @@ impl RefHost {
             run.starts_with("ahp-automation-run:")
                 && sessions.is_some_and(|all| all.contains(&json!(session)))
         };
-        let runs = self.channels.keys().filter(|uri| has(uri)).cloned();
+        let runs = self.channels.uris().filter(|uri| has(uri)).cloned();
         for run in runs.collect::<Vec<String>>() {
             self.end_run(&run, "cancelled");
             let action = json!({"type": "automationRun/sessionRemoved", "session": session});

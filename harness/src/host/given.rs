@@ -27,7 +27,7 @@ const MAX_TEXT: usize = 1 << 20;
 impl RefHost {
     /// Returns the context for the message of a turn: the chat's history and the attachments.
     pub(super) fn given(&self, uri: &str, message: &Value) -> Vec<String> {
-        let known = self.chats.get(uri).map(|chat| chat.context.clone()).unwrap_or_default();
+        let known = self.chats.context(uri).to_owned();
         let attachments = message["attachments"].as_array().into_iter().flatten();
         let attached = attachments.filter_map(|attachment| self.text_of(attachment)).map(cut);
         let mut given: Vec<String> = std::iter::once(known).chain(attached).collect();
@@ -96,15 +96,14 @@ impl RefHost {
         let parts = || turns.iter().filter_map(|turn| turn["responseParts"].as_array()).flatten();
         let answers = parts().map(|part| &part["request"]).filter(|asked| asked.is_object());
         let answers = answers.map(|asked| json!({"id": asked["id"], "answers": asked["answers"]}));
-        let session = self.chats.get(uri).map_or("", |chat| chat.session.as_str());
+        let session = self.chats.session_of(uri).unwrap_or_default();
         let clients = self.state(session)["activeClients"].as_array().into_iter().flatten();
-        let run = self.runs.get(uri);
         let known = json!({
-            "context": (run.map(|run| run.given.clone()).unwrap_or_default()),
+            "context": (self.runs.given(uri)),
             "history": (turns.iter().map(|turn| self.told(turn)).collect::<Vec<_>>()),
             "results": (parts().map(|part| part["toolCall"]["content"].clone()).collect::<Value>()),
             "answers": (answers.collect::<Value>()),
-            "steering": (run.map(|run| run.steered.clone()).unwrap_or_default()),
+            "steering": (self.runs.steered(uri)),
             "tools": (clients.map(|client| client["tools"].clone()).collect::<Value>()),
         });
         self.made(&MadeValue::ContextForAgent(uri), known)

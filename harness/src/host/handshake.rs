@@ -14,8 +14,8 @@ use crate::wire::json::{Value, json};
 use super::agent::COMMAND_PREFIX;
 use super::chats::TRIGGER;
 use super::connection::{CallReply, ErrorResponse, HostCall};
-use super::door::EndpointVisitor;
-use super::engine::{HostClient, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};
+use super::connections::{HostConnection, MAX_SUBSCRIPTIONS};
+use super::engine::RefHost;
 use super::files::AREA;
 use super::log::LoggedEnvelope;
 use super::resources::uri_of;
@@ -32,8 +32,7 @@ const MAX_CLIENT_ID: usize = 1_024;
 impl RefHost {
     /// Serves `initialize`. Source: lifecycle.md, versioning.md.
     pub(super) fn initialize(&mut self, call: &HostCall) -> CallReply {
-        let shaken = self.connections.get(&call.conn).is_some_and(|c| c.client.is_some());
-        if shaken {
+        if self.connections.client(call.conn).is_some() {
             return Err(ErrorResponse::invalid_request(
                 "this connection has already completed a handshake",
             ));
@@ -45,21 +44,15 @@ impl RefHost {
         self.require_own(call, &client)?;
         let (version, protocol) = self.negotiate(call.params)?;
         let apps = call.params.pointer("/capabilities/mcpApps").is_some_and(Value::is_object);
-        self.remember(&client, &version, apps, self.visitor(call.conn));
+        self.clients.remember(&client, &version, apps, self.visitor(call.conn));
         let view = self.view_for(protocol);
-        if let Some(connection) = self.connections.get_mut(&call.conn) {
-            connection.view = view;
-        }
+        self.connections.set_view(call.conn, view);
         let wanted = self.existing(call.conn, call.params.get("initialSubscriptions"));
-        let here = self.connections.values().any(|c| c.client.as_ref() == Some(&client));
-        if !here {
+        if self.connections.of_client(&client).next().is_none() {
             self.leave_unlisted(&client, &wanted);
         }
-        if let Some(connection) = self.connections.get_mut(&call.conn) {
-            connection.client = Some(client);
-            connection.protocol = Some(protocol);
-            connection.subscriptions = wanted.iter().cloned().collect();
-        }
+        let subscriptions = wanted.iter().cloned().collect();
+        self.connections.complete_handshake(call.conn, client, protocol, subscriptions);
         self.telemetered |= wanted.iter().any(|uri| self.is_telemetry(uri));
         let snapshots: Vec<Value> =
             wanted.iter().filter_map(|uri| self.snapshot(call.conn, uri)).collect();
@@ -142,14 +135,14 @@ impl RefHost {
             let numbered = protocol.version() == Version::V1;
             !protocol.has(ProtocolFeature::Channels) && numbered == number
         };
-        let mut tables = self.views.iter().map(|view| view.edge.protocol()).filter(|_| old);
+        let mut tables = self.views.iter().map(|view| view.edge().protocol()).filter(|_| old);
         tables.find(fits).unwrap_or(self.protocol)
     }
 
     /// Returns the tables for reading a request: the tables of the negotiated version or, before the handshake,
     /// of the version that this request negotiates.
     pub(super) fn protocol_for(&self, call: &HostCall, method: &str) -> &'static Protocol {
-        let agreed = self.connections.get(&call.conn).and_then(|it| it.protocol);
+        let agreed = self.connections.get(call.conn).and_then(HostConnection::protocol);
         if let Some(agreed) = agreed {
             return agreed;
         }
@@ -162,22 +155,11 @@ impl RefHost {
                 chosen.map_or_else(|_| otherwise(), |(_, protocol)| protocol)
             }
             "reconnect" => {
-                let known = self.clients.get(call.text("clientId"));
-                known.map_or(self.protocol, |client| self.protocol_named(&client.version))
+                let version = self.clients.version_of(call.text("clientId"));
+                version.map_or(self.protocol, |version| self.protocol_named(version))
             }
             _ => self.protocol_spoken(call.params),
         }
-    }
-
-    fn remember(&mut self, client: &str, version: &str, apps: bool, visitor: EndpointVisitor) {
-        if self.clients.len() >= MAX_CLIENTS && !self.clients.contains_key(client) {
-            let gone = self.clients.iter().filter(|(_, known)| known.gone_at.is_some());
-            let oldest = gone.min_by_key(|(_, known)| known.gone_at).map(|(name, _)| name.clone());
-            oldest.map(|name| self.clients.remove(&name));
-        }
-        let version = version.to_owned();
-        let known = HostClient { version, apps, visitor, gone_at: None, granted: HashSet::new() };
-        self.clients.insert(client.to_owned(), known);
     }
 
     /// Returns the URIs of a list that name an existing channel, without duplicates.
@@ -195,8 +177,7 @@ impl RefHost {
     /// does not know the client's version. Source: lifecycle.md#reconnection.
     pub(super) fn reconnect(&mut self, call: &HostCall) -> CallReply {
         let client = call.text("clientId").to_owned();
-        let own = self.connections.get(&call.conn).and_then(|c| c.client.as_ref());
-        if own.is_some_and(|own| *own != client) {
+        if self.connections.client(call.conn).is_some_and(|own| own != client) {
             return Err(ErrorResponse::invalid_request(
                 "this connection belongs to another client",
             ));
@@ -207,31 +188,20 @@ impl RefHost {
                 `params.lastSeenServerSeq`",
             ));
         };
-        let version = self.clients.get(&client).map(|known| known.version.clone());
-        let Some(version) = version else {
+        let Some(version) = self.clients.version_of(&client).map(str::to_owned) else {
             return Err(ErrorResponse::invalid_params("unknown client (hint: send `initialize`)"));
         };
         self.require_own(call, &client)?;
         self.supersede(call.conn, &client);
         let protocol = self.protocol_named(&version);
         let view = self.view_for(protocol);
-        if let Some(connection) = self.connections.get_mut(&call.conn) {
-            connection.view = view;
-        }
+        self.connections.set_view(call.conn, view);
         let wanted = self.existing(call.conn, call.params.get("subscriptions"));
-        if let Some(connection) = self.connections.get_mut(&call.conn) {
-            connection.client = Some(client.clone());
-            connection.protocol = Some(protocol);
-            connection.subscriptions.clear();
-        }
-        if let Some(known) = self.clients.get_mut(&client) {
-            known.gone_at = None;
-        }
+        self.connections.complete_handshake(call.conn, client.clone(), protocol, HashSet::new());
+        self.clients.returned(&client);
         self.leave_unlisted(&client, &wanted);
         let result = self.resume(call, last_seen, &wanted);
-        if let Some(connection) = self.connections.get_mut(&call.conn) {
-            connection.subscriptions = wanted.into_iter().collect();
-        }
+        self.connections.resubscribe(call.conn, wanted.into_iter().collect());
         Ok(result)
     }
 
@@ -240,8 +210,7 @@ impl RefHost {
     fn resume(&mut self, call: &HostCall, last_seen: u64, wanted: &[String]) -> Value {
         let too_old = last_seen < self.log.floor();
         let too_new = last_seen > self.log.seq();
-        let reborn =
-            |uri: &String| self.channels.get(uri).is_some_and(|channel| channel.born > last_seen);
+        let reborn = |uri: &String| self.channels.born(uri).is_some_and(|born| born > last_seen);
         if too_old || too_new || wanted.iter().any(reborn) {
             let snapshots: Vec<Value> =
                 wanted.iter().filter_map(|uri| self.snapshot(call.conn, uri)).collect();
@@ -262,7 +231,7 @@ impl RefHost {
         let mut missing: Vec<&str> = listed.into_iter().filter(gone).collect();
         missing.sort_unstable();
         let missing: Vec<String> = match view.and_then(|view| self.views.get(view)) {
-            Some(view) => missing.into_iter().map(|uri| view.edge.lower_uri(uri)).collect(),
+            Some(view) => missing.into_iter().map(|uri| view.edge().lower_uri(uri)).collect(),
             None => missing.into_iter().map(str::to_owned).collect(),
         };
         json!({"type": "replay", "actions": actions, "missing": missing})
@@ -271,21 +240,16 @@ impl RefHost {
     /// Closes the older connections of a client that has reconnected, because these connections are probably
     /// half-open.
     fn supersede(&mut self, conn: ConnId, client: &str) {
-        let old = |(id, other): (&ConnId, &super::connection::HostConnection)| {
-            (*id != conn && other.client.as_deref() == Some(client)).then_some(*id)
-        };
-        let old: Vec<ConnId> = self.connections.iter().filter_map(old).collect();
-        for conn in old {
+        let old = self.connections.of_client(client).filter(|other| *other != conn);
+        for conn in old.collect::<Vec<ConnId>>() {
             self.close(conn, 1000, "the client has reconnected");
-            if let Some(connection) = self.connections.get_mut(&conn) {
-                connection.client = None;
-            }
+            self.connections.disown(conn);
         }
     }
 
     /// Deactivates a reconnected client in the sessions that its `reconnect` did not list.
     fn leave_unlisted(&mut self, client: &str, wanted: &[String]) {
-        for session in self.active_in(client) {
+        for session in self.clients.active_in(client) {
             if !wanted.contains(&session) {
                 self.deactivate(&session, client);
             }
@@ -297,21 +261,16 @@ impl RefHost {
         let Some(client) = client else {
             return;
         };
-        let here =
-            |other: &super::connection::HostConnection| other.client.as_deref() == Some(client);
-        if self.connections.values().any(here) {
-            return;
-        }
-        if let Some(known) = self.clients.get_mut(client) {
-            known.gone_at = Some(self.now);
+        if self.connections.of_client(client).next().is_none() {
+            self.clients.left(client, self.now);
         }
     }
 
     /// Returns the disconnected clients that are active in a session, with the time of their removal.
     fn removals(&self) -> impl Iterator<Item = (&String, Duration)> {
         let expire = self.keeps("reconnect.active-client-grace-expired");
-        let active = self.active.keys().filter(move |_| expire);
-        active.filter_map(|client| Some((client, self.clients.get(client)?.gone_at? + self.grace)))
+        let gone = self.clients.gone().filter(move |_| expire);
+        gone.map(|(client, gone_at)| (client, gone_at + self.grace))
     }
 
     /// Returns the time of the next removal of a client; `None` if no removal is due.
@@ -323,17 +282,9 @@ impl RefHost {
     pub(super) fn remove_gone_clients(&mut self) {
         let due = self.removals().filter(|(_, at)| *at <= self.now);
         for client in due.map(|(client, _)| client.clone()).collect::<Vec<String>>() {
-            for session in self.active_in(&client) {
+            for session in self.clients.active_in(&client) {
                 self.deactivate(&session, &client);
             }
         }
-    }
-
-    /// Returns the sessions in which a client is active, sorted by URI.
-    pub(super) fn active_in(&self, client: &str) -> Vec<String> {
-        let mut sessions: Vec<String> =
-            self.active.get(client).into_iter().flatten().cloned().collect();
-        sessions.sort();
-        sessions
     }
 }

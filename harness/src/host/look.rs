@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::engine::RefHost;
 use super::publish::ActionOrigin;
-use super::view::VersionView;
+use super::version_views::VersionView;
 use crate::model::{ActionOutcome, NoOp, apply};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
@@ -19,8 +19,8 @@ impl RefHost {
     /// Returns the URIs of all channels that clients of a version see.
     pub fn uris_at(&self, version: Version) -> impl Iterator<Item = &str> {
         let view = self.view_at(version);
-        let own = self.channels.keys().filter(move |_| view.is_none());
-        let shown = view.into_iter().flat_map(|view| view.channels.keys());
+        let own = self.channels.uris().filter(move |_| view.is_none());
+        let shown = view.into_iter().flat_map(|view| view.channels().map(|(uri, _)| uri));
         own.chain(shown).map(String::as_str)
     }
 
@@ -28,14 +28,14 @@ impl RefHost {
     /// chats have no channel, a session's channel is listed as a chat as well.
     pub fn kinds_at(&self, version: Version) -> Vec<(&str, ChannelKind)> {
         let Some(view) = self.view_at(version) else {
-            return self.channels.iter().map(|(uri, it)| (uri.as_str(), it.kind)).collect();
+            return self.channels.kinds().collect();
         };
         let mut all = Vec::new();
-        for (uri, shown) in &view.channels {
-            if shown.kind == ChannelKind::Session && !view.edge.has_chats() {
+        for (uri, shown) in view.channels() {
+            if shown.kind() == ChannelKind::Session && !view.edge().has_chats() {
                 all.push((uri.as_str(), ChannelKind::Chat));
             }
-            all.push((uri.as_str(), shown.kind));
+            all.push((uri.as_str(), shown.kind()));
         }
         all
     }
@@ -45,10 +45,9 @@ impl RefHost {
     pub fn state_at(&self, version: Version, uri: &str) -> Option<Cow<'_, Value>> {
         match self.view_at(version) {
             Some(view) => view
-                .channels
-                .get(uri)
-                .map(|shown| Cow::Owned(view.edge.lift_state(shown.kind, &shown.state))),
-            None => self.channels.get(uri).map(|it| Cow::Borrowed(&it.state)),
+                .channel(uri)
+                .map(|shown| Cow::Owned(view.edge().lift_state(shown.kind(), shown.state()))),
+            None => self.channels.has(uri).then(|| Cow::Borrowed(self.channels.state(uri))),
         }
     }
 
@@ -66,19 +65,20 @@ impl RefHost {
     pub fn would_take(&self, conn: ConnId, client: &str, uri: &str, action: &Value) -> bool {
         let origin =
             ActionOrigin { conn, client: client.to_owned(), client_seq: json!(0), sent: None };
-        let Some(channel) = self.channels.get(uri) else { return false };
+        let Some(kind) = self.channels.kind(uri) else { return false };
+        let state = self.channels.state(uri);
         // In versions without chat channels, chat actions on a session's channel apply to its default chat.
-        if channel.kind == ChannelKind::Session
+        if kind == ChannelKind::Session
             && action["type"].as_str().is_some_and(|it| it.starts_with("chat/"))
-            && let Some(chat) = channel.state["defaultChat"].as_str()
+            && let Some(chat) = state["defaultChat"].as_str()
         {
             return self.would_take(conn, client, chat, action);
         }
         if self.judge(uri, action, &origin).is_err() {
             return false;
         }
-        let mut state = channel.state.clone();
-        let outcome = apply(self.protocol.version(), channel.kind, &mut state, action);
+        let mut state = state.clone();
+        let outcome = apply(self.protocol.version(), kind, &mut state, action);
         let taken = [NoOp::Unchanged, NoOp::RequestOnly].map(ActionOutcome::NoOp);
         outcome == ActionOutcome::Applied || taken.contains(&outcome)
     }

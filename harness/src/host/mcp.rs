@@ -82,9 +82,7 @@ pub(super) struct HostServers {
 impl RefHost {
     /// Returns whether a client can subscribe to a URI.
     pub(super) fn exists(&self, uri: &str) -> bool {
-        self.channels.contains_key(uri)
-            || self.mcp.side_channels.contains_key(uri)
-            || self.is_telemetry(uri)
+        self.channels.has(uri) || self.mcp.side_channels.contains_key(uri) || self.is_telemetry(uri)
     }
 
     /// Sets the first state of a server; ignores the state that the client of the server has published.
@@ -97,11 +95,6 @@ impl RefHost {
         if apps && self.keeps("session.customizations.mcpApp-gated") {
             server["mcpApp"] = app();
         }
-    }
-
-    /// Returns whether a client has announced that it shows MCP apps.
-    pub(super) fn shows_apps(&self, client: &str) -> bool {
-        self.clients.get(client).is_some_and(|known| known.apps)
     }
 
     /// Schedules the time at which a server becomes ready. The state of the server is already `starting`.
@@ -164,11 +157,11 @@ impl RefHost {
 
     /// Stops every server after a crash.
     pub(super) fn end_servers(&mut self) {
-        let all = |(session, _): (&String, &_)| {
+        let all = |session: &String| {
             let servers = entries(self.state(session)).filter_map(|(_, it)| server_id(it));
             servers.map(|server| (session.clone(), server)).collect::<Vec<_>>()
         };
-        let all: Vec<(String, String)> = self.sessions.iter().flat_map(all).collect();
+        let all: Vec<(String, String)> = self.sessions.uris().flat_map(all).collect();
         for (session, server) in all {
             self.stop_server(&session, &server);
         }

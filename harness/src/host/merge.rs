@@ -69,8 +69,7 @@ impl RefHost {
         let Some((channel, params, _)) = envelope.told(self.view_of(conn)) else {
             return false;
         };
-        let latencies = self.connections.get(&conn).map(|connection| &connection.latencies);
-        let latency = latencies.and_then(|known| known.get(channel).copied());
+        let latency = self.connections.get(conn).and_then(|it| it.latency(channel));
         let row = MERGED.iter().find(|(kind, ..)| *kind == envelope.action_type);
         let (Some(latency), Some((_, text, same))) = (latency, row) else {
             return false;

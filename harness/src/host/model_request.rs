@@ -40,8 +40,8 @@ impl RefHost {
         // The answer is removed from the record: the stand-in has also played the script of the message, with tool
         // calls of its own.
         record["says"] = json!([]);
-        self.outputs.push_back(HostOutput::Asked(record));
-        self.outputs.push_back(HostOutput::Asked(json!({"serial": serial, "ended": "complete"})));
+        self.outbox.push(HostOutput::Asked(record));
+        self.outbox.push(HostOutput::Asked(json!({"serial": serial, "ended": "complete"})));
     }
 
     /// Returns the body of a request in the form of chat completions: the conversation, the tools, the selected model
@@ -60,7 +60,7 @@ impl RefHost {
             let parameters = json!({"type": "object", "properties": {"input": {"type": "string"}}});
             json!({"type": "function", "function": {"name": name, "parameters": parameters}})
         };
-        let session = self.chats.get(uri).map_or("", |chat| chat.session.as_str());
+        let session = self.chats.session_of(uri).unwrap_or_default();
         let clients = self.state(session)["activeClients"].as_array().into_iter().flatten();
         let offered = clients.filter_map(|client| client["tools"].as_array()).flatten();
         let mut names: Vec<&str> = offered.filter_map(|tool| tool["name"].as_str()).collect();

@@ -21,7 +21,7 @@ impl RefHost {
     pub(super) fn move_chat(&mut self, call: &HostCall) -> CallReply {
         let chat = call.channel().to_owned();
         let destination = &call.params["destination"];
-        let Some(from) = self.chats.get(&chat).map(|chat| chat.session.clone()) else {
+        let Some(from) = self.chats.session_of(&chat).map(str::to_owned) else {
             return Err(unknown_channel(&chat));
         };
         let session = destination["session"].as_str().unwrap_or_default();
@@ -31,15 +31,14 @@ impl RefHost {
                 if self.state(session)["lifecycle"] != "ready" {
                     return Err(ErrorResponse::invalid_request("expected a session that is ready"));
                 }
-                let there =
-                    |after: &str| self.chats.get(after).is_some_and(|it| it.session == session);
+                let there = |after: &str| self.chats.session_of(after) == Some(session);
                 if after.is_some_and(|after| after == chat || !there(after)) {
                     return Err(ErrorResponse::invalid_params(
                         "expected another chat of that session",
                     ));
                 }
             }
-            Some("newSession") if self.sessions.len() < MAX_SESSIONS => {}
+            Some("newSession") if self.sessions.count() < MAX_SESSIONS => {}
             _ => return Err(ErrorResponse::invalid_params("expected a destination of this host")),
         }
         if self.state(&chat)["movable"] != true {
@@ -99,9 +98,7 @@ impl RefHost {
     /// Moves chats from one session to another.
     fn relocate(&mut self, from: &str, to: &str, moved: &[String], after: Option<&str>) {
         for uri in moved {
-            if let Some(chat) = self.chats.get_mut(uri) {
-                to.clone_into(&mut chat.session);
-            }
+            self.chats.move_to(uri, to);
         }
         for uri in moved {
             self.publish(from, json!({"type": "session/chatRemoved", "chat": uri}));
@@ -152,7 +149,7 @@ impl RefHost {
 
     /// Returns whether a chat is its session's default chat.
     fn is_default(&self, uri: &str) -> bool {
-        let session = self.chats.get(uri).map_or("", |chat| &chat.session);
+        let session = self.chats.session_of(uri).unwrap_or_default();
         self.state(session)["defaultChat"] == uri
     }
 

@@ -41,7 +41,7 @@ impl RefHost {
         let customizations =
             json!({"type": "session/customizationsChanged", "customizations": customizations});
         self.say_old(session, &customizations, before_chats);
-        if self.sessions.len() == 1 {
+        if self.sessions.count() == 1 {
             let agents =
                 json!({"type": "root/agentsChanged", "agents": self.state(ROOT)["agents"]});
             self.say_old(ROOT, &agents, before_chats);
@@ -58,7 +58,7 @@ impl RefHost {
             "chat/turnComplete" | "chat/turnCancelled" | "chat/error" => Value::Null,
             _ => return,
         };
-        let Some(session) = self.chats.get(chat).map(|chat| chat.session.clone()) else {
+        let Some(session) = self.chats.session_of(chat).map(str::to_owned) else {
             return;
         };
         let mut action = json!({"type": "session/activityChanged"});
@@ -97,9 +97,9 @@ impl RefHost {
     fn forked(&self, fork: &Value) -> Option<String> {
         let named = fork["session"].as_str()?;
         let known = |uri: &&String| {
-            **uri == named || self.views.iter().any(|view| view.edge.lower_uri(uri) == named)
+            **uri == named || self.views.iter().any(|view| view.edge().lower_uri(uri) == named)
         };
-        self.sessions.keys().find(known).cloned()
+        self.sessions.uris().find(known).cloned()
     }
 
     /// Shows the model, agent and turns to clients of older versions; only these clients can set them at a session's
@@ -111,19 +111,6 @@ impl RefHost {
             .filter_map(|name| Some((name, call.params.get(name)?.clone())))
             .collect();
         let source = call.params.get("fork").and_then(|fork| self.forked(fork));
-        for view in &mut self.views {
-            let known = source.as_ref().filter(|_| !view.edge.has_chats());
-            let turns = known.map(|source| view.state(source)["turns"].clone());
-            let Some(shown) = view.channels.get_mut(uri) else { continue };
-            if let Some(Value::Array(mut turns)) = turns {
-                turns.truncate(history);
-                shown.state["turns"] = json!(turns);
-            }
-            for (name, value) in &chosen {
-                if view.edge.protocol().has_member(TrimType::Params("createSession"), name) {
-                    shown.state["summary"][*name] = value.clone();
-                }
-            }
-        }
+        self.views.begin_session(uri, source.as_deref(), history, &chosen);
     }
 }

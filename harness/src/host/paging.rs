@@ -30,7 +30,7 @@ impl RefHost {
                 _ => return Err(ErrorResponse::invalid_params("expected a `limit` above 0")),
             },
         };
-        let mut all: Vec<(&str, &str, &Value)> = self.sessions.iter().map(entry).collect();
+        let mut all: Vec<(&str, &str, &Value)> = self.sessions.summaries().map(entry).collect();
         all.sort_by(|a, b| b.0.cmp(a.0).then(a.1.cmp(b.1)));
         if !self.keeps("root.listSessions.order") {
             all.reverse();
@@ -67,8 +67,6 @@ impl RefHost {
     }
 }
 
-fn entry<'a>(
-    (uri, session): (&'a String, &'a super::sessions::HostSession),
-) -> (&'a str, &'a str, &'a Value) {
-    (session.summary["modifiedAt"].as_str().unwrap_or(""), uri, &session.summary)
+fn entry<'a>((uri, summary): (&'a str, &'a Value)) -> (&'a str, &'a str, &'a Value) {
+    (summary["modifiedAt"].as_str().unwrap_or(""), uri, summary)
 }

@@ -14,10 +14,8 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::agent::{
-    self, COMMAND_PREFIX, ENDLESS_PIECES, HostAgentOp, HostAgentRun, HostAgentTrack, HostAgentWait,
-    STEP,
-};
+use super::agent::{self, COMMAND_PREFIX, ENDLESS_PIECES, HostAgentOp, HostAgentWait};
+use super::agent_runs::{STEP, TrackStep};
 use super::engine::RefHost;
 use super::injected::{AgentStep, MadeValue};
 use crate::agent::script::{AskKind, ScriptStep};
@@ -29,15 +27,8 @@ const PIECE: Duration = Duration::from_millis(20);
 impl RefHost {
     /// Performs every operation that is due.
     pub(super) fn play(&mut self) {
-        let due = |(uri, run): (&String, &HostAgentRun)| {
-            let at = run.due().filter(|at| *at <= self.now)?;
-            Some((at, uri.clone()))
-        };
-        let mut due: Vec<(Duration, String)> = self.runs.iter().filter_map(due).collect();
-        due.sort();
-        for (_, uri) in due {
-            let tracks = self.runs.get(&uri).map_or(0, |run| run.tracks.len());
-            for index in 0..tracks {
+        for uri in self.runs.due(self.now) {
+            for index in 0..self.runs.tracks(&uri) {
                 self.advance(&uri, index);
             }
         }
@@ -45,30 +36,17 @@ impl RefHost {
 
     /// Performs the next operation of a track, if it is due.
     fn advance(&mut self, uri: &str, index: usize) {
-        let now = self.now;
-        let Some(track) = self.runs.get_mut(uri).and_then(|run| run.tracks.get_mut(index)) else {
+        let Some(at_step) = self.runs.begin_step(uri, index, self.now) else {
             return;
         };
-        if track.wait.is_some() || track.due.is_none_or(|due| due > now) {
-            return;
-        }
-        track.due = Some(now + STEP);
-        let at_step = matches!(track.ops.front(), Some(HostAgentOp::Step(_)) | None);
         if index == 0 && at_step {
             self.take_steering(uri);
         }
-        let Some(run) = self.runs.get_mut(uri) else {
-            return;
-        };
-        let turn = run.turn.clone();
-        match run.tracks.get_mut(index).and_then(|track| track.ops.pop_front()) {
-            Some(op) => self.carry_out(uri, index, &turn, op),
-            None if index == 0 => self.end_turn(uri),
-            None => {
-                if let Some(track) = run.tracks.get_mut(index) {
-                    track.due = None;
-                }
-            }
+        match self.runs.next_step(uri, index) {
+            Some(TrackStep::Perform { turn, op }) => self.carry_out(uri, index, &turn, op),
+            Some(TrackStep::EndTurn) => self.end_turn(uri),
+            Some(TrackStep::EndTrack) => {}
+            None => return,
         }
         self.wake(uri);
     }
@@ -107,29 +85,20 @@ impl RefHost {
             ScriptStep::Think(texts) => self.stream_part(uri, index, "reasoning", texts),
             ScriptStep::Tool(call) => self.call_tool(uri, index, turn, call),
             ScriptStep::Parallel(calls) => {
-                let due = Some(self.now + STEP);
-                let track = |step| HostAgentTrack {
-                    ops: VecDeque::from([HostAgentOp::Call(step)]),
-                    due,
-                    wait: None,
-                };
-                if let Some(run) = self.runs.get_mut(uri) {
-                    run.tracks.truncate(1);
-                    run.tracks.extend(calls.into_iter().map(track));
-                }
-                self.hold_up(uri, index, HostAgentWait::Others);
+                self.runs.branch(uri, calls.into_iter().map(HostAgentOp::Call), self.now);
+                self.runs.hold_up(uri, index, HostAgentWait::Others);
             }
             ScriptStep::Ask { kind, question, options } => {
                 self.ask(uri, index, kind, &question, &options);
             }
             ScriptStep::Wait(delay) => self.delay(uri, index, delay),
-            ScriptStep::Hold(name) => self.hold_up(uri, index, HostAgentWait::Release(name)),
+            ScriptStep::Hold(name) => self.runs.hold_up(uri, index, HostAgentWait::Release(name)),
             ScriptStep::Usage { input, output } => {
                 let usage = json!({"inputTokens": input, "outputTokens": output});
                 self.say(uri, json!({"type": "chat/usage", "turnId": turn, "usage": usage}));
             }
             ScriptStep::Title(title) => {
-                if let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) {
+                if let Some(session) = self.chats.session_of(uri).map(str::to_owned) {
                     self.publish(&session, json!({"type": "session/titleChanged", "title": title}));
                 }
             }
@@ -137,7 +106,7 @@ impl RefHost {
             ScriptStep::Endless => {
                 let part = self.fresh_id("part");
                 let open = HostAgentOp::Open { part: part.clone(), kind: "markdown" };
-                self.queue(uri, index, [open, HostAgentOp::Stream { part, pieces: 0 }]);
+                self.runs.queue(uri, index, [open, HostAgentOp::Stream { part, pieces: 0 }]);
             }
             ScriptStep::Recall(words) => {
                 let answer = self.recall(uri, &words);
@@ -165,8 +134,8 @@ impl RefHost {
         let part = self.fresh_id("part");
         let append = |text| HostAgentOp::Append { part: part.clone(), kind, text };
         let ops: Vec<HostAgentOp> = texts.into_iter().map(append).collect();
-        self.queue(uri, index, ops);
-        self.queue(uri, index, [HostAgentOp::Open { part, kind }]);
+        self.runs.queue(uri, index, ops);
+        self.runs.queue(uri, index, [HostAgentOp::Open { part, kind }]);
     }
 
     fn stream(&mut self, uri: &str, index: usize, turn: &str, part: String, pieces: u32) {
@@ -175,9 +144,9 @@ impl RefHost {
             json!({"type": "chat/delta", "turnId": turn, "partId": part, "content": content});
         self.say(uri, action);
         if pieces >= ENDLESS_PIECES {
-            return self.hold_up(uri, index, HostAgentWait::Forever);
+            return self.runs.hold_up(uri, index, HostAgentWait::Forever);
         }
-        self.queue(uri, index, [HostAgentOp::Stream { part, pieces: pieces + 1 }]);
+        self.runs.queue(uri, index, [HostAgentOp::Stream { part, pieces: pieces + 1 }]);
         self.delay(uri, index, PIECE);
     }
 
@@ -190,7 +159,7 @@ impl RefHost {
             _ => request["questions"] = json!([questioned(kind, question, options)]),
         }
         self.say(uri, json!({"type": "chat/inputRequested", "request": request}));
-        self.hold_up(uri, index, HostAgentWait::Answer(id));
+        self.runs.hold_up(uri, index, HostAgentWait::Answer(id));
     }
 
     /// Publishes an action of the script on the channel that the action names, or on the chat or its session.
@@ -204,7 +173,7 @@ impl RefHost {
         }
         action["type"] = json!(name);
         let named = action.as_object_mut().and_then(|members| members.remove("channel"));
-        let session = self.chats.get(uri).map(|chat| chat.session.clone());
+        let session = self.chats.session_of(uri).map(str::to_owned);
         let session = session.filter(|_| name.starts_with("session/"));
         let named = named.as_ref().and_then(Value::as_str).map(str::to_owned);
         if let Some(channel) = named.or(session) {
@@ -217,86 +186,41 @@ impl RefHost {
         }
         let wait = left_open(&action);
         self.say(uri, action);
-        wait.into_iter().for_each(|wait| self.hold_up(uri, index, wait));
+        wait.into_iter().for_each(|wait| self.runs.hold_up(uri, index, wait));
     }
 
     /// Publishes an action of the agent. An action that the reducers do not apply is sent only if an injected
     /// fault continues a cancelled run.
     pub(super) fn say(&mut self, uri: &str, action: Value) {
         if self.publish(uri, action.clone()) != crate::model::ActionOutcome::Applied {
-            let undead = self.runs.get(uri).is_some_and(|run| run.undead);
-            if undead {
+            if self.runs.is_undead(uri) {
                 self.emit(uri, action, None);
             }
         }
     }
 
-    /// Inserts operations at the front of a track.
-    pub(super) fn queue(
-        &mut self,
-        uri: &str,
-        index: usize,
-        ops: impl IntoIterator<Item = HostAgentOp>,
-    ) {
-        if let Some(track) = self.track(uri, index) {
-            let mut queue: VecDeque<HostAgentOp> = ops.into_iter().collect();
-            queue.append(&mut track.ops);
-            track.ops = queue;
-        }
-    }
-
-    /// Makes a track wait, unless an injected fault continues the run after the end of its turn.
-    pub(super) fn hold_up(&mut self, uri: &str, index: usize, wait: HostAgentWait) {
-        if self.runs.get(uri).is_some_and(|run| run.undead) {
-            return;
-        }
-        if let Some(track) = self.track(uri, index) {
-            track.wait = Some(wait);
-        }
-    }
-
     pub(super) fn delay(&mut self, uri: &str, index: usize, delay: Duration) {
         let due = self.now + delay.max(STEP);
-        if let Some(track) = self.track(uri, index) {
-            track.due = Some(due);
-        }
-    }
-
-    pub(super) fn track(&mut self, uri: &str, index: usize) -> Option<&mut HostAgentTrack> {
-        self.runs.get_mut(uri)?.tracks.get_mut(index)
+        self.runs.delay(uri, index, due);
     }
 
     /// Resumes the tracks whose event has happened.
     pub(super) fn wake(&mut self, uri: &str) {
         let unconfirmed = !self.keeps("chat.tool.result-confirmation");
-        let state = self.channels.get(uri).map_or(&Value::Null, |channel| &channel.state);
-        let channels = &self.channels;
-        let works = |chat: &String| {
-            channels.get(chat).is_some_and(|channel| !channel.state["activeTurn"].is_null())
-        };
-        let Some(run) = self.runs.get_mut(uri) else {
-            return;
-        };
-        let alone = run.alone();
-        for track in &mut run.tracks {
-            let over = match &track.wait {
-                None | Some(HostAgentWait::Forever) => false,
-                Some(HostAgentWait::Others) => alone,
-                Some(HostAgentWait::Worker(chat)) => !works(chat),
-                Some(HostAgentWait::Release(name)) => run.released.contains(name),
-                // A client that completes its call may leave the approval of the result to the user, as the
-                // agent may do.
-                Some(HostAgentWait::Call { call, status }) => {
-                    let found = &tool_call(state, call)["status"];
-                    *found != *status && (unconfirmed || *found != "pending-result-confirmation")
-                }
-                Some(HostAgentWait::Answer(id)) => answered(state, id),
-            };
-            if over {
-                track.wait = None;
-                track.due = Some(self.now + STEP);
+        let (channels, state) = (&self.channels, self.channels.state(uri));
+        let works = |chat: &String| !channels.state(chat)["activeTurn"].is_null();
+        self.runs.wake(uri, self.now, |wait| match wait {
+            HostAgentWait::Worker(chat) => !works(chat),
+            // A client that completes its call may leave the approval of the result to the user, as the
+            // agent may do.
+            HostAgentWait::Call { call, status } => {
+                let found = &tool_call(state, call)["status"];
+                *found != *status && (unconfirmed || *found != "pending-result-confirmation")
             }
-        }
+            HostAgentWait::Answer(id) => answered(state, id),
+            // `AgentRuns` decides about these events.
+            HostAgentWait::Forever | HostAgentWait::Others | HostAgentWait::Release(_) => false,
+        });
     }
 
     /// Starts the agent's work on the active turn of a chat.
@@ -307,32 +231,26 @@ impl RefHost {
         let text = message["text"].as_str().unwrap_or("").to_owned();
         let given = self.given(uri, &message);
         if self.acp.is_some() {
-            if let Some(chat) = self.chats.get_mut(uri) {
-                chat.began = self.now;
-            }
+            self.chats.turn_began(uri, self.now);
             let given = self.context_for_subprocess(uri, given, !self.has_agent_session(uri));
             return self.prompt_agent(uri, turn, text, given);
         }
         let runs = self.keeps("lifecycle.initialize.terminal-prefix");
         let ops = agent::plan(if runs { &text } else { text.trim_start_matches(COMMAND_PREFIX) });
         self.ask_model(uri, &message, &text);
-        let run = HostAgentRun { given, ..HostAgentRun::new(&turn, ops, self.now) };
-        self.runs.insert(uri.to_owned(), run);
-        if let Some(chat) = self.chats.get_mut(uri) {
-            chat.began = self.now;
-        }
+        self.runs.start(uri, &turn, ops, given, self.now);
+        self.chats.turn_began(uri, self.now);
         self.take_release(uri);
     }
 
     /// Resumes a turn that has failed.
     pub(super) fn resume_run(&mut self, uri: &str) {
         let turn = self.state(uri)["activeTurn"]["id"].as_str().unwrap_or("").to_owned();
-        let rest = self.chats.get_mut(uri).map(|chat| std::mem::take(&mut chat.rest));
-        let mut ops = rest.unwrap_or_default();
+        let mut ops = self.chats.take_rest(uri);
         if ops.is_empty() {
             ops.push_back(HostAgentOp::Step(ScriptStep::Say(vec!["Resumed.".to_owned()])));
         }
-        self.runs.insert(uri.to_owned(), HostAgentRun::new(&turn, ops, self.now));
+        self.runs.start(uri, &turn, ops, Vec::new(), self.now);
     }
 
     /// Starts a turn for a queued or an initial message.
@@ -352,14 +270,14 @@ impl RefHost {
 
     /// Returns the duration of a chat's active turn in milliseconds.
     pub(super) fn turn_duration(&self, uri: &str) -> u64 {
-        let began = self.chats.get(uri).map_or(self.now, |chat| chat.began);
+        let began = self.chats.turn_start(uri).unwrap_or(self.now);
         u64::try_from(self.now.saturating_sub(began).as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Completes the turn and takes the next queued message.
     fn end_turn(&mut self, uri: &str) {
-        if let Some(run) = self.runs.remove(uri) {
-            self.complete_turn(uri, &run.turn);
+        if let Some(turn) = self.runs.stop(uri) {
+            self.complete_turn(uri, &turn);
         }
     }
 
@@ -377,11 +295,8 @@ impl RefHost {
         let error =
             json!({"errorType": kind, "message": message, "stack": format!("at `fail {kind}`")});
         let part = json!({"kind": "error", "error": error, "resumable": resumable});
-        let run = self.runs.remove(uri);
-        let rest = run.and_then(|run| run.tracks.into_iter().next()).map(|track| track.ops);
-        if let Some(chat) = self.chats.get_mut(uri) {
-            chat.rest = rest.filter(|_| resumable).unwrap_or_default();
-        }
+        let rest = self.runs.fail(uri);
+        self.chats.keep_rest(uri, if resumable { rest } else { VecDeque::new() });
         let action =
             json!({"type": "chat/error", "turnId": turn, "duration": duration, "part": part});
         self.publish(uri, action);
@@ -396,7 +311,7 @@ impl RefHost {
             let id = self.state(uri)["activeTurn"]["id"].as_str()?.to_owned();
             Some((uri.clone(), id))
         };
-        let active: Vec<(String, String)> = self.chats.keys().filter_map(turn).collect();
+        let active: Vec<(String, String)> = self.chats.uris().filter_map(turn).collect();
         for (uri, turn) in active {
             self.fail_turn(&uri, &turn, "host-restarted", false);
         }
@@ -408,7 +323,7 @@ impl RefHost {
         if active && self.keeps("chat.queue.consume-after-turn") {
             return;
         }
-        if let Some(ghost) = self.chats.get_mut(uri).and_then(|chat| chat.ghosts.pop()) {
+        if let Some(ghost) = self.chats.take_ghost(uri) {
             let id = ghost["id"].as_str().unwrap_or("").to_owned();
             return self.begin_turn(uri, ghost["message"].clone(), Some(&id));
         }
@@ -435,10 +350,8 @@ impl RefHost {
         let id = steering["id"].clone();
         let removed = json!({"type": "chat/pendingMessageRemoved", "kind": "steering", "id": id});
         self.publish(uri, removed);
-        if let Some(run) = self.runs.get_mut(uri) {
-            run.steered.push(text);
-        }
-        self.queue(uri, 0, more);
+        self.runs.steer(uri, text);
+        self.runs.queue(uri, 0, more);
     }
 
     /// Consumes at once a steering message that releases a hold.
@@ -449,10 +362,9 @@ impl RefHost {
             return;
         };
         let id = steering["id"].clone();
-        let Some(run) = self.runs.get_mut(uri) else {
+        if !self.runs.release(uri, name) {
             return;
-        };
-        run.released.insert(name);
+        }
         let removed = json!({"type": "chat/pendingMessageRemoved", "kind": "steering", "id": id});
         self.publish(uri, removed);
         self.wake(uri);

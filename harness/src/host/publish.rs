@@ -10,12 +10,13 @@ use std::sync::Arc;
 use crate::wire::json::{Map, Value, json};
 
 use super::connection::{CallReply, ErrorResponse, HostCall};
-use super::engine::{MAX_SUBSCRIPTIONS, RefHost};
+use super::engine::RefHost;
 use super::injected::{ActionStage, HostEvent};
 use super::log::LoggedEnvelope;
 use super::merge;
-use super::view::{ViewedAction, ViewedDispatch};
-use crate::model::{ActionOutcome, apply};
+use super::version_views::ViewedAction;
+use super::view::ViewedDispatch;
+use crate::model::ActionOutcome;
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
 use crate::wire::error_code::ErrorName;
@@ -72,19 +73,14 @@ impl RefHost {
         action: Value,
         origin: Option<&ActionOrigin>,
     ) -> ActionOutcome {
-        let (faults, version) = (self.state_faults.clone(), self.protocol.version());
         let worded = self.worded(uri, &action, origin);
-        let Some(channel) = self.channels.get_mut(uri) else {
-            return ActionOutcome::OutOfScope;
-        };
-        let reduce = |state: &mut Value| apply(version, channel.kind, state, &action);
         let kind = action_type(&action);
         let summaries = match kind == "session/changesetsChanged" {
             true => self.views.iter().map(|view| view.summary(uri)).collect(),
             false => Vec::new(),
         };
-        let (state, before) = (&mut channel.state, &mut channel.before);
-        let outcome = faults.reduce(kind, &action, false, state, before, reduce);
+        let version = self.protocol.version();
+        let outcome = self.channels.reduce(version, uri, &action, &self.state_faults);
         if outcome == ActionOutcome::Applied {
             self.fold_views(kind, &worded);
             self.emit_worded(uri, action, origin, worded, false);
@@ -156,13 +152,13 @@ impl RefHost {
     fn fan_out(&mut self, envelope: &LoggedEnvelope) {
         let newer = !self.keeps("version.action-types-known");
         let mut receivers = Vec::new();
-        for (conn, connection) in &self.connections {
-            let protocol = connection.protocol.unwrap_or(self.protocol);
-            let old = connection.view.is_some();
+        for (conn, connection) in self.connections.iter() {
+            let protocol = connection.protocol().unwrap_or(self.protocol);
+            let old = connection.view().is_some();
             let known = old || newer || protocol.action(&envelope.action_type).is_some();
-            let told = envelope.told(connection.view).filter(|_| known);
-            if told.is_some_and(|(channel, ..)| connection.subscriptions.contains(channel)) {
-                receivers.push(*conn);
+            let told = envelope.told(connection.view()).filter(|_| known);
+            if told.is_some_and(|(channel, ..)| connection.is_subscribed(channel)) {
+                receivers.push(conn);
             }
         }
         receivers.into_iter().for_each(|conn| self.deliver(envelope, conn));
@@ -180,7 +176,7 @@ impl RefHost {
     /// Performs the effects of a published action: updates of a chat's session and of a session's summary.
     fn follow(&mut self, uri: &str, action_type: &str) {
         self.telemeter(uri, action_type);
-        match self.channels.get(uri).map(|channel| channel.kind) {
+        match self.channels.kind(uri) {
             Some(ChannelKind::Chat) => {
                 self.follow_movable(uri, action_type);
                 self.chat_changed(uri, action_type);
@@ -201,14 +197,14 @@ impl RefHost {
     /// Returns a snapshot of a channel's whole state, with the names of the connection's version; `None` if the
     /// connection does not see the channel.
     pub(super) fn snapshot(&self, conn: ConnId, uri: &str) -> Option<Value> {
-        let channel = self.channels.get(uri)?;
         let view = self.view_of(conn);
         let state = match view {
-            Some(view) => self.shown(view, uri)?,
-            None => self.state_faults.shown(&channel.state, channel.before.as_ref()),
+            Some(view) if self.channels.has(uri) => self.shown(view, uri)?,
+            Some(_) => return None,
+            None => self.channels.shown(uri, &self.state_faults)?,
         };
         let resource = match view.and_then(|view| self.views.get(view)) {
-            Some(view) => view.edge.lower_uri(uri),
+            Some(view) => view.edge().lower_uri(uri),
             None => uri.to_owned(),
         };
         Some(json!({"resource": resource, "state": state, "fromSeq": self.log.seq()}))
@@ -221,18 +217,9 @@ impl RefHost {
         if !self.exists_for(call.conn, uri) {
             return Err(unknown_channel(uri));
         }
-        let Some(connection) = self.connections.get_mut(&call.conn) else {
-            return Err(ErrorResponse::invalid_request("the connection is gone"));
-        };
-        let held = connection.subscriptions.len();
-        if held >= MAX_SUBSCRIPTIONS && !connection.subscriptions.contains(uri) {
+        if !self.connections.subscribe(call.conn, uri, merge::latency(call.params)) {
             return Err(ErrorResponse::invalid_request("too many subscriptions"));
         }
-        connection.subscriptions.insert(uri.to_owned());
-        match merge::latency(call.params) {
-            Some(latency) => connection.latencies.insert(uri.to_owned(), latency),
-            None => connection.latencies.remove(uri),
-        };
         self.telemetered |= self.is_telemetry(uri);
         // Side channels to MCP servers and telemetry channels have no state.
         let Some(mut snapshot) = self.snapshot(call.conn, uri) else {
@@ -256,9 +243,7 @@ impl RefHost {
         let first = shown.first().and_then(|turn| turn["id"].as_str()).unwrap_or("").to_owned();
         *turns = shown;
         snapshot["state"]["turnsNextCursor"] = json!(format!("{CURSOR}{first}"));
-        if let Some(chat) = self.chats.get_mut(uri) {
-            chat.windows.insert(first);
-        }
+        self.chats.add_window(uri, first);
     }
 
     /// Serves `fetchTurns`. One page contains all turns that any window omits, so a single action is enough for every
@@ -268,12 +253,12 @@ impl RefHost {
         if !self.protocol_of(call.conn).has(ProtocolFeature::TurnWindows) {
             return self.answer_turns(call);
         }
-        let Some(chat) = self.chats.get(uri) else {
+        if !self.chats.has(uri) {
             return Err(unknown_channel(uri));
-        };
+        }
         if let Some(cursor) = call.params.get("cursor").and_then(Value::as_str) {
             let turn = cursor.strip_prefix(CURSOR);
-            if !turn.is_some_and(|turn| chat.windows.contains(turn)) {
+            if !turn.is_some_and(|turn| self.chats.has_window(uri, turn)) {
                 return Err(ErrorResponse::invalid_params("expected a cursor of this chat"));
             }
         }
@@ -289,10 +274,7 @@ impl RefHost {
     }
 
     fn page_turns(&mut self, uri: &str) {
-        let windows = match self.chats.get_mut(uri) {
-            Some(chat) => std::mem::take(&mut chat.windows),
-            None => return,
-        };
+        let windows = self.chats.take_windows(uri);
         let turns = self.state(uri)["turns"].as_array().cloned().unwrap_or_default();
         let place = |id: &String| turns.iter().position(|turn| turn["id"] == id.as_str());
         // A resumed turn is no longer among the finished turns, so all finished turns are older.
@@ -308,21 +290,17 @@ impl RefHost {
         let Some(uri) = params.get("channel").and_then(Value::as_str) else {
             return;
         };
-        let Some(connection) = self.connections.get_mut(&conn) else {
-            return;
-        };
-        if !connection.subscriptions.remove(uri) {
+        if !self.connections.unsubscribe(conn, uri) {
             return;
         }
-        connection.latencies.remove(uri);
-        let Some(client) = connection.client.clone() else {
+        let Some(client) = self.connections.client(conn).map(str::to_owned) else {
             return;
         };
         self.leave_watch(uri);
-        let mut others = self.connections.values();
-        let stays = others.any(|other| {
-            other.client.as_ref() == Some(&client) && other.subscriptions.contains(uri)
-        });
+        let stays = self
+            .connections
+            .iter()
+            .any(|(_, other)| other.client() == Some(client.as_str()) && other.is_subscribed(uri));
         if !stays {
             self.deactivate(uri, &client);
         }
@@ -357,7 +335,7 @@ impl RefHost {
     /// Does the same as [`RefHost::shaped`] for a view of an older version. The summary comes from the state in
     /// the view.
     fn shaped_for(&self, view: usize, method: &str, mut params: Value) -> Option<(String, Value)> {
-        let edge = &self.views.get(view)?.edge;
+        let edge = self.views.get(view)?.edge();
         let added = params["summary"]["resource"].as_str().map(str::to_owned);
         let session = params["session"].as_str().map(str::to_owned).or(added);
         // Translate the params first: the members are compared under their older names.

@@ -17,7 +17,7 @@ use crate::wire::json::{Value, json};
 use crate::wire::percent;
 
 use super::connection::{CallReply, ErrorResponse, HostCall};
-use super::engine::{HostClient, RefHost};
+use super::engine::RefHost;
 use super::files::{AREA, ASKED, KEPT, ODD, SHOWN};
 use crate::files::requests::{WriteRequest, list_result, read_result, resolve_result};
 use crate::files::tree::{ExpectedContent, FileChange, FileError, parent, within};
@@ -119,19 +119,15 @@ impl RefHost {
     ) -> Option<Result<String, ErrorResponse>> {
         let uri = call.text(name);
         let path = self.place_of(uri).ok().filter(|path| within(path, ASKED))?;
-        let own = self.connections.get(&call.conn).and_then(|it| it.client.as_deref());
-        let fits = |(granted, given): &(String, ResourceRight)| {
+        let own = self.connections.client(call.conn);
+        let fits = |(client, granted, given): (&str, &str, ResourceRight)| {
+            let counts = Some(client) == own || !self.keeps("resource.permission.per-client");
             let beside =
                 !self.keeps("resource.permission.scope") && parent(granted) == parent(&path);
-            let covers = *given == right || !self.keeps("resource.request.read-not-write");
-            (*granted == path || beside) && covers
+            let covers = given == right || !self.keeps("resource.request.read-not-write");
+            counts && (granted == path || beside) && covers
         };
-        let holds = |(client, known): (&String, &HostClient)| {
-            let counts =
-                Some(client.as_str()) == own || !self.keeps("resource.permission.per-client");
-            counts && known.granted.iter().any(fits)
-        };
-        if self.clients.iter().any(holds) {
+        if self.clients.grants().any(fits) {
             return Some(Ok(path));
         }
         // The error names the `resourceRequest` that would grant access.
@@ -151,9 +147,9 @@ impl RefHost {
             return open.map(|_| ());
         }
         self.files.file(&path)?;
-        let own = self.connections.get(&call.conn).and_then(|it| it.client.as_ref());
-        if let Some(known) = own.and_then(|own| self.clients.get_mut(own)) {
-            known.granted.insert((path, right));
+        let own = self.connections.client(call.conn);
+        if let Some(own) = own {
+            self.clients.grant(own, path, right);
         }
         Ok(())
     }

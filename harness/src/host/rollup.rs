@@ -86,7 +86,7 @@ impl RefHost {
         if QUIET.contains(&action_type) {
             return;
         }
-        let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) else {
+        let Some(session) = self.chats.session_of(uri).map(str::to_owned) else {
             return;
         };
         let now = self.chat_summary(uri);
@@ -154,7 +154,7 @@ impl RefHost {
 
     /// Announces the status of a session to clients of older versions, if it changed in their version only.
     fn announce_status(&mut self, uri: &str) {
-        if self.sessions.contains_key(uri) && self.keeps("root.summaryChanged.emitted") {
+        if self.sessions.has(uri) && self.keeps("root.summaryChanged.emitted") {
             self.tell_statuses(uri, false);
         }
     }
@@ -177,23 +177,7 @@ impl RefHost {
 
     /// Sets the activity bits of a session's status. Source: session-channel.md, status aggregation.
     fn aggregate(&mut self, uri: &str) {
-        let Some(channel) = self.channels.get_mut(uri) else {
-            return;
-        };
-        let state = &mut channel.state;
-        let activity = |chat: &Value| chat["status"].as_u64().unwrap_or(IDLE) & ACTIVITY;
-        let chats = state["chats"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let default = chats.iter().find(|chat| chat["resource"] == state["defaultChat"]);
-        let latest = || chats.iter().max_by_key(|chat| chat["modifiedAt"].as_str().unwrap_or(""));
-        let base = default.or_else(latest).map_or(IDLE, activity);
-        let any = |wanted: u64| chats.iter().any(|chat| activity(chat) == wanted);
-        let now = match () {
-            () if any(INPUT_NEEDED) => INPUT_NEEDED,
-            () if any(ERROR) => ERROR,
-            () => base,
-        };
-        let flags = state["status"].as_u64().unwrap_or(IDLE) & !ACTIVITY;
-        state["status"] = json!(flags | now);
+        self.channels.change(uri, aggregate_status);
     }
 
     /// Returns the summary of a session, computed from its state.
@@ -202,7 +186,7 @@ impl RefHost {
         let mut summary = pick(state, SESSION_MEMBERS);
         let chats = state["chats"].as_array().map(Vec::as_slice).unwrap_or_default();
         let compact = |chat: &Value| Value::Object(pick(chat, COMPACT_MEMBERS));
-        let created = self.sessions.get(uri).map_or("", |session| &session.created_at);
+        let created = self.sessions.created_at(uri);
         let times = chats.iter().filter_map(|chat| chat["modifiedAt"].as_str());
         let latest = times.max();
         summary.insert("resource", json!(uri));
@@ -218,13 +202,12 @@ impl RefHost {
     /// Announces the changes of a session's summary since the last announcement.
     pub(super) fn announce_summary(&mut self, uri: &str) {
         let now = self.summary_of(uri);
-        let Some(session) = self.sessions.get_mut(uri) else {
+        let Some(before) = self.sessions.announce(uri, now.clone()) else {
             return;
         };
-        if session.summary == now {
+        if before == now {
             return;
         }
-        let before = std::mem::replace(&mut session.summary, now.clone());
         let members = now.as_object().into_iter().flatten();
         let changed = members.filter(|(name, value)| {
             !IDENTITY.contains(&name.as_str()) && before.get(name.as_str()) != Some(*value)
@@ -245,20 +228,12 @@ impl RefHost {
         let entries = self.state(session)["activeClients"].as_array();
         let clients = entries.into_iter().flatten().filter_map(|entry| entry["clientId"].as_str());
         let clients: Vec<String> = clients.map(str::to_owned).collect();
-        for (client, sessions) in &mut self.active {
-            if !clients.contains(client) {
-                sessions.remove(session);
-            }
-        }
-        self.active.retain(|_, sessions| !sessions.is_empty());
-        for client in clients {
-            self.active.entry(client).or_default().insert(session.to_owned());
-        }
+        self.clients.set_active(session, clients);
     }
 
     /// Removes a client from a session's active clients; does nothing if the client is not active.
     pub(super) fn deactivate(&mut self, session: &str, client: &str) {
-        if self.active.get(client).is_some_and(|sessions| sessions.contains(session)) {
+        if self.clients.is_active(client, session) {
             let action = json!({"type": "session/activeClientRemoved", "clientId": client});
             self.publish(session, action);
         }
@@ -321,4 +296,21 @@ fn tool_block(chat: &str, turn: &Value, call: &Value) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// Sets the activity bits of a session's status. Source: session-channel.md, status aggregation.
+fn aggregate_status(state: &mut Value) {
+    let activity = |chat: &Value| chat["status"].as_u64().unwrap_or(IDLE) & ACTIVITY;
+    let chats = state["chats"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let default = chats.iter().find(|chat| chat["resource"] == state["defaultChat"]);
+    let latest = || chats.iter().max_by_key(|chat| chat["modifiedAt"].as_str().unwrap_or(""));
+    let base = default.or_else(latest).map_or(IDLE, activity);
+    let any = |wanted: u64| chats.iter().any(|chat| activity(chat) == wanted);
+    let now = match () {
+        () if any(INPUT_NEEDED) => INPUT_NEEDED,
+        () if any(ERROR) => ERROR,
+        () => base,
+    };
+    let flags = state["status"].as_u64().unwrap_or(IDLE) & !ACTIVITY;
+    state["status"] = json!(flags | now);
 }

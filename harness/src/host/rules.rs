@@ -209,8 +209,7 @@ pub(super) fn require(holds: bool, otherwise: &str) -> Result<(), String> {
 impl RuleFacts<'_> {
     /// Returns the state of the session to which the chat belongs.
     fn session(&self) -> &Value {
-        let chat = self.host.chats.get(self.uri);
-        self.host.state(chat.map_or("", |chat| &chat.session))
+        self.host.state(self.host.chats.session_of(self.uri).unwrap_or_default())
     }
 
     /// Returns the tool call that the action names; null if there is none.
@@ -284,7 +283,7 @@ fn attachments(facts: &RuleFacts) -> Result<(), String> {
     let given = facts.action["message"]["attachments"].as_array();
     for attachment in given.into_iter().flatten().filter(|given| given["type"] == "chat") {
         let uri = attachment["resource"].as_str().unwrap_or("");
-        if !facts.host.chats.contains_key(uri) {
+        if !facts.host.chats.has(uri) {
             return Err("an attachment names a chat that does not exist".to_owned());
         }
         let turns = facts.host.state(uri)["turns"].as_array();
@@ -298,8 +297,7 @@ fn attachments(facts: &RuleFacts) -> Result<(), String> {
 }
 
 fn room(facts: &RuleFacts) -> Result<(), String> {
-    let stored = facts.host.chats.get(facts.uri).map_or(0, |chat| chat.stored);
-    require(stored < MAX_STORED_BYTES, "the chat is full")
+    require(facts.host.chats.stored(facts.uri) < MAX_STORED_BYTES, "the chat is full")
 }
 
 fn queue_room(facts: &RuleFacts) -> Result<(), String> {

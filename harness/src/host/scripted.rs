@@ -57,16 +57,11 @@ impl RefHost {
         for (name, value) in scripted.members.as_object().into_iter().flatten() {
             envelope[name.as_str()] = value.clone();
         }
-        let subscribed: Vec<ConnId> = self
-            .connections
-            .iter()
-            .filter(|(_, connection)| connection.subscriptions.contains(&scripted.channel))
-            .map(|(conn, _)| *conn)
-            .collect();
+        let subscribed: Vec<ConnId> = self.connections.subscribers(&scripted.channel).collect();
         for conn in subscribed {
             let view = self.view_of(conn).and_then(|view| self.views.get(view));
             let told = match view {
-                Some(view) => view.edge.lower_envelope(envelope.clone()),
+                Some(view) => view.edge().lower_envelope(envelope.clone()),
                 None => envelope.clone(),
             };
             let text = self.envelope_text(&told);

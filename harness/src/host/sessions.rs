@@ -7,12 +7,10 @@
 //!
 //! Start at [`RefHost::create_session`].
 
-use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::agent::HostAgentOp;
 use super::auth;
 use super::configuration;
 use super::connection::{CallReply, ErrorResponse, HostCall};
@@ -29,44 +27,6 @@ const READY_DELAY: Duration = Duration::from_millis(20);
 pub(super) const STAGES: u64 = 2;
 /// The maximum number of working directories of a session or chat.
 const MAX_DIRECTORIES: usize = 100;
-
-/// The host's record of a session, in addition to its state.
-#[derive(Debug)]
-pub(super) struct HostSession {
-    pub(super) created_at: String,
-    /// The time of the next stage of the session's creation; `None` once the session is ready.
-    pub(super) ready_at: Option<Duration>,
-    /// The last announced summary.
-    pub(super) summary: Value,
-    /// The connection that requested progress notifications of the creation, and the progress token.
-    pub(super) progress: Option<(ConnId, String)>,
-    /// The number of bytes that clients have stored permanently in the session's annotations.
-    pub(super) annotated: usize,
-    /// The URI of the session's changeset, which is the prefix of the changesets of turns; `None` before the
-    /// first edit.
-    pub(super) changes: Option<String>,
-    /// The turns that the default chat inherits from a fork.
-    pub(super) history: Vec<Value>,
-}
-
-/// The host's record of a chat, in addition to its state.
-#[derive(Debug, Default)]
-pub(super) struct HostChat {
-    /// The session to which the chat belongs.
-    pub(super) session: String,
-    /// The ids of the first turns in shortened snapshots.
-    pub(super) windows: HashSet<String>,
-    /// The time at which the active turn started.
-    pub(super) began: Duration,
-    /// The remaining operations of a failed turn that can be resumed.
-    pub(super) rest: VecDeque<HostAgentOp>,
-    /// Removed messages, which an injected fault delivers later.
-    pub(super) ghosts: Vec<Value>,
-    /// The number of bytes that clients have stored permanently in the chat.
-    pub(super) stored: usize,
-    /// The transcript of the origin chat that the agent receives.
-    pub(super) context: String,
-}
 
 /// The default title of a session.
 pub(super) const FIRST_TITLE: &str = "New session";
@@ -93,10 +53,10 @@ impl RefHost {
                 "expected `ahp-session:/<id>` at `params.channel`",
             ));
         }
-        if self.channels.contains_key(&uri) {
+        if self.channels.has(&uri) {
             return Err(ErrorResponse::named(ErrorName::SessionAlreadyExists, "the URI is in use"));
         }
-        if self.sessions.len() >= MAX_SESSIONS {
+        if self.sessions.count() >= MAX_SESSIONS {
             return Err(ErrorResponse::named(ErrorName::InternalError, "too many sessions"));
         }
         let state = self.first_state(call)?;
@@ -104,9 +64,7 @@ impl RefHost {
         let progress = call.params["progressToken"].as_str().map(|it| (call.conn, it.to_owned()));
         self.open_session(&uri, state, progress);
         self.show_first(&uri, call, history.len());
-        if let Some(session) = self.sessions.get_mut(&uri) {
-            session.history = history;
-        }
+        self.sessions.keep_history(&uri, history);
         Ok(Value::Null)
     }
 
@@ -118,23 +76,11 @@ impl RefHost {
         progress: Option<(ConnId, String)>,
     ) {
         self.add_channel(uri, ChannelKind::Session, state);
-        let session = HostSession {
-            created_at: self.timestamp(),
-            ready_at: Some(self.now + READY_DELAY),
-            summary: Value::Null,
-            progress,
-            annotated: 0,
-            changes: None,
-            history: Vec::new(),
-        };
-        self.sessions.insert(uri.to_owned(), session);
+        self.sessions.add(uri, self.timestamp(), self.now + READY_DELAY, progress);
         self.add_annotations(uri);
         self.index_active(uri);
-        self.creating.insert(uri.to_owned());
         let summary = self.summary_of(uri);
-        if let Some(session) = self.sessions.get_mut(uri) {
-            session.summary = summary.clone();
-        }
+        self.sessions.announce(uri, summary.clone());
         let params = json!({"channel": ROOT, "summary": summary});
         self.notify("root/sessionAdded", params);
         self.count_sessions();
@@ -145,13 +91,11 @@ impl RefHost {
     /// Reports the progress of a creation to the connection that requested it. The stages are: created, default
     /// chat added, ready. Source: root-channel.md.
     pub(super) fn report_progress(&mut self, uri: &str, done: u64) {
-        let Some((conn, token)) = self.sessions.get(uri).and_then(|it| it.progress.clone()) else {
+        let Some((conn, token)) = self.sessions.progress(uri).cloned() else {
             return;
         };
-        if done == STAGES
-            && let Some(session) = self.sessions.get_mut(uri)
-        {
-            session.progress = None;
+        if done == STAGES {
+            self.sessions.end_progress(uri);
         }
         let params = json!({
             "channel": ROOT, "progressToken": token, "progress": done, "total": STAGES,
@@ -164,8 +108,8 @@ impl RefHost {
         let any = asked.filter(|_| !self.keeps("session.create.unknown-provider"));
         let provider = auth::provider(call).or(any).ok_or_else(unknown_provider)?;
         self.require_tokens(call.conn, provider)?;
-        let own = self.connections.get(&call.conn).and_then(|c| c.client.as_deref());
-        let mut state = empty_state(provider, own.is_some_and(|own| self.shows_apps(own)));
+        let own = self.connections.client(call.conn);
+        let mut state = empty_state(provider, own.is_some_and(|own| self.clients.shows_apps(own)));
         let wanted = call.params.get("config").unwrap_or(&Value::Null);
         let values =
             configuration::session_values(wanted).map_err(ErrorResponse::invalid_params)?;
@@ -180,7 +124,7 @@ impl RefHost {
             state["workingDirectories"] = json!(directories);
         }
         if let Some(active) = call.params.get("activeClient").filter(|active| !active.is_null()) {
-            let own = self.connections.get(&call.conn).and_then(|c| c.client.as_deref());
+            let own = self.connections.client(call.conn);
             let matches = active["clientId"].as_str() == own;
             if !matches && self.keeps("session.create.active-client-id-match") {
                 let message = "expected the client's own id at `params.activeClient.clientId`";
@@ -193,23 +137,15 @@ impl RefHost {
 
     /// Performs the next stage of the creations that are due.
     pub(super) fn ready_sessions(&mut self) {
-        let due = |uri: &&String| {
-            let ready_at = self.sessions.get(*uri).and_then(|session| session.ready_at);
-            ready_at.is_none_or(|at| at <= self.now)
-        };
-        let mut due: Vec<String> = self.creating.iter().filter(due).cloned().collect();
-        due.sort();
-        for uri in due {
-            self.creating.remove(&uri);
-            let Some(session) = self.sessions.get_mut(&uri) else {
+        for uri in self.sessions.due(self.now) {
+            if !self.sessions.end_creation(&uri) {
                 continue;
-            };
-            session.ready_at = None;
+            }
             if self.state(&uri)["defaultChat"].is_null() {
                 self.add_default_chat(&uri);
                 self.report_progress(&uri, 1);
                 if self.ready_after > Duration::ZERO {
-                    self.hold_back(uri, self.ready_after);
+                    self.sessions.hold_back(&uri, self.now + self.ready_after);
                     continue;
                 }
             }
@@ -224,10 +160,7 @@ impl RefHost {
 
     /// Makes a session ready.
     pub(super) fn creation_ends(&mut self, uri: &str) {
-        self.creating.remove(uri);
-        if let Some(session) = self.sessions.get_mut(uri) {
-            session.ready_at = None;
-        }
+        self.sessions.end_creation(uri);
         self.publish(uri, json!({"type": "session/ready"}));
         self.tell_ready(uri);
         self.report_progress(uri, STAGES);
@@ -237,31 +170,15 @@ impl RefHost {
     fn add_default_chat(&mut self, uri: &str) {
         let chat = format!("ahp-chat:/{}", self.fresh_id("chat"));
         let mut state = self.first_chat_state(&chat, "Chat", json!({"kind": "user"}));
-        if let Some(session) = self.sessions.get_mut(uri) {
-            state["turns"] = json!(std::mem::take(&mut session.history));
-        }
+        state["turns"] = json!(self.sessions.take_history(uri));
         self.add_chat(uri, &chat, state);
         self.publish(uri, json!({"type": "session/defaultChatChanged", "defaultChat": chat}));
-    }
-
-    /// Delays the readiness of a session.
-    fn hold_back(&mut self, uri: String, delay: Duration) {
-        if let Some(session) = self.sessions.get_mut(&uri) {
-            session.ready_at = Some(self.now + delay);
-        }
-        self.creating.insert(uri);
-    }
-
-    /// Returns the time of the next stage of a creation; `None` if no session is being created.
-    pub(super) fn next_ready(&self) -> Option<Duration> {
-        let ready_at = |uri: &String| self.sessions.get(uri)?.ready_at;
-        self.creating.iter().filter_map(ready_at).min()
     }
 
     /// Serves `disposeSession`.
     pub(super) fn dispose_session(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel();
-        if !self.sessions.contains_key(uri) {
+        if !self.sessions.has(uri) {
             return Err(unknown_channel(uri));
         }
         if self.keeps("session.dispose.stops-agent") {
@@ -280,7 +197,6 @@ impl RefHost {
         self.report_progress(uri, STAGES);
         self.drop_changesets(uri);
         self.sessions.remove(uri);
-        self.creating.remove(uri);
         self.drop_channel(uri);
         self.drop_annotations(uri);
         self.index_active(uri);
@@ -290,13 +206,11 @@ impl RefHost {
 
     /// Removes every session and the actions kept for replay.
     pub(super) fn forget_sessions(&mut self) {
-        self.runs.clear();
-        let chats: Vec<String> = self.chats.keys().cloned().collect();
-        for chat in chats {
-            self.chats.remove(&chat);
+        self.runs.stop_all();
+        for chat in self.chats.remove_all() {
             self.drop_channel(&chat);
         }
-        let sessions: Vec<String> = self.sessions.keys().cloned().collect();
+        let sessions: Vec<String> = self.sessions.uris().cloned().collect();
         sessions.iter().for_each(|session| self.drop_session(session));
         self.log.advance();
         self.log.forget();
@@ -304,35 +218,33 @@ impl RefHost {
 
     /// Changes the state of each channel, as a restart may do. No client is notified.
     pub(super) fn change_states(&mut self, change: fn(&mut Value)) {
-        let views = self.views.iter_mut().flat_map(|view| view.channels.iter_mut());
-        views.for_each(|(_, shown)| change(&mut shown.state));
-        self.channels.iter_mut().for_each(|(_, channel)| change(&mut channel.state));
+        self.views.change_all(None, change);
+        self.channels.change_all(None, change);
     }
 
     /// Resets `serverSeq` to 0.
     pub(super) fn begin_numbers_anew(&mut self) {
         self.log.reset();
-        self.channels.iter_mut().for_each(|(_, channel)| channel.born = 0);
+        self.channels.forget_births();
     }
 
     /// Removes a channel and its subscriptions.
     pub(super) fn drop_channel(&mut self, uri: &str) {
-        let kind = self.channels.remove(uri).map(|channel| channel.kind);
+        let kind = self.channels.remove(uri);
         // An injected fault lets the agent of a disposed session continue. In versions whose sessions hold the
         // turns, the agent's output goes to the session's channel.
         let heard =
             !self.keeps("session.dispose.stops-agent") && kind == Some(ChannelKind::Session);
-        self.hide(uri, heard);
-        for (_, connection) in &mut self.connections {
-            let view = connection.view.and_then(|view| self.views.get(view));
-            if !view.is_some_and(|view| view.channels.contains_key(uri)) {
-                connection.subscriptions.remove(uri);
-            }
-        }
+        self.views.hide(uri, heard);
+        let (connections, views) = (&mut self.connections, &self.views);
+        connections.drop_channel(uri, |view| {
+            let view = view.and_then(|view| views.get(view));
+            view.is_some_and(|view| view.has(uri))
+        });
     }
 
     pub(super) fn count_sessions(&mut self) {
-        let count = self.sessions.len();
+        let count = self.sessions.count();
         let action = json!({"type": "root/activeSessionsChanged", "activeSessions": count});
         self.publish(ROOT, action);
     }

@@ -99,16 +99,16 @@ impl RefHost {
 
     /// Returns the session, the chat and the turn of a channel as attributes of a record.
     fn about(&self, uri: &str) -> Value {
-        let chat = self.chats.get(uri);
-        let session = chat.map_or(uri, |chat| chat.session.as_str());
+        let of_chat = self.chats.session_of(uri);
+        let session = of_chat.unwrap_or(uri);
         let state = self.state(uri);
         let latest = state["turns"].as_array().and_then(|turns| turns.last());
         let active = Some(&state["activeTurn"]).filter(|turn| turn.is_object());
         let turn = active.or(latest).and_then(|turn| turn["id"].as_str());
         attributes(&[
             ("ahp.session.id", session),
-            ("ahp.chat.id", chat.map_or("", |_| uri)),
-            ("ahp.turn.id", chat.and(turn).unwrap_or("")),
+            ("ahp.chat.id", of_chat.map_or("", |_| uri)),
+            ("ahp.turn.id", of_chat.and(turn).unwrap_or("")),
         ])
     }
 
@@ -173,12 +173,11 @@ impl RefHost {
             return;
         }
         let mut told: Vec<(ConnId, String)> = Vec::new();
-        for (conn, connection) in &self.connections {
+        for (conn, connection) in self.connections.iter() {
             let listens = |uri: &&String| signal(uri).is_some_and(&wanted);
-            let mut channels: Vec<&String> =
-                connection.subscriptions.iter().filter(listens).collect();
+            let mut channels: Vec<&String> = connection.subscriptions().filter(listens).collect();
             channels.sort();
-            told.extend(channels.iter().map(|uri| (*conn, (*uri).clone())));
+            told.extend(channels.iter().map(|uri| (conn, (*uri).clone())));
         }
         for (conn, channel) in told {
             let params = json!({"channel": channel, "payload": record["payload"]});

@@ -61,13 +61,13 @@ impl RefHost {
         if !named {
             return Err(ErrorResponse::invalid_params("expected `ahp-terminal:/<id>`"));
         }
-        if self.channels.contains_key(&uri) {
+        if self.channels.has(&uri) {
             return Err(ErrorResponse::named(ErrorName::AlreadyExists, "the URI is in use"));
         }
         if self.terminals.len() >= MAX_TERMINALS {
             return Err(ErrorResponse::invalid_request("too many terminals"));
         }
-        let own = self.connections.get(&call.conn).and_then(|c| c.client.as_deref());
+        let own = self.connections.client(call.conn);
         let claim = &call.params["claim"];
         let foreign = claim["kind"] == "client" && claim["clientId"].as_str() != own;
         if foreign && self.keeps("terminal.create.claim-foreign") {
@@ -97,7 +97,7 @@ impl RefHost {
             && let Some(terminal) = self.terminals.get_mut(&uri)
         {
             terminal.shell = Some(TerminalShell::default());
-            self.outputs.push_back(HostOutput::Shell(uri, ShellDeed::Start { folder, size }));
+            self.outbox.push(HostOutput::Shell(uri, ShellDeed::Start { folder, size }));
         }
         Ok(Value::Null)
     }
@@ -114,12 +114,11 @@ impl RefHost {
     pub(super) fn can_hold(&self, claim: &Value) -> bool {
         let text = |name: &str| claim[name].as_str().unwrap_or("");
         match text("kind") {
-            "client" => self.clients.contains_key(text("clientId")),
+            "client" => self.clients.has(text("clientId")),
             "session" => {
                 let session = text("session");
-                let chat = self.chats.get(text("chat"));
-                self.sessions.contains_key(session)
-                    && (claim["chat"].is_null() || chat.is_some_and(|it| it.session == session))
+                let of_chat = self.chats.session_of(text("chat"));
+                self.sessions.has(session) && (claim["chat"].is_null() || of_chat == Some(session))
             }
             _ => false,
         }
@@ -132,7 +131,7 @@ impl RefHost {
             return Err(unknown_channel(uri));
         };
         if terminal.shell.is_some() {
-            self.outputs.push_back(HostOutput::Shell(uri.to_owned(), ShellDeed::End));
+            self.outbox.push(HostOutput::Shell(uri.to_owned(), ShellDeed::End));
         }
         self.drop_channel(uri);
         self.list_terminals();
@@ -173,7 +172,7 @@ impl RefHost {
         if let Some(terminal) = self.terminals.get_mut(uri) {
             terminal.size = size;
             if terminal.shell.is_some() {
-                self.outputs.push_back(HostOutput::Shell(uri.to_owned(), ShellDeed::Resize(size)));
+                self.outbox.push(HostOutput::Shell(uri.to_owned(), ShellDeed::Resize(size)));
             }
         }
     }
@@ -186,7 +185,7 @@ impl RefHost {
         };
         if terminal.shell.is_some() {
             let typed = ShellDeed::Type(data.to_owned());
-            return self.outputs.push_back(HostOutput::Shell(uri.to_owned(), typed));
+            return self.outbox.push(HostOutput::Shell(uri.to_owned(), typed));
         }
         for character in data.chars() {
             match character {
@@ -365,7 +364,7 @@ impl RefHost {
         let running: Vec<String> = self.terminals.keys().filter(running).cloned().collect();
         for uri in running {
             if self.terminals.get(&uri).is_some_and(|terminal| terminal.shell.is_some()) {
-                self.outputs.push_back(HostOutput::Shell(uri.clone(), ShellDeed::End));
+                self.outbox.push(HostOutput::Shell(uri.clone(), ShellDeed::End));
             }
             self.publish(&uri, json!({"type": "terminal/exited"}));
         }

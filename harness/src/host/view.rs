@@ -1,21 +1,12 @@
-//! Views: the states and actions that clients of an older version see, computed by the reducers of that
-//! version.
+//! What clients of an older version see: the translation of actions, notifications, results and requests between
+//! the newest version and the versions of the views.
 //!
-//! The host stores its states in the newest version. For each older version that the host supports there is a
-//! [`VersionView`]. The host translates every action to that version and applies it to the view's state. The state
-//! therefore always results from the actions that the clients of the view received. Actions that only the older version
-//! has change only the view.
+//! Knows: edges, the states of the views. Never knows: the rules for actions.
 //!
-//! Knows: edges, reducers. Never knows: the rules for actions.
-//!
-//! Start at [`VersionView`].
-
-use std::collections::HashMap;
-
-use litemap::LiteMap;
+//! Start at [`RefHost::worded`].
 
 use crate::edge::{ChangeContext, VersionEdge};
-use crate::model::{ActionOutcome, NoOp, apply_at};
+use crate::model::{ActionOutcome, NoOp};
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::feature::ProtocolFeature;
@@ -23,43 +14,12 @@ use crate::wire::json::{Map, Text, Value, json};
 use crate::wire::protocol::Protocol;
 
 use super::annotations::place_note;
-use super::configuration::PROVIDER;
 use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
-use super::injected::StateFaults;
 use super::log::VersionFace;
 use super::publish::{ActionOrigin, action_type, unknown_channel};
 use super::rollup::IDENTITY;
-
-/// The members of a summary that newer versions do not have, or that other actions change in newer versions.
-const OWN: &[&str] = &["model", "agent", "diffs", "changesets"];
-
-/// An older version, and the channels as its clients see them.
-#[derive(Debug)]
-pub(super) struct VersionView {
-    pub(super) edge: VersionEdge,
-    pub(super) channels: LiteMap<String, ViewedChannel>,
-}
-
-/// A channel as clients of an older version see it.
-#[derive(Debug)]
-pub(super) struct ViewedChannel {
-    pub(super) kind: ChannelKind,
-    pub(super) state: Value,
-    /// The state before the last action; set only if state faults are active.
-    before: Option<Value>,
-    /// The status that was last announced to the subscribers of the root channel.
-    listed: Option<Value>,
-}
-
-/// An action with the names of a view's version; `key` is the channel in the host's spelling, `channel` in the
-/// view's spelling.
-#[derive(Clone, Debug)]
-pub(super) struct ViewedAction {
-    pub(super) key: String,
-    pub(super) channel: String,
-    pub(super) action: Value,
-}
+use super::version_views::{VersionView, ViewedAction, ViewedChannel, as_shown};
 
 /// A dispatch of a client of an older version.
 #[derive(Clone, Debug)]
@@ -68,117 +28,21 @@ pub(super) struct ViewedDispatch {
     pub(super) worded: ViewedAction,
 }
 
-impl ViewedChannel {
-    /// Returns the object with the session's own members: `summary` in versions that have this member, the
-    /// state in other versions.
-    fn own(&self) -> &Value {
-        self.state.get("summary").unwrap_or(&self.state)
-    }
-}
-
-impl VersionView {
-    pub(super) fn new(protocol: &Protocol) -> VersionView {
-        VersionView {
-            edge: VersionEdge::new(protocol.version(), PROVIDER),
-            channels: LiteMap::new(),
-        }
-    }
-
-    /// Returns the state of a channel in the view; null if there is none.
-    pub(super) fn state(&self, key: &str) -> &Value {
-        self.channels.get(key).map_or(&Value::Null, |shown| &shown.state)
-    }
-
-    /// Returns the members of a session's summary that only this version has.
-    pub(super) fn summary(&self, key: &str) -> Map {
-        let summary = self.state(key).get("summary");
-        let known = |name: &&str| Some(((*name).to_owned(), summary?.get(*name)?.clone()));
-        OWN.iter().filter_map(known).collect()
-    }
-
-    /// Applies an action to the view's state.
-    fn fold(
-        &mut self,
-        faults: &StateFaults,
-        now_ms: u64,
-        kind: &str,
-        worded: &ViewedAction,
-    ) -> ActionOutcome {
-        let version = self.edge.protocol().version();
-        let Some(shown) = self.channels.get_mut(&worded.key) else {
-            return ActionOutcome::OutOfScope;
-        };
-        let channel = shown.kind;
-        let reduce = |state: &mut Value| apply_at(version, channel, now_ms, state, &worded.action);
-        let has_turns = channel == ChannelKind::Session && !self.edge.has_chats();
-        let (state, before) = (&mut shown.state, &mut shown.before);
-        faults.reduce(kind, &worded.action, has_turns, state, before, reduce)
-    }
-}
-
-/// Replaces the turns of a state or an action by the turns with the same ids in `shown`. A turn in a view
-/// results from the actions that the clients of the view received; it is not a translation.
-fn as_shown(members: &mut Value, shown: &Value) {
-    let shown = shown["turns"].as_array().into_iter().flatten();
-    let shown: HashMap<&str, &Value> =
-        shown.filter_map(|turn| Some((turn["id"].as_str()?, turn))).collect();
-    let turns = members.get_mut("turns").and_then(Value::as_array_mut);
-    for turn in turns.into_iter().flatten() {
-        if let Some(known) = turn["id"].as_str().and_then(|id| shown.get(id)) {
-            *turn = (*known).clone();
-        }
-    }
-}
-
 impl RefHost {
     /// Returns the index of a connection's view; `None` if the version of the connection needs no view.
     pub(super) fn view_of(&self, conn: ConnId) -> Option<usize> {
-        self.connections.get(&conn)?.view
+        self.connections.get(conn)?.view()
     }
 
     /// Returns the index of a version's view; `None` if the version needs no view.
     pub(super) fn view_for(&self, protocol: &'static Protocol) -> Option<usize> {
-        self.views.iter().position(|view| std::ptr::eq(view.edge.protocol(), protocol))
+        self.views.position(protocol)
     }
 
     /// Returns the wall time in milliseconds since 1970.
     pub(super) fn wall_ms(&self) -> u64 {
         let elapsed = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
         self.epoch_ms.saturating_add(elapsed)
-    }
-
-    /// Adds a new channel to the views.
-    pub(super) fn show(&mut self, uri: &str, kind: ChannelKind, state: &Value) {
-        let now = self.timestamp();
-        for view in &mut self.views {
-            if kind == ChannelKind::Chat && !view.edge.has_chats() {
-                continue;
-            }
-            let own = json!({
-                "resource": view.edge.lower_uri(uri), "createdAt": now, "modifiedAt": now,
-            });
-            let Some(mut state) = view.edge.lower_state(kind, state, ChangeContext { state: &own })
-            else {
-                continue;
-            };
-            // A fork begins with the turns of its source as the view shows them.
-            if let Some(source) = state["origin"]["chat"].as_str().map(str::to_owned) {
-                as_shown(&mut state, view.state(&source));
-            }
-            if kind == ChannelKind::Session && !view.edge.has_chats() {
-                state["turns"] = json!([]);
-            }
-            let mut shown = ViewedChannel { kind, state, before: None, listed: None };
-            shown.listed = shown.own().get("status").cloned();
-            view.channels.insert(uri.to_owned(), shown);
-        }
-    }
-
-    /// Removes a channel from the views. If `heard` is set, removes it only from views that have chat channels.
-    pub(super) fn hide(&mut self, uri: &str, heard: bool) {
-        for view in self.views.iter_mut().filter(|view| !heard || view.edge.has_chats()) {
-            view.channels.remove(uri);
-        }
     }
 
     /// Returns the translation of an action for each view; an item is `None` if the view has no such action or channel.
@@ -199,18 +63,18 @@ impl RefHost {
             let raw = || {
                 let mut raw =
                     (!self.keeps("version.action-types-known")).then(|| action.clone())?;
-                let channel = view.edge.lower_uri(&key);
-                if !view.edge.protocol().has(ProtocolFeature::Channels) {
+                let channel = view.edge().lower_uri(&key);
+                if !view.edge().protocol().has(ProtocolFeature::Channels) {
                     raw["session"] = json!(channel);
                 }
                 Some((channel, raw))
             };
-            let lowered = view.edge.lower_action(&key, action, beside).or_else(raw);
+            let lowered = view.edge().lower_action(&key, action, beside).or_else(raw);
             let (channel, mut action) = lowered?;
             if action_type(&action) == "chat/turnsLoaded" {
                 as_shown(&mut action, beside.state);
             }
-            view.channels.contains_key(&key).then_some(ViewedAction { key, channel, action })
+            view.has(&key).then_some(ViewedAction { key, channel, action })
         };
         self.views.iter().enumerate().map(of).collect()
     }
@@ -218,11 +82,11 @@ impl RefHost {
     /// Returns the channel of a view that corresponds to a host's channel. In versions without chats, the
     /// session's channel corresponds to a default chat. Returns `None` if the view has no such channel.
     fn key_of(&self, view: &VersionView, uri: &str) -> Option<String> {
-        match self.chats.get(uri) {
-            Some(chat) if !view.edge.has_chats() => {
-                let default = self.state(&chat.session)["defaultChat"] == *uri;
+        match self.chats.session_of(uri) {
+            Some(session) if !view.edge().has_chats() => {
+                let default = self.state(session)["defaultChat"] == *uri;
                 let default = default || !self.keeps("session.dispose.stops-agent");
-                default.then(|| chat.session.clone())
+                default.then(|| session.to_owned())
             }
             _ => Some(uri.to_owned()),
         }
@@ -230,12 +94,8 @@ impl RefHost {
 
     /// Applies a translated action to its view.
     pub(super) fn fold_views(&mut self, kind: &str, worded: &[Option<ViewedAction>]) {
-        let (faults, now) = (self.state_faults.clone(), self.wall_ms());
-        for (view, worded) in self.views.iter_mut().zip(worded) {
-            if let Some(worded) = worded {
-                view.fold(&faults, now, kind, worded);
-            }
-        }
+        let now = self.wall_ms();
+        self.views.reduce(kind, worded, now, &self.state_faults);
     }
 
     /// Returns the notification of an action for a view.
@@ -246,7 +106,7 @@ impl RefHost {
         seq: u64,
         more: &Map,
     ) -> Option<VersionFace> {
-        let protocol = self.views.get(view)?.edge.protocol();
+        let protocol = self.views.get(view)?.edge().protocol();
         let mut params = Map::new();
         if protocol.has(ProtocolFeature::Channels) {
             params.insert("channel", json!(worded.channel));
@@ -267,7 +127,7 @@ impl RefHost {
         view: usize,
         params: &Value,
     ) -> Option<(String, Value, ViewedDispatch)> {
-        let edge = &self.views.get(view)?.edge;
+        let edge = self.views.get(view)?.edge();
         let sent = params.get("action")?;
         let named = params.get("channel").and_then(Value::as_str);
         let (key, _) = edge.lift_action(named, sent, ChangeContext::NOTHING);
@@ -325,14 +185,7 @@ impl RefHost {
                 "type": "session/activeClientRemoved", "clientId": other["clientId"],
             });
             // The removal is not published, because the action that follows implies the removal.
-            if let Some(channel) = self.channels.get_mut(uri) {
-                crate::model::apply(
-                    self.protocol.version(),
-                    channel.kind,
-                    &mut channel.state,
-                    &gone,
-                );
-            }
+            self.channels.reduce_unpublished(self.protocol.version(), uri, &gone);
         }
     }
 
@@ -342,13 +195,9 @@ impl RefHost {
         sent: &ViewedDispatch,
         origin: &ActionOrigin,
     ) -> ActionOutcome {
-        let (faults, now) = (self.state_faults.clone(), self.wall_ms());
-        let kind = action_type(&sent.worded.action).to_owned();
-        let Some(view) = self.views.get_mut(sent.view) else {
-            return ActionOutcome::OutOfScope;
-        };
-        let before = view.summary(&sent.worded.key);
-        let outcome = view.fold(&faults, now, &kind, &sent.worded);
+        let before = self.view_summary(sent.view, &sent.worded.key);
+        let now = self.wall_ms();
+        let outcome = self.views.reduce_in(sent.view, &sent.worded, now, &self.state_faults);
         if matches!(outcome, ActionOutcome::Applied | ActionOutcome::NoOp(NoOp::Unchanged)) {
             self.emit(&sent.worded.key, sent.worded.action.clone(), Some(origin));
             self.tell_summary(sent.view, &sent.worded.key, &before);
@@ -358,16 +207,16 @@ impl RefHost {
 
     /// Sends an action to the clients of the older versions that have the action and for which `meant` returns `true`.
     pub(super) fn say_old(&mut self, key: &str, action: &Value, meant: fn(&Protocol) -> bool) {
-        for index in 0..self.views.len() {
+        for index in 0..self.views.count() {
             let Some(view) = self.views.get(index) else {
                 continue;
             };
-            let known = view.edge.protocol().action(action_type(action)).is_some();
-            if !known || !meant(view.edge.protocol()) || !view.channels.contains_key(key) {
+            let known = view.edge().protocol().action(action_type(action)).is_some();
+            if !known || !meant(view.edge().protocol()) || !view.has(key) {
                 continue;
             }
             let lowered =
-                view.edge.lower_action(key, action, ChangeContext { state: view.state(key) });
+                view.edge().lower_action(key, action, ChangeContext { state: view.state(key) });
             let Some((channel, action)) = lowered else {
                 continue;
             };
@@ -376,11 +225,17 @@ impl RefHost {
             if let Some(place) = all.get_mut(index) {
                 *place = Some(worded.clone());
             }
-            let before = self.views.get(index).map(|view| view.summary(key)).unwrap_or_default();
-            self.fold_views(action_type(&worded.action), &all);
+            let before = self.view_summary(index, key);
+            let now = self.wall_ms();
+            self.views.reduce_in(index, &worded, now, &self.state_faults);
             self.emit_worded(key, worded.action, None, all, true);
             self.tell_summary(index, key, &before);
         }
+    }
+
+    /// Returns the members of a session's summary that only the version of a view has.
+    fn view_summary(&self, view: usize, key: &str) -> Map {
+        self.views.get(view).map(|view| view.summary(key)).unwrap_or_default()
     }
 
     /// Announces the changes of the summary members that only the view's version has.
@@ -401,10 +256,10 @@ impl RefHost {
     pub(super) fn exists_for(&self, conn: ConnId, uri: &str) -> bool {
         match self.view_of(conn).and_then(|view| self.views.get(view)) {
             // Channels without a state are the same in all versions.
-            Some(view) if !self.channels.contains_key(uri) => {
-                self.exists(uri) && view.edge.protocol().has(ProtocolFeature::Channels)
+            Some(view) if !self.channels.has(uri) => {
+                self.exists(uri) && view.edge().protocol().has(ProtocolFeature::Channels)
             }
-            Some(view) => view.channels.contains_key(uri),
+            Some(view) => view.has(uri),
             None => self.exists(uri),
         }
     }
@@ -413,9 +268,9 @@ impl RefHost {
     /// computes are copied from the host's state.
     pub(super) fn shown(&self, view: usize, uri: &str) -> Option<Value> {
         let view = self.views.get(view)?;
-        let shown = view.channels.get(uri)?;
-        let mut state = self.state_faults.shown(&shown.state, shown.before.as_ref());
-        let place = match view.edge.protocol().has(ProtocolFeature::FlatSession) {
+        let shown = view.channel(uri)?;
+        let mut state = shown.shown(&self.state_faults);
+        let place = match view.edge().protocol().has(ProtocolFeature::FlatSession) {
             true => Some(&mut state),
             false => state.get_mut("summary"),
         };
@@ -434,9 +289,9 @@ impl RefHost {
         shown: &ViewedChannel,
         uri: &str,
     ) -> impl Iterator<Item = (&str, &Value)> {
-        let has = shown.kind == ChannelKind::Session && view.edge.has_chats();
-        let counts = view.edge.protocol().has(ProtocolFeature::ClientToolsRaiseInputNeeded);
-        let needed = shown.state["inputNeeded"].as_array();
+        let has = shown.kind() == ChannelKind::Session && view.edge().has_chats();
+        let counts = view.edge().protocol().has(ProtocolFeature::ClientToolsRaiseInputNeeded);
+        let needed = shown.state()["inputNeeded"].as_array();
         let needed = needed.is_some_and(|it| counts && !it.is_empty());
         // Up to 0.7.0 the reducers count tool calls that wait for a client as input needed, so the status
         // differs.
@@ -462,17 +317,14 @@ impl RefHost {
     /// Announces a session's status to the subscribers of a view's root channel, if the status changed in that version.
     /// If `told` is set, the status was already announced, and is only recorded.
     pub(super) fn tell_statuses(&mut self, uri: &str, told: bool) {
-        for index in 0..self.views.len() {
+        for index in 0..self.views.count() {
             let status = self.views.get(index).and_then(|view| {
-                let shown = view.channels.get(uri)?;
+                let shown = view.channel(uri)?;
                 let status = self.known(view, shown, uri, "status")?;
-                (shown.listed.as_ref() != Some(status)).then(|| status.clone())
+                (shown.listed() != Some(status)).then(|| status.clone())
             });
             let Some(status) = status else { continue };
-            let shown = self.views.get_mut(index).and_then(|view| view.channels.get_mut(uri));
-            if let Some(shown) = shown {
-                shown.listed = Some(status.clone());
-            }
+            self.views.list_status(index, uri, status.clone());
             if !told {
                 let changes = json!({"status": status});
                 let params = json!({"channel": ROOT, "session": uri, "changes": changes});
@@ -501,10 +353,10 @@ impl RefHost {
     /// otherwise it contains only changes.
     pub(super) fn summary_shown(&self, view: usize, uri: &str, summary: &mut Value, whole: bool) {
         let Some(view) = self.views.get(view) else { return };
-        let Some(shown) = view.channels.get(uri) else { return };
+        let Some(shown) = view.channel(uri) else { return };
         // In versions with chats the modification time comes from the latest chat, not from the session's
         // state.
-        let by_chats = view.edge.has_chats();
+        let by_chats = view.edge().has_chats();
         for (name, value) in summary.as_object_mut().into_iter().flat_map(Map::iter_mut) {
             // The identity members are the same in all versions.
             let fixed = IDENTITY.contains(&name.as_str());
@@ -536,7 +388,7 @@ impl RefHost {
     pub(super) fn edge_of(&self, call: &HostCall, method: &str) -> Option<VersionEdge> {
         let protocol = self.protocol_for(call, method);
         let view = self.view_for(protocol).and_then(|view| self.views.get(view));
-        view.map(|view| view.edge.clone())
+        view.map(|view| view.edge().clone())
     }
 
     /// Serves `fetchTurns` in versions whose response holds the turns: returns the latest turns before a named

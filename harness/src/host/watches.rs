@@ -227,7 +227,7 @@ impl RefHost {
     }
 
     fn is_heard(&self, uri: &str) -> bool {
-        self.connections.values().any(|connection| connection.subscriptions.contains(uri))
+        self.connections.has_subscribers(uri)
     }
 
     /// Releases a watch if its last subscriber has left.

@@ -34,7 +34,7 @@ impl RefHost {
         call: &str,
         input: &str,
     ) -> Result<(), String> {
-        let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) else {
+        let Some(session) = self.chats.session_of(uri).map(str::to_owned) else {
             return Err("the chat is gone".to_owned());
         };
         let bounded = self.keeps("chat.create.runaway-guard");
@@ -58,11 +58,11 @@ impl RefHost {
         self.publish(uri, content);
         let message = json!({"text": text, "origin": {"kind": "tool"}});
         self.begin_turn(&chat, message, None);
-        if !bounded && let Some(run) = self.runs.get_mut(&chat) {
+        if !bounded {
             // Without a delay, workers without a maximum depth would start each other forever at the same virtual time.
-            run.tracks.iter_mut().for_each(|track| track.due = Some(self.now + SLOW));
+            self.runs.delay(&chat, 0, self.now + SLOW);
         }
-        self.hold_up(uri, track, HostAgentWait::Worker(chat));
+        self.runs.hold_up(uri, track, HostAgentWait::Worker(chat));
         Ok(())
     }
 
@@ -85,7 +85,7 @@ impl RefHost {
         let mut next = vec![uri.to_owned()];
         while let Some(above) = next.pop() {
             let of = |chat: &&String| self.employer(chat).as_deref() == Some(above.as_str());
-            let found: Vec<String> = self.chats.keys().filter(of).cloned().collect();
+            let found: Vec<String> = self.chats.uris().filter(of).cloned().collect();
             next.extend(found.iter().cloned());
             all.extend(found);
         }
@@ -102,13 +102,13 @@ impl RefHost {
             return;
         }
         let of = |chat: &&String| self.employer(chat).as_deref() == Some(uri);
-        let workers: Vec<String> = self.chats.keys().filter(of).cloned().collect();
+        let workers: Vec<String> = self.chats.uris().filter(of).cloned().collect();
         for worker in workers {
             let Some(turn) = self.state(&worker)["activeTurn"]["id"].as_str().map(str::to_owned)
             else {
                 continue;
             };
-            self.runs.remove(&worker);
+            self.runs.stop(&worker);
             let duration = self.turn_duration(&worker);
             let cancelled =
                 json!({"type": "chat/turnCancelled", "turnId": turn, "duration": duration});

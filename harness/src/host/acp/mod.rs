@@ -177,12 +177,12 @@ impl RefHost {
                 )
             }
         };
-        self.outputs.push_back(output);
+        self.outbox.push(output);
     }
 
     /// Returns the first working directory of a chat's session as a path; `None` if it is not a local folder.
     fn cwd_of(&self, uri: &str) -> Option<String> {
-        let session = &self.chats.get(uri)?.session;
+        let session = self.chats.session_of(uri)?;
         let first = self.state(session)["workingDirectories"].as_array()?.first()?.as_str()?;
         first.strip_prefix("file://").filter(|path| path.starts_with('/')).map(str::to_owned)
     }
@@ -328,7 +328,7 @@ impl RefHost {
             Some(uri) => self.permission_asked(&uri, id, message.params()),
             None => {
                 let refusal = Message::failure(id, -32601, "method not found", Value::Null);
-                self.outputs.push_back(line(refusal));
+                self.outbox.push(line(refusal));
             }
         }
     }
@@ -378,13 +378,13 @@ impl RefHost {
             Some(option) => json!({"outcome": "selected", "optionId": (option["optionId"])}),
             None => json!({"outcome": "cancelled"}),
         };
-        self.outputs.push_back(line(Message::success(id, json!({"outcome": outcome}))));
+        self.outbox.push(line(Message::success(id, json!({"outcome": outcome}))));
     }
 
     /// Cancels the agent's prompt and permission requests for a chat.
     fn cancel_agent(&mut self, uri: &str) {
         for message in self.abandon_prompt(uri) {
-            self.outputs.push_back(line(message));
+            self.outbox.push(line(message));
         }
     }
 

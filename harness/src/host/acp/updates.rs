@@ -24,7 +24,7 @@ impl RefHost {
             "agent_thought_chunk" => self.text_came(uri, &turn, "reasoning", update),
             "tool_call" | "tool_call_update" => self.call_told(uri, &turn, update),
             "session_info_update" => {
-                let session = self.chats.get(uri).map(|chat| chat.session.clone());
+                let session = self.chats.session_of(uri).map(str::to_owned);
                 if let (Some(session), Some(title)) = (session, update["title"].as_str()) {
                     self.publish(&session, json!({"type": "session/titleChanged", "title": title}));
                 }

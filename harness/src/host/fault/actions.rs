@@ -14,7 +14,7 @@ use crate::host::injected::HostHooks;
 use crate::host::play::tool_call;
 use crate::host::publish::{ActionOrigin, action_type};
 use crate::host::rules::{RuleFacts, several_directories};
-use crate::model::{ActionOutcome, NoOp, apply};
+use crate::model::{ActionOutcome, NoOp};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::DispatchRight;
@@ -108,7 +108,7 @@ fault_table![
         Host(&ChangesDispatches(|host, it| {
             let kind = ChannelKind::of_uri(&it.uri);
             let aloud = matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat));
-            if aloud && !host.channels.contains_key(&it.uri) {
+            if aloud && !host.channels.has(&it.uri) {
                 host.reject(
                     &it.uri,
                     &it.action,
@@ -124,9 +124,7 @@ fault_table![
         "A rejected action still changes the state.",
         Host(&ChangesRejections(|host, it, _| {
             let version = host.protocol.version();
-            if let Some(channel) = host.channels.get_mut(it.uri) {
-                apply(version, channel.kind, &mut channel.state, it.action);
-            }
+            host.channels.reduce_unpublished(version, it.uri, it.action);
             let worded = host.worded(it.uri, it.action, Some(it.origin));
             host.fold_views(action_type(it.action), &worded);
             true
@@ -252,7 +250,7 @@ fault_table![
         "default-chat-unlisted",
         "The default chat is removed from the catalogue when its first turn starts.",
         Host(&ActsAfterApplying(Accepted, "chat/turnStarted", |host, uri, _| {
-            let session = host.chats.get(uri).map(|chat| chat.session.clone());
+            let session = host.chats.session_of(uri).map(str::to_owned);
             if let Some(session) = session.filter(|it| host.state(it)["defaultChat"] == uri) {
                 host.publish(&session, json!({"type": "session/chatRemoved", "chat": uri}));
             }
@@ -263,9 +261,8 @@ fault_table![
         "The agent continues after its turn was cancelled.",
         Host(&ActsAfterApplying(Accepted, "chat/turnCancelled", |host, uri, _| {
             let idle = host.state(uri)["activeTurn"].is_null();
-            if let Some(run) = host.runs.get_mut(uri).filter(|_| idle) {
-                run.undead = true;
-                run.tracks.iter_mut().for_each(|track| track.wait = None);
+            if idle {
+                host.runs.raise(uri);
             }
         })),
     ),

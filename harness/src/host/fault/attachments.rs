@@ -39,9 +39,7 @@ fault_table![
         Host(&ChangesAgentSteps(|host, step, op| {
             if let HostAgentOp::Step(ScriptStep::Recall(_)) = op {
                 let given = host.given(step.uri, &host.state(step.uri)["activeTurn"]["message"]);
-                if let Some(run) = host.runs.get_mut(step.uri) {
-                    run.given = given;
-                }
+                host.runs.give(step.uri, given);
             }
             true
         })),
@@ -74,9 +72,8 @@ fault_table![
         "The agent of a truncated chat still knows the removed turns.",
         Host(&ActsBeforeApplying("chat/truncated", |host, uri, _, _| {
             let turns = host.transcript(uri, None);
-            if let Some(chat) = host.chats.get_mut(uri) {
-                chat.context.push_str(&turns);
-            }
+            let known = host.chats.context(uri).to_owned();
+            host.chats.set_context(uri, known + &turns);
             true
         })),
     ),
@@ -136,7 +133,7 @@ fault_table![
 
 /// Returns the text of the user's message of every turn, in all chats except the chat `uri`.
 pub(super) fn messages_of_other_chats(host: &RefHost, uri: &str) -> Value {
-    let others = host.chats.keys().filter(|other| other.as_str() != uri);
+    let others = host.chats.uris().filter(|other| other.as_str() != uri);
     let turns = others.filter_map(|other| host.state(other)["turns"].as_array()).flatten();
     turns.map(|turn| turn["message"]["text"].clone()).collect()
 }
@@ -158,7 +155,7 @@ struct DisposedTurnsKept;
 impl HostHooks for DisposedTurnsKept {
     fn serves(&self, host: &mut RefHost, method: &str, call: &HostCall) -> Option<CallReply> {
         let uri = call.params["channel"].as_str().unwrap_or_default();
-        if method == "disposeChat" && host.chats.contains_key(uri) {
+        if method == "disposeChat" && host.chats.has(uri) {
             let turns = host.transcript(uri, None);
             host.memory.disposed.insert(uri.to_owned(), turns);
         }

@@ -4,7 +4,6 @@
 
 use super::FaultPart::{Host, Message};
 use super::parts::{RequestChange, remove};
-use crate::host::HostOutput;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
     ActsAfterApplying, AltersAction, AnswersRequests, ChangesFirstState, ChangesReplies,
@@ -33,15 +32,7 @@ fault_table![
         "chat-added-after-response",
         "A new chat is announced after `createChat` is answered.",
         Host(&ChangesReplies(&["createChat"], |host, request, reply| {
-            let sent = host.outputs.split_off(request.from.min(host.outputs.len()));
-            for output in sent {
-                match output {
-                    HostOutput::Send { conn, frame } if conn == request.call.conn => {
-                        host.late.push((conn, frame));
-                    }
-                    other => host.outputs.push_back(other),
-                }
-            }
+            host.outbox.put_off(request.from, request.call.conn);
             reply
         })),
     ),
@@ -95,7 +86,7 @@ fault_table![
         "chat-removed-silent",
         "A disposed chat stays in the session's catalog.",
         Host(&AltersAction("session/chatRemoved", |host, _, action| {
-            host.chats.contains_key(action["chat"].as_str().unwrap_or(""))
+            host.chats.has(action["chat"].as_str().unwrap_or(""))
         })),
     ),
     MovesKeepOrder(
@@ -121,10 +112,11 @@ fault_table![
         Host(&ActsAfterApplying(Published, "session/chatRemoved", |host, session, action| {
             let chat = action["chat"].as_str().unwrap_or("");
             let moved = is_moved(host, session, chat);
-            let channel = host.channels.get_mut(chat).filter(|_| moved);
-            if let Some(turns) = channel.and_then(|it| it.state.get_mut("turns")?.as_array_mut()) {
-                turns.pop();
-            }
+            host.channels.change(chat, |state| {
+                if let Some(turns) = state["turns"].as_array_mut().filter(|_| moved) {
+                    turns.pop();
+                }
+            });
         })),
     ),
     CanvasUrlStays(
@@ -143,7 +135,7 @@ fault_table![
         "updates-removed-chat",
         "The catalog announces a change of a chat that was already removed.",
         Host(&ActsAfterApplying(Published, "session/chatRemoved", |host, session, action| {
-            if !host.chats.contains_key(action["chat"].as_str().unwrap_or("")) {
+            if !host.chats.has(action["chat"].as_str().unwrap_or("")) {
                 let action = json!({
                     "type": "session/chatUpdated", "chat": action["chat"],
                     "changes": {"title": "Gone"},
@@ -156,14 +148,14 @@ fault_table![
         "any-chat-has-turns",
         "`fetchTurns` succeeds for chats that do not exist.",
         Host(&AnswersRequests(&["fetchTurns"], |host, call| {
-            (!host.chats.contains_key(call.channel())).then(|| Ok(json!({})))
+            (!host.chats.has(call.channel())).then(|| Ok(json!({})))
         })),
     ),
     DisposesNothing(
         "disposes-nothing",
         "`disposeChat` succeeds for a chat that does not exist.",
         Host(&AnswersRequests(&["disposeChat"], |host, call| {
-            (!host.chats.contains_key(call.channel())).then(|| Ok(Value::Null))
+            (!host.chats.has(call.channel())).then(|| Ok(Value::Null))
         })),
     ),
     SideChatsCopyTurns(
@@ -183,9 +175,7 @@ fault_table![
         "The agent of a side chat does not receive the messages of the source chat.",
         Host(&ChangesReplies(&["createChat"], |host, request, reply| {
             let chat = request.call.params["chat"].as_str().unwrap_or_default();
-            if let Some(chat) = host.chats.get_mut(chat) {
-                chat.context.clear();
-            }
+            host.chats.set_context(chat, String::new());
             reply
         })),
     ),
@@ -216,7 +206,7 @@ fault_table![
         "completes-anywhere",
         "`completions` succeeds for chats that do not exist.",
         Host(&AnswersRequests(&["completions"], |host, call| {
-            (!host.channels.contains_key(call.channel())).then(|| Ok(json!({"items": []})))
+            (!host.channels.has(call.channel())).then(|| Ok(json!({"items": []})))
         })),
     ),
 ];
@@ -224,12 +214,10 @@ fault_table![
 /// Changes the state of a chat without sending an action to its subscribers.
 fn alter_chat(host: &mut RefHost, summary: &Value, alter: impl FnOnce(&mut Value)) {
     let chat = summary["resource"].as_str().unwrap_or_default();
-    if let Some(channel) = host.channels.get_mut(chat) {
-        alter(&mut channel.state);
-    }
+    host.channels.change(chat, alter);
 }
 
 /// Returns whether a chat that is missing in a session was moved to another session.
 fn is_moved(host: &RefHost, session: &str, chat: &str) -> bool {
-    host.chats.get(chat).is_some_and(|chat| chat.session != session)
+    host.chats.session_of(chat).is_some_and(|its| its != session)
 }

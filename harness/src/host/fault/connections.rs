@@ -50,9 +50,7 @@ fault_table![
         "A client can complete a handshake with another visitor's client id.",
         Host(&AnswersRequests(&["initialize"], |host, call| {
             let visitor = host.visitor(call.conn);
-            if let Some(known) = host.clients.get_mut(call.text("clientId")) {
-                known.visitor = visitor;
-            }
+            host.clients.replace_visitor(call.text("clientId"), visitor);
             None
         })),
     ),
@@ -100,7 +98,7 @@ fault_table![
         "The response to `subscribe` follows an action that is not in its snapshot.",
         Host(&ChangesReplies(&["subscribe"], |host, request, reply| {
             let uri = request.call.channel();
-            if reply.is_ok() && host.sessions.contains_key(uri) {
+            if reply.is_ok() && host.sessions.has(uri) {
                 let title = host.state(uri)["title"].clone();
                 host.publish(uri, json!({"type": "session/titleChanged", "title": title}));
             }
@@ -112,7 +110,7 @@ fault_table![
         "A client that unsubscribes from a chat is no longer active in its session.",
         Host(&ActsOnEvents(|host, event| {
             if let HostEvent::Unsubscribed { client, uri } = event
-                && let Some(session) = host.chats.get(*uri).map(|chat| chat.session.clone())
+                && let Some(session) = host.chats.session_of(*uri).map(str::to_owned)
             {
                 host.deactivate(&session, client);
             }
@@ -123,7 +121,7 @@ fault_table![
         "reconnect-forgets",
         "A reconnect makes the host forget every session.",
         Host(&AnswersRequests(&["reconnect"], |host, call| {
-            if host.clients.contains_key(call.text("clientId")) {
+            if host.clients.has(call.text("clientId")) {
                 host.forget_sessions();
             }
             None
@@ -200,7 +198,7 @@ fault_table![
         Host(&ActsAfterRestart(|host| host.memory.restarted = true)),
         Host(&AnswersRequests(&["subscribe"], |host, call| {
             let uri = call.text("channel");
-            let is_ghost = host.memory.restarted && host.sessions.contains_key(uri);
+            let is_ghost = host.memory.restarted && host.sessions.has(uri);
             is_ghost.then(|| Err(unknown_channel(uri)))
         })),
     ),
@@ -209,7 +207,7 @@ fault_table![
         "After a restart the sessions that clients have disposed of are listed again.",
         Host(&ActsAfterRestart(|host| host.memory.restarted = true)),
         Host(&AnswersRequests(&["disposeSession"], |host, call| {
-            let summary = host.sessions.get(call.text("channel")).map(|it| it.summary.clone());
+            let summary = host.sessions.summary(call.text("channel")).cloned();
             host.memory.returning.extend(summary);
             None
         })),
@@ -253,42 +251,33 @@ const ADMISSION: &str = "transport.auth.during-handshake";
 /// Serves a `reconnect` as if its client id belonged to the connection that sent it.
 fn resume_as_owner(host: &mut RefHost, call: &HostCall) -> Option<CallReply> {
     let visitor = host.visitor(call.conn);
-    let known = host.clients.get_mut(call.text("clientId"))?;
-    let owner = std::mem::replace(&mut known.visitor, visitor);
+    let owner = host.clients.replace_visitor(call.text("clientId"), visitor)?;
     let reply = host.reconnect(call);
-    host.clients.get_mut(call.text("clientId"))?.visitor = owner;
+    host.clients.replace_visitor(call.text("clientId"), owner)?;
     Some(reply)
 }
 
 /// Adds a client to the active clients of the session that it subscribes to.
 fn join(host: &mut RefHost, call: &HostCall) {
     let uri = call.channel();
-    let client = host.connections.get(&call.conn).and_then(|it| it.client.clone());
-    if !host.sessions.contains_key(uri) {
+    let client = host.connections.client(call.conn).map(str::to_owned);
+    if !host.sessions.has(uri) {
         return;
     }
     let entry = json!({"clientId": client, "tools": []});
-    let views = host.views.iter_mut().filter_map(|view| view.channels.get_mut(uri));
-    let views = views.filter(|shown| shown.kind == ChannelKind::Session);
-    let views = views.map(|shown| &mut shown.state);
-    for state in views.chain(host.channels.get_mut(uri).map(|channel| &mut channel.state)) {
-        match state.get_mut("activeClients").and_then(Value::as_array_mut) {
-            Some(list) => list.push(entry.clone()),
-            None => state["activeClient"] = entry.clone(),
-        }
-    }
+    let add = |state: &mut Value| match state.get_mut("activeClients").and_then(Value::as_array_mut)
+    {
+        Some(list) => list.push(entry.clone()),
+        None => state["activeClient"] = entry.clone(),
+    };
+    host.views.change(uri, ChannelKind::Session, add);
+    host.channels.change(uri, add);
 }
 
 /// Resets the title of every session to its first title, without sending an action.
 fn lose_titles(host: &mut RefHost) {
-    let views = host.views.iter_mut().flat_map(|view| view.channels.iter_mut());
-    let shown = views.filter(|(_, shown)| shown.kind == ChannelKind::Session);
-    shown.for_each(|(_, shown)| lose_title(&mut shown.state));
-    for uri in host.sessions.keys() {
-        if let Some(channel) = host.channels.get_mut(uri) {
-            lose_title(&mut channel.state);
-        }
-    }
+    host.views.change_all(Some(ChannelKind::Session), lose_title);
+    host.channels.change_all(Some(ChannelKind::Session), lose_title);
 }
 
 fn resume_last_turn(state: &mut Value) {

@@ -5,6 +5,7 @@ use super::parts::MessageChange;
 use crate::host::canvases::SHOWN;
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 use crate::host::connection::CallReply;
+use crate::host::connections::HostConnection;
 use crate::host::engine::RefHost;
 use crate::host::generic::{ChangesNotifications, LiftsRules};
 use crate::host::injected::{HostHooks, ServedRequest};
@@ -116,13 +117,13 @@ impl HostHooks for TelemetryReplayed {
 
     fn served(&self, host: &mut RefHost, request: &ServedRequest, reply: CallReply) -> CallReply {
         let conn = request.call.conn;
-        let own = host.connections.get(&conn).filter(|_| request.method == "reconnect");
-        let mut channels = own.into_iter().flat_map(|own| &own.subscriptions);
+        let own = host.connections.get(conn).filter(|_| request.method == "reconnect");
+        let mut channels = own.into_iter().flat_map(HostConnection::subscriptions);
         let channel = channels.find(|uri| uri.starts_with("ahp-otlp://logs")).cloned();
         if let Some((channel, payload)) = channel.zip(host.memory.latest_record.clone()) {
             let params = json!({"channel": channel, "payload": payload});
             let message = json!({"jsonrpc": "2.0", "method": LOGS, "params": params});
-            host.late.push((conn, Frame::json(&message)));
+            host.outbox.push_late(conn, Frame::json(&message));
         }
         reply
     }

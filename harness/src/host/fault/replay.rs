@@ -128,8 +128,8 @@ fault_table![
         "strangers-unsubscribe",
         "A `reconnect` of an unknown client ends the subscriptions of all clients.",
         Host(&ChangesReplies(&["reconnect"], |host, _, reply| {
-            for (_, connection) in host.connections.iter_mut().filter(|_| reply.is_err()) {
-                connection.subscriptions.clear();
+            if reply.is_err() {
+                host.connections.unsubscribe_all();
             }
             reply
         })),

@@ -42,7 +42,7 @@ fault_table![
         "duplicate-session-accepted",
         "A session can be created at a URI in use, and replaces the existing session.",
         Host(&AnswersRequests(&["createSession"], |host, call| {
-            if host.sessions.contains_key(call.channel()) {
+            if host.sessions.has(call.channel()) {
                 host.drop_session(call.channel());
             }
             None
@@ -94,7 +94,7 @@ fault_table![
         Host(&ChangesDispatches(|host, it| {
             // In versions in which the session itself contains the turns, an action on a turn is on the session's
             // channel.
-            let session = host.chats.get(&it.uri).map_or(&it.uri, |chat| &chat.session);
+            let session = host.chats.session_of(&it.uri).unwrap_or(&it.uri);
             let early = host.state(session)["lifecycle"] == "creating";
             !early || action_type(&it.action) != "chat/turnStarted"
         })),
@@ -146,7 +146,7 @@ fault_table![
         "A disposed session can still be subscribed to and is still listed.",
         Host(&AnswersRequests(&["disposeSession"], |host, call| {
             let uri = call.channel();
-            host.sessions.contains_key(uri).then(|| {
+            host.sessions.has(uri).then(|| {
                 host.notify("root/sessionRemoved", json!({"channel": ROOT, "session": uri}));
                 Ok(Value::Null)
             })
@@ -162,7 +162,7 @@ fault_table![
         "Disposing one session removes all other sessions without notifications.",
         Host(&ChangesReplies(&["disposeSession"], |host, _, reply| {
             if reply.is_ok() {
-                let others: Vec<String> = host.sessions.keys().cloned().collect();
+                let others: Vec<String> = host.sessions.uris().cloned().collect();
                 others.iter().for_each(|uri| host.drop_session(uri));
                 host.count_sessions();
             }
@@ -237,7 +237,7 @@ fault_table![
         "A session keeps entries for requests that no longer wait for a user.",
         Host(&AltersAction("session/inputNeededRemoved", |host, _, action| {
             let chat = action["id"].as_str().and_then(|id| id.split('#').next());
-            !chat.is_some_and(|chat| host.chats.contains_key(chat))
+            !chat.is_some_and(|chat| host.chats.has(chat))
         })),
         State(&RollsUp(|before, state| {
             let (was, is) = (before["status"].as_u64().unwrap_or(0), status_of(state));
@@ -355,13 +355,8 @@ struct SessionNeverReady;
 
 impl HostHooks for SessionNeverReady {
     fn happens(&self, host: &mut RefHost, event: &HostEvent) {
-        if !matches!(event, HostEvent::Timer) {
-            return;
-        }
-        for uri in std::mem::take(&mut host.creating) {
-            if let Some(session) = host.sessions.get_mut(&uri) {
-                session.ready_at = None;
-            }
+        if matches!(event, HostEvent::Timer) {
+            host.sessions.abandon_creations();
         }
     }
 }

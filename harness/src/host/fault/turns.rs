@@ -36,11 +36,8 @@ fault_table![
             let HostAgentOp::Open { .. } = op else {
                 return true;
             };
-            let track = host.track(step.uri, step.index);
-            let next = track.and_then(|track| match track.ops.front() {
-                Some(HostAgentOp::Append { .. }) => track.ops.pop_front(),
-                _ => None,
-            });
+            let appends = |op: &HostAgentOp| matches!(op, HostAgentOp::Append { .. });
+            let next = host.runs.take_next_if(step.uri, step.index, appends);
             if let Some(HostAgentOp::Append { part, kind, text }) = next {
                 let kind = if kind == "markdown" { "chat/delta" } else { "chat/reasoning" };
                 let delta =
@@ -66,7 +63,7 @@ fault_table![
         Host(&ChangesAgentSteps(|host, step, op| {
             let crashes = matches!(op, HostAgentOp::Step(ScriptStep::Crash));
             if crashes {
-                host.hold_up(step.uri, step.index, HostAgentWait::Forever);
+                host.runs.hold_up(step.uri, step.index, HostAgentWait::Forever);
             }
             !crashes
         })),
@@ -89,10 +86,7 @@ fault_table![
         Host(&ActsOnEvents(|host, event| {
             if matches!(event, HostEvent::Closed(_)) {
                 let connections = &host.connections;
-                let heard = |chat: &String| {
-                    connections.values().any(|other| other.subscriptions.contains(chat))
-                };
-                host.runs.retain(|chat, _| heard(chat));
+                host.runs.stop_unless(|chat| connections.has_subscribers(chat));
             }
         })),
     ),
@@ -194,10 +188,10 @@ fn cancel_turns_of(host: &mut RefHost, client: &str) {
                 && envelope.params["origin"]["clientId"] == client
         })
     };
-    let chats: Vec<String> = host.runs.keys().filter(started).cloned().collect();
+    let chats: Vec<String> = host.runs.uris().filter(started).cloned().collect();
     for uri in chats {
         let turn = host.state(&uri)["activeTurn"]["id"].clone();
-        host.runs.remove(&uri);
+        host.runs.stop(&uri);
         host.publish(&uri, json!({"type": "chat/turnCancelled", "turnId": turn, "duration": 1}));
     }
 }
@@ -215,8 +209,8 @@ fn remember_queued(host: &mut RefHost, uri: &str, action: &Value) {
     let queue = host.state(uri)["queuedMessages"].as_array().into_iter().flatten();
     let mut queue = queue.filter(|_| action["kind"] == "queued");
     let removed = queue.find(|message| message["id"] == action["id"]).cloned();
-    if let Some(chat) = host.chats.get_mut(uri) {
-        chat.ghosts.extend(removed);
+    if let Some(message) = removed {
+        host.chats.keep_ghost(uri, message);
     }
 }
 

@@ -68,7 +68,7 @@ fn first_piece_in_the_part(host: &mut RefHost, step: &AgentStep, op: &HostAgentO
     let part = json!({"kind": kind, "id": id, "content": first});
     host.say(step.uri, json!({"type": "chat/responsePart", "turnId": step.turn, "part": part}));
     let append = |text: &String| HostAgentOp::Append { part: id.clone(), kind, text: text.clone() };
-    host.queue(step.uri, step.index, rest.iter().map(append));
+    host.runs.queue(step.uri, step.index, rest.iter().map(append));
     false
 }
 
@@ -101,7 +101,7 @@ fn slowly(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp) -> bool {
 }
 
 fn title_after_the_first_turn(host: &mut RefHost, chat: &str) {
-    let Some(session) = host.chats.get(chat).map(|chat| chat.session.clone()) else { return };
+    let Some(session) = host.chats.session_of(chat).map(str::to_owned) else { return };
     if host.state(&session)["title"] == FIRST_TITLE {
         host.publish(&session, json!({"type": "session/titleChanged", "title": "A first talk"}));
     }
@@ -138,7 +138,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         "docs/specification/lifecycle.md › Unexpected Disconnection",
         &ActsAfterRestart(|host| {
             host.forget_sessions();
-            host.clients = Default::default();
+            host.clients.forget();
             host.begin_numbers_anew();
         }),
     ),
