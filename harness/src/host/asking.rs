@@ -90,7 +90,7 @@ impl RefHost {
         };
         self.questions
             .open
-            .insert(id, OpenQuestionToClient { conn, cause, until: self.now + PATIENCE });
+            .insert(id, OpenQuestionToClient { conn, cause, until: self.clock.now() + PATIENCE });
         let params = json!({"channel": ROOT, "uri": uri});
         let message = Message::request(id, "resourceRead", params);
         self.send(conn, message.value().clone());
@@ -131,7 +131,7 @@ impl RefHost {
         let message = Message::request(id, &method, params);
         let asker = asked.id().cloned().unwrap_or_default();
         let cause = QuestionCause::Request { conn: call.conn, id: asker };
-        let until = self.now + PATIENCE;
+        let until = self.clock.now() + PATIENCE;
         self.questions.open.insert(id, OpenQuestionToClient { conn: server, cause, until });
         self.send(server, message.value().clone());
     }
@@ -202,7 +202,8 @@ impl RefHost {
 
     /// Closes the requests that have timed out.
     pub(super) fn expire_questions(&mut self) {
-        let due = self.questions.open.iter().filter(|(_, question)| question.until <= self.now);
+        let due =
+            self.questions.open.iter().filter(|(_, question)| question.until <= self.clock.now());
         let due: Vec<u64> = due.map(|(id, _)| *id).collect();
         for id in due {
             if let Some(question) = self.questions.open.remove(&id) {

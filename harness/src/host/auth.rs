@@ -107,7 +107,9 @@ impl RefHost {
         };
         match given.as_u64() {
             _ if !self.keeps("auth.authenticate.expiresIn") => Ok(None),
-            Some(seconds @ 1..=MAX_LIFETIME) => Ok(Some(self.now + Duration::from_secs(seconds))),
+            Some(seconds @ 1..=MAX_LIFETIME) => {
+                Ok(Some(self.clock.now() + Duration::from_secs(seconds)))
+            }
             Some(1..) => Ok(None),
             _ => Err(ErrorResponse::invalid_params(
                 "expected a number of seconds above 0 at `params.expiresIn`",
@@ -136,7 +138,7 @@ impl RefHost {
     }
 
     fn has_token(&self, conn: ConnId, resource: &str) -> bool {
-        let brought = |it: &HostConnection| it.has_token(resource, self.now);
+        let brought = |it: &HostConnection| it.has_token(resource, self.clock.now());
         match self.keeps("auth.per-connection") {
             false => self.connections.iter().any(|(_, it)| brought(it)),
             true => self.connections.get(conn).is_some_and(brought),
@@ -145,7 +147,7 @@ impl RefHost {
 
     /// Removes expired tokens and notifies their connections. Source: authentication.md, auth expiry.
     pub(super) fn expire_tokens(&mut self) {
-        for (conn, resource) in self.connections.expire_tokens(self.now) {
+        for (conn, resource) in self.connections.expire_tokens(self.clock.now()) {
             let known = self.advertised().find(|it| it["resource"] == resource.as_str());
             let resource = known.cloned().unwrap_or_else(|| metadata(&resource, true));
             let params = json!({"channel": ROOT, "resource": resource, "reason": "expired"});

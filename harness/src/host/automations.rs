@@ -156,7 +156,7 @@ impl RefHost {
 
     /// Creates the automation that a client requested. Source: `automation.create.set`.
     pub(super) fn create_automation(&mut self, action: &Value) {
-        let now = self.timestamp();
+        let now = self.clock.timestamp();
         let entry = json!({
             "resource": action["resource"], "definition": action["definition"], "runs": [],
             "operations": OPERATIONS, "createdAt": now, "modifiedAt": now,
@@ -177,7 +177,7 @@ impl RefHost {
             members.remove("_meta");
         }
         entry["definition"] = definition;
-        entry["modifiedAt"] = json!(self.timestamp());
+        entry["modifiedAt"] = json!(self.clock.timestamp());
         self.set_automation(entry);
     }
 
@@ -217,7 +217,7 @@ impl RefHost {
     /// Computes the next run of an automation and writes it into its entry. Source:
     /// `AutomationEntry.nextRunAt`.
     fn schedule(&mut self, entry: &mut Value) {
-        let now = self.wall_ms();
+        let now = self.clock.wall_ms();
         let definition = &entry["definition"];
         let triggers = definition["triggers"].as_array().into_iter().flatten();
         let next = |trigger: &Value| {
@@ -242,12 +242,12 @@ impl RefHost {
     /// Returns the time of the next scheduled run; `None` if nothing is scheduled.
     pub(super) fn next_scheduled(&self) -> Option<Duration> {
         let next = self.schedules.due.values().map(|due| due.at).min()?;
-        Some(Duration::from_millis(next.saturating_sub(self.epoch_ms)))
+        Some(self.clock.at_wall(next))
     }
 
     /// Starts the scheduled runs that are due. Skips a run if the automation has too many runs.
     pub(super) fn run_scheduled(&mut self) {
-        let now = self.wall_ms();
+        let now = self.clock.wall_ms();
         let due = self.schedules.due.iter().filter(|(_, due)| due.at <= now);
         let due: Vec<(String, AutomationDue)> =
             due.map(|(uri, due)| (uri.clone(), due.clone())).collect();

@@ -53,11 +53,11 @@ impl RefHost {
             }));
         }
         let work = json!({
-            "kind": "shell", "id": id, "label": command, "startedAt": self.timestamp(),
+            "kind": "shell", "id": id, "label": command, "startedAt": self.clock.timestamp(),
             "command": command, "terminal": terminal,
         });
         self.publish(chat, json!({"type": "chat/backgroundWorkSet", "work": work}));
-        let (due, chat) = (self.now + lasts, chat.to_owned());
+        let (due, chat) = (self.clock.now() + lasts, chat.to_owned());
         self.background.running.push(BackgroundCommand { due, chat, id, terminal });
     }
 
@@ -68,7 +68,7 @@ impl RefHost {
 
     /// Ends every command that is due.
     pub(super) fn end_running(&mut self) {
-        let now = self.now;
+        let now = self.clock.now();
         self.end_those(|it| it.due <= now);
     }
 

@@ -311,7 +311,7 @@ impl RefHost {
         if let Ok(path) = self.path_of(place)
             && self.keeps("chat.tool.edited-input-ref")
         {
-            let now = self.timestamp();
+            let now = self.clock.timestamp();
             let whole = (WriteMode::Truncate, 0);
             let _ = self.files.write(
                 &path,

@@ -21,6 +21,7 @@ use std::time::Duration;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::percent;
 
+use super::changeset_records::EditedFile;
 use super::engine::RefHost;
 use super::files::KEPT;
 use super::resources::uri_of;
@@ -33,28 +34,6 @@ use crate::wire::protocol::Protocol;
 const COMPUTING: Duration = Duration::from_millis(20);
 /// The maximum number of files of a changeset. A changeset with more files has the status `error`.
 const MAX_FILES: usize = 500;
-
-/// The host's record of a changeset, in addition to its state.
-#[derive(Debug)]
-pub(super) struct HostChangeset {
-    /// The session to which the changeset belongs.
-    pub(super) session: String,
-    /// Whether this is the changeset of the whole session.
-    pub(super) whole: bool,
-    pub(super) entries: Vec<EditedFile>,
-    /// The time at which the computation of the changeset ends; `None` if no computation is running.
-    due: Option<Duration>,
-}
-
-/// A file that was edited.
-#[derive(Debug)]
-pub(super) struct EditedFile {
-    pub(super) path: String,
-    /// The path of the saved content from before the edit; `None` if the file did not exist before the edit.
-    pub(super) before: Option<String>,
-    /// The etag of the content that the changeset shows.
-    pub(super) shown: Option<u64>,
-}
 
 /// Returns the numbers of added and removed lines: the lines between the common start and the common end.
 fn lines_apart(before: &[u8], after: &[u8]) -> (usize, usize) {
@@ -91,16 +70,13 @@ impl RefHost {
             places.push((of_chat(&base, chat), false));
         }
         for (uri, whole) in places {
-            if !self.changesets.contains_key(&uri) {
+            if !self.changesets.has(&uri) {
                 self.add_changeset(&uri, &session, whole, "computing");
             }
-            let listed = self.changesets.get(&uri).map(|it| &it.entries);
-            if listed.is_some_and(|entries| entries.iter().all(|entry| entry.path != path)) {
+            if !self.changesets.has_file(&uri, &path) {
                 let kept = before.as_ref().and_then(|bytes| self.files.save(KEPT, bytes));
-                let entry = EditedFile { path: path.clone(), before: kept, shown: None };
-                if let Some(changeset) = self.changesets.get_mut(&uri) {
-                    changeset.entries.push(entry);
-                }
+                let file = EditedFile { path: path.clone(), before: kept, shown: None };
+                self.changesets.add_file(&uri, file);
             }
             self.begin_computing(&uri);
         }
@@ -124,7 +100,7 @@ impl RefHost {
     /// Publishes the changeset of a chat that has its own working directories.
     fn offer_changes(&mut self, chat: &str, base: &str) {
         let uri = of_chat(base, chat);
-        if self.changesets.contains_key(&uri) && self.state(chat)["changesets"].is_null() {
+        if self.changesets.has(&uri) && self.state(chat)["changesets"].is_null() {
             let offered = json!([{"label": "Chat", "uriTemplate": uri, "changeKind": "chat"}]);
             self.publish(chat, json!({"type": "chat/changesetsChanged", "changesets": offered}));
         }
@@ -145,9 +121,7 @@ impl RefHost {
     fn add_changeset(&mut self, uri: &str, session: &str, whole: bool, status: &str) {
         let state = json!({"status": status, "files": []});
         self.add_channel(uri, ChannelKind::Changeset, state);
-        let session = session.to_owned();
-        let changeset = HostChangeset { session, whole, entries: Vec::new(), due: None };
-        self.changesets.insert(uri.to_owned(), changeset);
+        self.changesets.add(uri, session, whole);
     }
 
     /// Creates the changeset of a turn without edits, if the URI names such a changeset.
@@ -175,42 +149,28 @@ impl RefHost {
     }
 
     fn begin_computing(&mut self, uri: &str) {
-        let due = self.now + COMPUTING;
-        let Some(changeset) = self.changesets.get_mut(uri) else {
-            return;
-        };
-        if changeset.due.is_some() {
+        if !self.changesets.begin_computing(uri, self.clock.now() + COMPUTING) {
             return;
         }
-        changeset.due = Some(due);
         if self.state(uri)["status"] == "computing" {
             return;
         }
         self.publish(uri, json!({"type": "changeset/statusChanged", "status": "recomputing"}));
     }
 
-    /// Returns the time at which the next computation ends; `None` if no computation is running.
-    pub(super) fn next_computed(&self) -> Option<Duration> {
-        self.changesets.values().filter_map(|changeset| changeset.due).min()
-    }
-
     /// Finishes every computation that is due.
     pub(super) fn end_computing(&mut self) {
-        let due = |(uri, changeset): (&String, &HostChangeset)| {
-            changeset.due.is_some_and(|due| due <= self.now).then(|| uri.clone())
-        };
-        let due: Vec<String> = self.changesets.iter().filter_map(due).collect();
-        due.iter().for_each(|uri| self.compute(uri));
+        self.changesets.due(self.clock.now()).iter().for_each(|uri| self.compute(uri));
     }
 
     /// Recomputes a changeset from the current content of its files.
     fn compute(&mut self, uri: &str) {
-        let Some(changeset) = self.changesets.get_mut(uri) else {
+        if !self.changesets.end_computing(uri) {
             return;
-        };
-        changeset.due = None;
-        let (whole, session) = (changeset.whole, changeset.session.clone());
-        if changeset.entries.len() > MAX_FILES {
+        }
+        let whole = self.changesets.is_whole(uri);
+        let session = self.changesets.session_of(uri).unwrap_or_default().to_owned();
+        if self.changesets.files(uri).len() > MAX_FILES {
             let error = json!({"errorType": "too-many-files", "message": "too many files"});
             let failed = json!({
                 "type": "changeset/statusChanged", "status": "error", "error": error,
@@ -218,11 +178,13 @@ impl RefHost {
             self.publish(uri, failed);
             return;
         }
-        let mut entries = std::mem::take(&mut changeset.entries);
-        let files: Vec<Value> =
-            entries.iter_mut().filter_map(|entry| self.changed_file(uri, entry)).collect();
-        if let Some(changeset) = self.changesets.get_mut(uri) {
-            changeset.entries = entries;
+        let mut files = Vec::new();
+        for entry in self.changesets.files(uri).to_vec() {
+            if let Some(file) = self.changed_file(uri, &entry) {
+                let etag = self.files.file(&entry.path).ok().map(|file| file.etag);
+                self.changesets.show(uri, &entry.path, etag);
+                files.push(file);
+            }
         }
         self.tell_file_by_file(uri, &session, whole, &files);
         let mut content = json!({"type": "changeset/contentChanged", "files": files});
@@ -270,7 +232,7 @@ impl RefHost {
     }
 
     /// Returns the changeset entry of a file; `None` if the file has its original content again.
-    fn changed_file(&self, uri: &str, entry: &mut EditedFile) -> Option<Value> {
+    fn changed_file(&self, uri: &str, entry: &EditedFile) -> Option<Value> {
         let before = entry.before.as_deref().and_then(|path| self.files.file(path).ok());
         let after = self.files.file(&entry.path).ok();
         let bytes = |file: Option<&TreeFile>| file.map(|file| file.bytes.clone());
@@ -302,7 +264,6 @@ impl RefHost {
         if known.is_some_and(|file| file["reviewed"] == true) && same {
             shown["reviewed"] = json!(true);
         }
-        entry.shown = now;
         Some(shown)
     }
 
@@ -319,16 +280,14 @@ impl RefHost {
         if !self.keeps("session.dispose.cascade-changesets") {
             return;
         }
-        let own = self.changesets.iter().filter(|(_, it)| it.session == session);
-        let own: Vec<String> = own.map(|(uri, _)| uri.clone()).collect();
-        for uri in own {
+        for uri in self.changesets.of_session(session) {
             // Finish the computation, so that the changeset shows its files before it is cleared.
-            if self.changesets.get(&uri).is_some_and(|it| it.due.is_some()) {
+            if self.changesets.is_computing(&uri) {
                 self.compute(&uri);
             }
             self.publish(&uri, json!({"type": "changeset/cleared"}));
-            let entries = self.changesets.remove(&uri).map(|it| it.entries).unwrap_or_default();
-            for path in entries.into_iter().filter_map(|entry| entry.before) {
+            let files = self.changesets.remove(&uri);
+            for path in files.into_iter().filter_map(|file| file.before) {
                 self.files.discard(&path);
             }
             self.drop_channel(&uri);
@@ -346,8 +305,7 @@ fn of_chat(base: &str, chat: &str) -> String {
 }
 
 pub(super) fn reviewable(facts: &RuleFacts) -> Result<(), String> {
-    let offers = facts.host.changesets.get(facts.uri).is_some_and(|it| it.whole);
-    require(offers, "the changeset offers no review")
+    require(facts.host.changesets.is_whole(facts.uri), "the changeset offers no review")
 }
 
 /// Returns the number of changed files and the sums of their added and removed lines.

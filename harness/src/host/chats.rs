@@ -166,7 +166,7 @@ impl RefHost {
             "resource": uri,
             "title": title,
             "status": 1,
-            "modifiedAt": self.timestamp(),
+            "modifiedAt": self.clock.timestamp(),
             "origin": origin,
             "turns": [],
         })

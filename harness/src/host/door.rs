@@ -78,10 +78,10 @@ impl RefHost {
             return Err(403);
         }
         let token = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
-        let known = self.tokens.iter().position(|own| token == Some(own.as_str()));
+        let known = self.config.tokens.iter().position(|own| token == Some(own.as_str()));
         let visitor = match known {
             Some(place) => EndpointVisitor::Known(place),
-            None if self.tokens.is_empty() => EndpointVisitor::Anybody,
+            None if self.config.tokens.is_empty() => EndpointVisitor::Anybody,
             None if !self.keeps("transport.auth.during-handshake") => EndpointVisitor::Anybody,
             None => return Err(401),
         };

@@ -105,7 +105,7 @@ impl RefHost {
                 text.ok_or("that text is not in the file")?.replacen(old, new, 1)
             }
         };
-        let now = self.timestamp();
+        let now = self.clock.timestamp();
         let how = (WriteMode::Truncate, 0);
         let mut changes =
             self.files.make_folder(parent(&path)).map_err(|it| it.message.to_owned())?;

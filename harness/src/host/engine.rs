@@ -23,8 +23,6 @@
 
 use std::time::Duration;
 
-use litemap::LiteMap;
-
 use crate::wire::json::{Value, json};
 
 use super::acp::AgentConnection;
@@ -33,10 +31,11 @@ use super::asking::OpenQuestions;
 use super::automations::{self, AUTOMATIONS, AutomationSchedules};
 use super::background::BackgroundCommands;
 use super::chain::MessageChain;
-use super::changesets::HostChangeset;
+use super::changeset_records::ChangesetRecords;
 use super::channel_states::ChannelStates;
 use super::chat_records::ChatRecords;
 use super::client_records::ClientRecords;
+use super::clock::{HostClock, HostIds};
 use super::configuration::{self, PROVIDER};
 use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::connections::{HostConnection, HostConnections};
@@ -52,10 +51,10 @@ use super::merge::HeldEnvelopes;
 use super::outbox::HostOutbox;
 use super::session_records::SessionRecords;
 use super::shell::ShellEvent;
-use super::terminals::HostTerminal;
+use super::terminals::HostTerminals;
 use super::version_views::VersionViews;
 use super::watches::FolderWatches;
-use super::{HostOutput, SansIoHost, ScriptedEnvelope, timestamp};
+use super::{HostOutput, SansIoHost, ScriptedEnvelope};
 use crate::edge::VersionEdge;
 use crate::files::tree::FileTree;
 use crate::transcript::ConnId;
@@ -144,26 +143,22 @@ pub struct RefHost {
     pub(super) state_faults: StateFaults,
     /// The memory of injected faults.
     pub(super) memory: FaultMemory,
-    pub(super) versions: Vec<Version>,
+    /// The configuration, with the versions that the host supports from the newest to the oldest.
+    pub(super) config: HostConfig,
     /// The newest version that the host supports. The host stores states with the names of this version.
     pub(super) protocol: &'static Protocol,
     /// The states as clients of older versions see them, one view for each older version.
     pub(super) views: VersionViews,
-    pub(super) seed: u64,
-    pub(super) epoch_ms: u64,
-    pub(super) ready_after: Duration,
-    pub(super) grace: Duration,
-    pub(super) now: Duration,
+    pub(super) clock: HostClock,
+    pub(super) ids: HostIds,
     pub(super) log: HostLog,
     pub(super) outbox: HostOutbox,
-    pub(super) tokens: Vec<String>,
     pub(super) connections: HostConnections,
     pub(super) clients: ClientRecords,
     pub(super) channels: ChannelStates,
     pub(super) sessions: SessionRecords,
     pub(super) chats: ChatRecords,
-    pub(super) terminals: LiteMap<String, HostTerminal>,
-    pub(super) shells: bool,
+    pub(super) terminals: HostTerminals,
     pub(super) files: FileTree,
     pub(super) watches: FolderWatches,
     pub(super) background: BackgroundCommands,
@@ -174,17 +169,12 @@ pub struct RefHost {
     pub(super) questions: OpenQuestions,
     pub(super) deferred: DeferredDispatches,
     pub(super) held: HeldEnvelopes,
-    pub(super) changesets: LiteMap<String, HostChangeset>,
+    pub(super) changesets: ChangesetRecords,
     pub(super) runs: AgentRuns,
     /// The connection to the agent subprocess; `None` for the host's own scripted agent.
     pub(super) acp: Option<AgentConnection>,
-    /// Whether the host's own agent asks a model.
-    pub(super) asks_model: bool,
-    pub(super) ids: u64,
     /// Whether any client has ever subscribed to telemetry.
     pub(super) telemetered: bool,
-    /// Whether the host has stopped reading; only an injected fault sets it.
-    pub(super) stalled: bool,
     /// The members to add to the next envelope, for a scenario about a client.
     pub(super) scripted: Value,
     /// The requirement that the last rejected action breaks; empty if no such requirement is known.
@@ -198,39 +188,36 @@ impl RefHost {
     }
 
     /// Creates a host like [`RefHost::new`], with legal variants in its behaviour.
-    pub(super) fn with_hooks(config: HostConfig, variants: Vec<&'static dyn HostHooks>) -> RefHost {
-        let mut versions = config.versions;
-        versions.retain(|version| Version::played().contains(version));
-        if versions.is_empty() {
-            versions = newest_words();
+    pub(super) fn with_hooks(
+        mut config: HostConfig,
+        variants: Vec<&'static dyn HostHooks>,
+    ) -> RefHost {
+        config.versions.retain(|version| Version::played().contains(version));
+        if config.versions.is_empty() {
+            config.versions = newest_words();
         }
-        versions.sort_unstable_by(|a, b| b.cmp(a));
-        let tables = versions.iter().copied().filter_map(Protocol::of);
+        config.versions.sort_unstable_by(|a, b| b.cmp(a));
+        config.asks_model |= config.faults.iter().any(|fault| fault.is_behind_model());
+        let tables = config.versions.iter().copied().filter_map(Protocol::of);
         let plain = |it: &&Protocol| VersionEdge::new(it.version(), PROVIDER).is_plain();
         let (newer, older): (Vec<&Protocol>, Vec<&Protocol>) = tables.partition(plain);
         let mut host = RefHost {
-            chain: MessageChain::new(fault::rewriters(&config.faults), versions.clone()),
+            chain: MessageChain::new(fault::rewriters(&config.faults), config.versions.clone()),
             injected: ActiveHooks::of(variants, &config.faults),
             state_faults: StateFaults::of(&config.faults),
             memory: FaultMemory::default(),
             protocol: newer.first().copied().unwrap_or_else(Protocol::newest),
-            versions,
             views: VersionViews::new(older),
-            seed: config.seed,
-            epoch_ms: config.epoch_ms,
-            ready_after: config.ready_after,
-            grace: config.grace,
-            now: Duration::ZERO,
+            clock: HostClock::new(config.epoch_ms),
+            ids: HostIds::new(config.seed),
             log: HostLog::new(config.replay_capacity),
             outbox: HostOutbox::default(),
-            tokens: config.tokens,
             connections: HostConnections::default(),
             clients: ClientRecords::default(),
             channels: ChannelStates::default(),
             sessions: SessionRecords::default(),
             chats: ChatRecords::default(),
-            terminals: LiteMap::new(),
-            shells: config.shells,
+            terminals: HostTerminals::default(),
             files: host_files(),
             watches: FolderWatches::default(),
             background: BackgroundCommands::default(),
@@ -241,16 +228,13 @@ impl RefHost {
             questions: OpenQuestions::default(),
             deferred: DeferredDispatches::default(),
             held: HeldEnvelopes::default(),
-            changesets: LiteMap::new(),
+            changesets: ChangesetRecords::default(),
             runs: AgentRuns::default(),
-            acp: config.acp.map(AgentConnection::new),
-            asks_model: config.asks_model
-                || config.faults.iter().any(|fault| fault.is_behind_model()),
+            acp: config.acp.clone().map(AgentConnection::new),
             telemetered: false,
-            stalled: false,
-            ids: 0,
             scripted: Value::Null,
             refused_by: String::new(),
+            config,
         };
         host.add_channel(ROOT, ChannelKind::Root, configuration::root_state());
         host.add_channel(AUTOMATIONS, ChannelKind::Automations, automations::first_state());
@@ -258,15 +242,9 @@ impl RefHost {
         host
     }
 
-    /// Returns the wall time as a timestamp.
-    pub(super) fn timestamp(&self) -> String {
-        let elapsed = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
-        timestamp::iso(self.epoch_ms.saturating_add(elapsed))
-    }
-
     pub(super) fn add_channel(&mut self, uri: &str, kind: ChannelKind, state: Value) {
         let state = self.made(&MadeValue::FirstState(kind), state);
-        let now = self.timestamp();
+        let now = self.clock.timestamp();
         self.views.show(uri, kind, &state, &now);
         self.channels.add(uri, kind, state, self.log.seq());
     }
@@ -456,7 +434,7 @@ impl SansIoHost for RefHost {
             self.next_server(),
             self.next_removal(),
             self.next_release(),
-            self.next_computed(),
+            self.changesets.next_due(),
             self.next_ended(),
             self.next_held(),
             self.connections.next_expiry(),
@@ -514,12 +492,12 @@ impl SansIoHost for RefHost {
 
 impl RefHost {
     fn pass(&mut self, now: Duration) {
-        self.now = self.now.max(now);
+        self.clock.advance(now);
         self.chain.pass(now);
     }
 
     fn take_frame(&mut self, conn: ConnId, frame: &Frame) {
-        if self.stalled {
+        if self.memory.stalled {
             return;
         }
         if frame.len() > MAX_FRAME_BYTES {

@@ -86,12 +86,12 @@ impl RefHost {
         let run = format!("ahp-automation-run:/{}", self.fresh_id("run"));
         let state = json!({
             "resource": run, "automation": automation, "origin": origin,
-            "lifecycle": {"status": "pending", "createdAt": self.timestamp()}, "sessions": [],
+            "lifecycle": {"status": "pending", "createdAt": self.clock.timestamp()}, "sessions": [],
         });
         self.add_channel(&run, ChannelKind::AutomationRun, state);
         let errand = AutomationRun {
             automation: self.automation(automation).cloned().unwrap_or_default(),
-            due: Some(self.now + PENDING),
+            due: Some(self.clock.now() + PENDING),
             session: String::new(),
             turn: None,
         };
@@ -107,7 +107,7 @@ impl RefHost {
 
     /// Starts the pending runs that are due.
     pub(super) fn begin_errands(&mut self) {
-        let due = |errand: &AutomationRun| errand.due.is_some_and(|at| at <= self.now);
+        let due = |errand: &AutomationRun| errand.due.is_some_and(|at| at <= self.clock.now());
         let due = self.automation_runs.open.iter().filter(|(_, errand)| due(errand));
         let due: Vec<String> = due.map(|(run, _)| run.clone()).collect();
         for run in due {
@@ -187,7 +187,7 @@ impl RefHost {
             return;
         }
         let mut lifecycle = self.lifecycle(run, status);
-        let completed = self.timestamp();
+        let completed = self.clock.timestamp();
         lifecycle["completedAt"] = json!(completed);
         if status == "failed" {
             lifecycle["error"] =
@@ -201,7 +201,7 @@ impl RefHost {
         let before = &self.state(run)["lifecycle"];
         let mut lifecycle = json!({"status": status, "createdAt": before["createdAt"]});
         let started = before.get("startedAt").cloned();
-        let begins = (status == "running").then(|| json!(self.timestamp()));
+        let begins = (status == "running").then(|| json!(self.clock.timestamp()));
         if let Some(started) = started.or(begins) {
             lifecycle["startedAt"] = started;
         }

@@ -86,7 +86,7 @@ impl RefHost {
         let offers = params.get("protocolVersions").and_then(Value::as_array);
         let offers = offers.into_iter().flatten().filter_map(Value::as_str);
         let base = |offer: Version| {
-            let mut versions = self.versions.iter();
+            let mut versions = self.config.versions.iter();
             versions.find(|version| version.accepts(offer)).copied()
         };
         let fits = |text: &str| {
@@ -112,7 +112,7 @@ impl RefHost {
             true => version.to_string(),
             false => format!("^{version}"),
         };
-        let versions: Vec<String> = self.versions.iter().map(range).collect();
+        let versions: Vec<String> = self.config.versions.iter().map(range).collect();
         failure.data = json!({"supportedVersions": versions});
         failure.close = true;
         Err(failure)
@@ -121,7 +121,8 @@ impl RefHost {
     /// Returns the tables of a negotiated version.
     fn protocol_named(&self, version: &str) -> &'static Protocol {
         let range = version.parse::<Version>().ok();
-        let base = range.and_then(|range| self.versions.iter().find(|own| own.accepts(range)));
+        let base =
+            range.and_then(|range| self.config.versions.iter().find(|own| own.accepts(range)));
         base.copied().and_then(Protocol::of).unwrap_or(self.protocol)
     }
 
@@ -262,7 +263,7 @@ impl RefHost {
             return;
         };
         if self.connections.of_client(client).next().is_none() {
-            self.clients.left(client, self.now);
+            self.clients.left(client, self.clock.now());
         }
     }
 
@@ -270,7 +271,7 @@ impl RefHost {
     fn removals(&self) -> impl Iterator<Item = (&String, Duration)> {
         let expire = self.keeps("reconnect.active-client-grace-expired");
         let gone = self.clients.gone().filter(move |_| expire);
-        gone.map(|(client, gone_at)| (client, gone_at + self.grace))
+        gone.map(|(client, gone_at)| (client, gone_at + self.config.grace))
     }
 
     /// Returns the time of the next removal of a client; `None` if no removal is due.
@@ -280,7 +281,7 @@ impl RefHost {
 
     /// Removes disconnected clients from their sessions after the grace period.
     pub(super) fn remove_gone_clients(&mut self) {
-        let due = self.removals().filter(|(_, at)| *at <= self.now);
+        let due = self.removals().filter(|(_, at)| *at <= self.clock.now());
         for client in due.map(|(client, _)| client.clone()).collect::<Vec<String>>() {
             for session in self.clients.active_in(&client) {
                 self.deactivate(&session, &client);

@@ -281,8 +281,7 @@ impl RefHost {
 
     /// Makes an identifier that this host has not used.
     pub(super) fn fresh_id(&mut self, kind: &str) -> String {
-        self.ids += 1;
-        let id = format!("{kind}-{:x}-{}", self.seed, self.ids);
+        let id = self.ids.next(kind);
         if self.injected.0.is_empty() {
             return id;
         }

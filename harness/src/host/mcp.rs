@@ -99,7 +99,7 @@ impl RefHost {
 
     /// Schedules the time at which a server becomes ready. The state of the server is already `starting`.
     pub(super) fn start_server(&mut self, session: &str, server: &str) {
-        self.mcp.starts.insert((session.to_owned(), server.to_owned()), self.now + START);
+        self.mcp.starts.insert((session.to_owned(), server.to_owned()), self.clock.now() + START);
     }
 
     /// Returns the time at which the next server is ready; `None` if no server is starting.
@@ -109,7 +109,7 @@ impl RefHost {
 
     /// Makes the servers ready whose start time has come. Source: `session.customizations.mcp.start`.
     pub(super) fn ready_servers(&mut self) {
-        let due = self.mcp.starts.iter().filter(|(_, at)| **at <= self.now);
+        let due = self.mcp.starts.iter().filter(|(_, at)| **at <= self.clock.now());
         let due: Vec<(String, String)> = due.map(|(key, _)| key.clone()).collect();
         for key in due {
             self.mcp.starts.remove(&key);

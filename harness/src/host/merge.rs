@@ -94,7 +94,7 @@ impl RefHost {
             }
         }
         self.send_held(conn);
-        let held = HeldEnvelope { params: params.clone(), due: self.now + latency };
+        let held = HeldEnvelope { params: params.clone(), due: self.clock.now() + latency };
         self.held.by_connection.insert(conn, held);
         true
     }
@@ -113,7 +113,9 @@ impl RefHost {
 
     /// Sends the delayed envelopes that are due.
     pub(super) fn send_due(&mut self) {
-        let due = |(conn, held): (&ConnId, &HeldEnvelope)| (held.due <= self.now).then_some(*conn);
+        let due = |(conn, held): (&ConnId, &HeldEnvelope)| {
+            (held.due <= self.clock.now()).then_some(*conn)
+        };
         let conns: Vec<ConnId> = self.held.by_connection.iter().filter_map(due).collect();
         conns.into_iter().for_each(|conn| self.send_held(conn));
     }

@@ -21,7 +21,7 @@ const MODEL: &str = "script-1";
 impl RefHost {
     /// Records the request about the active turn of a chat, if the agent asks a model. `text` is the message.
     pub(super) fn ask_model(&mut self, uri: &str, message: &Value, text: &str) {
-        if !self.asks_model {
+        if !self.config.asks_model {
             return;
         }
         let serial = self.questions.next_id();

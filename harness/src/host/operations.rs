@@ -10,7 +10,7 @@
 
 use crate::wire::json::{Value, json};
 
-use super::changesets::EditedFile;
+use super::changeset_records::EditedFile;
 use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
 use super::files::KEPT;
@@ -37,7 +37,7 @@ impl RefHost {
     /// Serves `invokeChangesetOperation`. Source: changeset-channel.md; `changeset.operation.*`.
     pub(super) fn invoke_changeset_operation(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel();
-        if !self.changesets.contains_key(uri) {
+        if !self.changesets.has(uri) {
             return Err(unknown_channel(uri));
         }
         let state = self.state(uri);
@@ -101,9 +101,9 @@ impl RefHost {
     /// Returns the reason, as a string for people. If a file has changed since the changeset was computed, no file is
     /// restored.
     fn revert(&mut self, uri: &str, target: Option<&str>) -> Result<(), String> {
-        let Some(changeset) = self.changesets.get(uri) else {
+        if !self.changesets.has(uri) {
             return Ok(());
-        };
+        }
         let shown = |entry: &EditedFile| {
             let id = uri_of(&entry.path);
             let files = self.state(uri)["files"].as_array();
@@ -112,7 +112,7 @@ impl RefHost {
         let wanted = |entry: &&EditedFile| {
             shown(entry) && target.is_none_or(|target| uri_of(&entry.path) == target)
         };
-        let chosen: Vec<&EditedFile> = changeset.entries.iter().filter(wanted).collect();
+        let chosen: Vec<&EditedFile> = self.changesets.files(uri).iter().filter(wanted).collect();
         if chosen.is_empty() && target.is_some() {
             return Err("the changeset has no such file".to_owned());
         }
@@ -126,16 +126,14 @@ impl RefHost {
         for (path, before) in chosen {
             let changes = self.restore(&path, before.as_deref()).map_err(|why| why.message)?;
             self.tell_watches(&changes);
-            if let Some(changeset) = self.changesets.get_mut(uri) {
-                changeset.entries.retain(|entry| entry.path != path);
-            }
+            self.changesets.remove_file(uri, &path);
             if let Some(kept) = before {
                 self.files.discard(&kept);
             }
             let action = json!({"type": "changeset/fileRemoved", "fileId": uri_of(&path)});
             self.publish(uri, action);
         }
-        if let Some(session) = self.changesets.get(uri).map(|it| it.session.clone()) {
+        if let Some(session) = self.changesets.session_of(uri).map(str::to_owned) {
             self.announce_summary(&session);
         }
         Ok(())
@@ -150,7 +148,7 @@ impl RefHost {
             return Ok(self.files.remove(path, false)?);
         };
         let bytes = self.files.file(before)?.bytes.clone();
-        let now = self.timestamp();
+        let now = self.clock.timestamp();
         let how = (WriteMode::Truncate, 0);
         Ok(self.files.write(path, &bytes, how, &ExpectedContent::default(), &now)?)
     }

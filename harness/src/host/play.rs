@@ -27,7 +27,7 @@ const PIECE: Duration = Duration::from_millis(20);
 impl RefHost {
     /// Performs every operation that is due.
     pub(super) fn play(&mut self) {
-        for uri in self.runs.due(self.now) {
+        for uri in self.runs.due(self.clock.now()) {
             for index in 0..self.runs.tracks(&uri) {
                 self.advance(&uri, index);
             }
@@ -36,7 +36,7 @@ impl RefHost {
 
     /// Performs the next operation of a track, if it is due.
     fn advance(&mut self, uri: &str, index: usize) {
-        let Some(at_step) = self.runs.begin_step(uri, index, self.now) else {
+        let Some(at_step) = self.runs.begin_step(uri, index, self.clock.now()) else {
             return;
         };
         if index == 0 && at_step {
@@ -85,7 +85,7 @@ impl RefHost {
             ScriptStep::Think(texts) => self.stream_part(uri, index, "reasoning", texts),
             ScriptStep::Tool(call) => self.call_tool(uri, index, turn, call),
             ScriptStep::Parallel(calls) => {
-                self.runs.branch(uri, calls.into_iter().map(HostAgentOp::Call), self.now);
+                self.runs.branch(uri, calls.into_iter().map(HostAgentOp::Call), self.clock.now());
                 self.runs.hold_up(uri, index, HostAgentWait::Others);
             }
             ScriptStep::Ask { kind, question, options } => {
@@ -200,7 +200,7 @@ impl RefHost {
     }
 
     pub(super) fn delay(&mut self, uri: &str, index: usize, delay: Duration) {
-        let due = self.now + delay.max(STEP);
+        let due = self.clock.now() + delay.max(STEP);
         self.runs.delay(uri, index, due);
     }
 
@@ -209,7 +209,7 @@ impl RefHost {
         let unconfirmed = !self.keeps("chat.tool.result-confirmation");
         let (channels, state) = (&self.channels, self.channels.state(uri));
         let works = |chat: &String| !channels.state(chat)["activeTurn"].is_null();
-        self.runs.wake(uri, self.now, |wait| match wait {
+        self.runs.wake(uri, self.clock.now(), |wait| match wait {
             HostAgentWait::Worker(chat) => !works(chat),
             // A client that completes its call may leave the approval of the result to the user, as the
             // agent may do.
@@ -231,15 +231,15 @@ impl RefHost {
         let text = message["text"].as_str().unwrap_or("").to_owned();
         let given = self.given(uri, &message);
         if self.acp.is_some() {
-            self.chats.turn_began(uri, self.now);
+            self.chats.turn_began(uri, self.clock.now());
             let given = self.context_for_subprocess(uri, given, !self.has_agent_session(uri));
             return self.prompt_agent(uri, turn, text, given);
         }
         let runs = self.keeps("lifecycle.initialize.terminal-prefix");
         let ops = agent::plan(if runs { &text } else { text.trim_start_matches(COMMAND_PREFIX) });
         self.ask_model(uri, &message, &text);
-        self.runs.start(uri, &turn, ops, given, self.now);
-        self.chats.turn_began(uri, self.now);
+        self.runs.start(uri, &turn, ops, given, self.clock.now());
+        self.chats.turn_began(uri, self.clock.now());
         self.take_release(uri);
     }
 
@@ -250,7 +250,7 @@ impl RefHost {
         if ops.is_empty() {
             ops.push_back(HostAgentOp::Step(ScriptStep::Say(vec!["Resumed.".to_owned()])));
         }
-        self.runs.start(uri, &turn, ops, Vec::new(), self.now);
+        self.runs.start(uri, &turn, ops, Vec::new(), self.clock.now());
     }
 
     /// Starts a turn for a queued or an initial message.
@@ -258,7 +258,7 @@ impl RefHost {
         let mut action = json!({
             "type": "chat/turnStarted",
             "turnId": self.fresh_id("turn"),
-            "startedAt": self.timestamp(),
+            "startedAt": self.clock.timestamp(),
             "message": message,
         });
         if let Some(id) = queued {
@@ -270,8 +270,8 @@ impl RefHost {
 
     /// Returns the duration of a chat's active turn in milliseconds.
     pub(super) fn turn_duration(&self, uri: &str) -> u64 {
-        let began = self.chats.turn_start(uri).unwrap_or(self.now);
-        u64::try_from(self.now.saturating_sub(began).as_millis()).unwrap_or(u64::MAX)
+        let began = self.chats.turn_start(uri).unwrap_or(self.clock.now());
+        u64::try_from(self.clock.now().saturating_sub(began).as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Completes the turn and takes the next queued message.

@@ -174,7 +174,7 @@ impl RefHost {
         if !self.keeps("resource.write.createOnly") {
             request.expected = ExpectedContent::default();
         }
-        let now = self.timestamp();
+        let now = self.clock.timestamp();
         let changes = request.write(&mut self.files, &path, &now);
         self.done(changes)
     }
@@ -199,7 +199,7 @@ impl RefHost {
         let (from, to) = (self.own_path(call, "source")?, self.own_path(call, "destination")?);
         let careful = call.params["failIfExists"] == true;
         let overwrites = !careful || !self.keeps("resource.copy.failIfExists");
-        let now = self.timestamp();
+        let now = self.clock.timestamp();
         let changes = self.files.copy(&from, &to, moves, overwrites, &now);
         self.done(changes)
     }

@@ -76,7 +76,7 @@ impl RefHost {
         progress: Option<(ConnId, String)>,
     ) {
         self.add_channel(uri, ChannelKind::Session, state);
-        self.sessions.add(uri, self.timestamp(), self.now + READY_DELAY, progress);
+        self.sessions.add(uri, self.clock.timestamp(), self.clock.now() + READY_DELAY, progress);
         self.add_annotations(uri);
         self.index_active(uri);
         let summary = self.summary_of(uri);
@@ -137,15 +137,15 @@ impl RefHost {
 
     /// Performs the next stage of the creations that are due.
     pub(super) fn ready_sessions(&mut self) {
-        for uri in self.sessions.due(self.now) {
+        for uri in self.sessions.due(self.clock.now()) {
             if !self.sessions.end_creation(&uri) {
                 continue;
             }
             if self.state(&uri)["defaultChat"].is_null() {
                 self.add_default_chat(&uri);
                 self.report_progress(&uri, 1);
-                if self.ready_after > Duration::ZERO {
-                    self.sessions.hold_back(&uri, self.now + self.ready_after);
+                if self.config.ready_after > Duration::ZERO {
+                    self.sessions.hold_back(&uri, self.clock.now() + self.config.ready_after);
                     continue;
                 }
             }

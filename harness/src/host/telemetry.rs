@@ -117,8 +117,7 @@ impl RefHost {
     }
 
     fn nanoseconds(&self) -> String {
-        let epoch = u128::from(self.epoch_ms) * 1_000_000;
-        (epoch + self.now.as_nanos()).to_string()
+        self.clock.wall_ns().to_string()
     }
 
     fn log_record(&mut self, severity: u64, text: &str, about: &Value) {

@@ -12,6 +12,8 @@
 
 use std::time::Duration;
 
+use litemap::LiteMap;
+
 use crate::wire::json::{Value, json};
 
 use super::HostOutput;
@@ -42,7 +44,7 @@ const QUIET: &[&str] = &[
 
 /// The host's record of a terminal, in addition to its state.
 #[derive(Debug, Default)]
-pub(super) struct HostTerminal {
+struct HostTerminal {
     /// The input since the last line end.
     line: String,
     /// The number of bytes of retained output.
@@ -51,6 +53,12 @@ pub(super) struct HostTerminal {
     size: TerminalSize,
     /// The real shell; `None` for a simulated shell.
     shell: Option<TerminalShell>,
+}
+
+/// The records of all terminals, by URI.
+#[derive(Debug, Default)]
+pub(super) struct HostTerminals {
+    all: LiteMap<String, HostTerminal>,
 }
 
 impl RefHost {
@@ -64,7 +72,7 @@ impl RefHost {
         if self.channels.has(&uri) {
             return Err(ErrorResponse::named(ErrorName::AlreadyExists, "the URI is in use"));
         }
-        if self.terminals.len() >= MAX_TERMINALS {
+        if self.terminals.all.len() >= MAX_TERMINALS {
             return Err(ErrorResponse::invalid_request("too many terminals"));
         }
         let own = self.connections.client(call.conn);
@@ -93,8 +101,8 @@ impl RefHost {
         let folder = state["cwd"].as_str().map(str::to_owned);
         let size = size(&state);
         self.open_terminal(&uri, state);
-        if self.shells
-            && let Some(terminal) = self.terminals.get_mut(&uri)
+        if self.config.shells
+            && let Some(terminal) = self.terminals.all.get_mut(&uri)
         {
             terminal.shell = Some(TerminalShell::default());
             self.outbox.push(HostOutput::Shell(uri, ShellDeed::Start { folder, size }));
@@ -106,7 +114,7 @@ impl RefHost {
     pub(super) fn open_terminal(&mut self, uri: &str, state: Value) {
         let terminal = HostTerminal { size: size(&state), ..HostTerminal::default() };
         self.add_channel(uri, ChannelKind::Terminal, state);
-        self.terminals.insert(uri.to_owned(), terminal);
+        self.terminals.all.insert(uri.to_owned(), terminal);
         self.list_terminals();
     }
 
@@ -127,7 +135,7 @@ impl RefHost {
     /// Serves `disposeTerminal`.
     pub(super) fn dispose_terminal(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel();
-        let Some(terminal) = self.terminals.remove(uri) else {
+        let Some(terminal) = self.terminals.all.remove(uri) else {
             return Err(unknown_channel(uri));
         };
         if terminal.shell.is_some() {
@@ -156,7 +164,7 @@ impl RefHost {
             }
             entry
         };
-        let list: Vec<Value> = self.terminals.keys().map(entry).collect();
+        let list: Vec<Value> = self.terminals.all.keys().map(entry).collect();
         let list = json!(list);
         if self.state(ROOT)["terminals"] != list {
             self.publish(ROOT, json!({"type": "root/terminalsChanged", "terminals": list}));
@@ -169,7 +177,7 @@ impl RefHost {
         if !self.keeps("terminal.resize") {
             return;
         }
-        if let Some(terminal) = self.terminals.get_mut(uri) {
+        if let Some(terminal) = self.terminals.all.get_mut(uri) {
             terminal.size = size;
             if terminal.shell.is_some() {
                 self.outbox.push(HostOutput::Shell(uri.to_owned(), ShellDeed::Resize(size)));
@@ -180,7 +188,7 @@ impl RefHost {
     /// Handles input of a client. In a simulated shell every complete line is a command.
     pub(super) fn type_into(&mut self, uri: &str, data: &str) {
         let mut lines = Vec::new();
-        let Some(terminal) = self.terminals.get_mut(uri) else {
+        let Some(terminal) = self.terminals.all.get_mut(uri) else {
             return;
         };
         if terminal.shell.is_some() {
@@ -233,7 +241,7 @@ impl RefHost {
             Some(format!("{before}{sum}{after}"))
         });
         let TerminalSize { columns, rows } =
-            self.terminals.get(uri).map(|terminal| terminal.size).unwrap_or_default();
+            self.terminals.all.get(uri).map(|terminal| terminal.size).unwrap_or_default();
         match line {
             _ if !self.keeps("terminal.input.forwarded") => line.to_owned(),
             "stty size" => format!("{rows} {columns}"),
@@ -244,7 +252,7 @@ impl RefHost {
     /// Handles an event of a terminal's real shell. Ignores events after the end of its process.
     pub(super) fn hear_shell(&mut self, uri: &str, said: ShellEvent) {
         let running = self.state(uri)["lifecycle"]["status"] == "running";
-        let shell = self.terminals.get_mut(uri).and_then(|terminal| terminal.shell.as_mut());
+        let shell = self.terminals.all.get_mut(uri).and_then(|terminal| terminal.shell.as_mut());
         let Some(shell) = shell.filter(|_| running) else {
             return;
         };
@@ -266,7 +274,7 @@ impl RefHost {
 
     /// Publishes a parsed piece of a shell's output.
     fn tell_of_shell(&mut self, uri: &str, piece: PrintedPiece) {
-        let shell = self.terminals.get_mut(uri).and_then(|terminal| terminal.shell.as_mut());
+        let shell = self.terminals.all.get_mut(uri).and_then(|terminal| terminal.shell.as_mut());
         let Some(shell) = shell else {
             return;
         };
@@ -283,8 +291,8 @@ impl RefHost {
             PrintedPiece::Began if shell.command.is_none() => {
                 let line = std::mem::take(&mut shell.line);
                 self.detect_commands(uri);
-                let command = (self.begin_command(uri, &line), self.now);
-                let terminal = self.terminals.get_mut(uri);
+                let command = (self.begin_command(uri, &line), self.clock.now());
+                let terminal = self.terminals.all.get_mut(uri);
                 if let Some(shell) = terminal.and_then(|terminal| terminal.shell.as_mut()) {
                     shell.command = Some(command);
                 }
@@ -292,7 +300,7 @@ impl RefHost {
             PrintedPiece::Began => {}
             PrintedPiece::Finished(code) => {
                 if let Some((command, began)) = shell.command.take() {
-                    self.end_command(uri, &command, code, self.now - began);
+                    self.end_command(uri, &command, code, self.clock.now() - began);
                 }
             }
             PrintedPiece::Folder(folder) if self.state(uri)["cwd"] != folder.as_str() => {
@@ -315,7 +323,7 @@ impl RefHost {
         let command = self.fresh_id("command");
         let action = json!({
             "type": "terminal/commandExecuted", "commandId": command, "commandLine": line,
-            "timestamp": self.wall_ms(),
+            "timestamp": self.clock.wall_ms(),
         });
         self.publish(uri, action);
         command
@@ -339,7 +347,7 @@ impl RefHost {
     /// Clears a terminal that cannot retain `more` bytes. A simulated shell clears the terminal before a
     /// command starts, so the output of a command stays whole.
     fn make_room(&mut self, uri: &str, more: usize) {
-        let Some(terminal) = self.terminals.get_mut(uri) else {
+        let Some(terminal) = self.terminals.all.get_mut(uri) else {
             return;
         };
         terminal.retained += more;
@@ -361,9 +369,9 @@ impl RefHost {
     /// Ends every process after a crash.
     pub(super) fn end_terminals(&mut self) {
         let running = |uri: &&String| self.state(uri)["lifecycle"]["status"] == "running";
-        let running: Vec<String> = self.terminals.keys().filter(running).cloned().collect();
+        let running: Vec<String> = self.terminals.all.keys().filter(running).cloned().collect();
         for uri in running {
-            if self.terminals.get(&uri).is_some_and(|terminal| terminal.shell.is_some()) {
+            if self.terminals.all.get(&uri).is_some_and(|terminal| terminal.shell.is_some()) {
                 self.outbox.push(HostOutput::Shell(uri.clone(), ShellDeed::End));
             }
             self.publish(&uri, json!({"type": "terminal/exited"}));

@@ -39,12 +39,6 @@ impl RefHost {
         self.views.position(protocol)
     }
 
-    /// Returns the wall time in milliseconds since 1970.
-    pub(super) fn wall_ms(&self) -> u64 {
-        let elapsed = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
-        self.epoch_ms.saturating_add(elapsed)
-    }
-
     /// Returns the translation of an action for each view; an item is `None` if the view has no such action or channel.
     /// The view of the dispatcher gets the action as the client spelled it.
     pub(super) fn worded(
@@ -94,7 +88,7 @@ impl RefHost {
 
     /// Applies a translated action to its view.
     pub(super) fn fold_views(&mut self, kind: &str, worded: &[Option<ViewedAction>]) {
-        let now = self.wall_ms();
+        let now = self.clock.wall_ms();
         self.views.reduce(kind, worded, now, &self.state_faults);
     }
 
@@ -159,7 +153,7 @@ impl RefHost {
             }
             "annotations/set" | "annotations/updated" => place_note(&uri, &mut action),
             "chat/turnStarted" if action.get("startedAt").is_none() => {
-                action["startedAt"] = json!(self.timestamp());
+                action["startedAt"] = json!(self.clock.timestamp());
             }
             "chat/turnCancelled" if action.get("duration").is_none() => {
                 action["duration"] = json!(self.turn_duration(&uri));
@@ -196,7 +190,7 @@ impl RefHost {
         origin: &ActionOrigin,
     ) -> ActionOutcome {
         let before = self.view_summary(sent.view, &sent.worded.key);
-        let now = self.wall_ms();
+        let now = self.clock.wall_ms();
         let outcome = self.views.reduce_in(sent.view, &sent.worded, now, &self.state_faults);
         if matches!(outcome, ActionOutcome::Applied | ActionOutcome::NoOp(NoOp::Unchanged)) {
             self.emit(&sent.worded.key, sent.worded.action.clone(), Some(origin));
@@ -226,7 +220,7 @@ impl RefHost {
                 *place = Some(worded.clone());
             }
             let before = self.view_summary(index, key);
-            let now = self.wall_ms();
+            let now = self.clock.wall_ms();
             self.views.reduce_in(index, &worded, now, &self.state_faults);
             self.emit_worded(key, worded.action, None, all, true);
             self.tell_summary(index, key, &before);

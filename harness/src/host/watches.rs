@@ -199,7 +199,7 @@ impl RefHost {
             recursive,
             excludes: patterns(&call.params["excludes"])?.unwrap_or_default(),
             includes: patterns(&call.params["includes"])?,
-            idle_at: Some(self.now),
+            idle_at: Some(self.clock.now()),
         };
         Ok((watch, state))
     }
@@ -246,7 +246,7 @@ impl RefHost {
         let unheard: Vec<String> = self.watches.by_uri.iter().filter_map(unheard).collect();
         for uri in unheard {
             if let Some(watch) = self.watches.by_uri.get_mut(&uri) {
-                watch.idle_at = Some(self.now);
+                watch.idle_at = Some(self.clock.now());
             }
         }
     }
@@ -259,13 +259,16 @@ impl RefHost {
             .values()
             .filter_map(|watch| watch.idle_at)
             .min()
-            .map(|at| at + self.grace)
+            .map(|at| at + self.config.grace)
     }
 
     /// Releases the watches that had no subscriber for the grace period.
     pub(super) fn release_watches(&mut self) {
         let due = |(uri, watch): (&String, &FolderWatch)| {
-            watch.idle_at.is_some_and(|at| at + self.grace <= self.now).then(|| uri.clone())
+            watch
+                .idle_at
+                .is_some_and(|at| at + self.config.grace <= self.clock.now())
+                .then(|| uri.clone())
         };
         let due: Vec<String> = self.watches.by_uri.iter().filter_map(due).collect();
         for uri in due {

@@ -60,7 +60,7 @@ impl RefHost {
         self.begin_turn(&chat, message, None);
         if !bounded {
             // Without a delay, workers without a maximum depth would start each other forever at the same virtual time.
-            self.runs.delay(&chat, 0, self.now + SLOW);
+            self.runs.delay(&chat, 0, self.clock.now() + SLOW);
         }
         self.runs.hold_up(uri, track, HostAgentWait::Worker(chat));
         Ok(())

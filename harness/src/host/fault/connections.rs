@@ -26,8 +26,8 @@ fault_table![
         "Every connection is admitted, but requests on a connection without valid credentials are rejected.",
         Host(&LiftsRules(&[ADMISSION])),
         Host(&AnswersRequests(&[], |host, call| {
-            let stranger =
-                !host.tokens.is_empty() && host.visitor(call.conn) == EndpointVisitor::Anybody;
+            let stranger = !host.config.tokens.is_empty()
+                && host.visitor(call.conn) == EndpointVisitor::Anybody;
             stranger.then(|| {
                 Err(ErrorResponse::invalid_request(
                     "the credentials of this connection are not valid",

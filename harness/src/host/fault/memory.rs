@@ -19,6 +19,8 @@ pub(in crate::host) struct FaultMemory {
     pub(super) texts: LiteMap<String, u64>,
     /// Whether the host has been restarted.
     pub(super) restarted: bool,
+    /// Whether the host has stopped reading.
+    pub(in crate::host) stalled: bool,
     /// The messages of all turns of each chat, by the URI of the chat.
     pub(super) asked: LiteMap<String, Vec<String>>,
     /// The summaries of disposed sessions, which a fault lists again.

@@ -105,7 +105,7 @@ fault_table![
         "The host stops reading its connections after a request for a file without an end.",
         Host(&AnswersRequests(&["resourceRead"], |host, call| {
             let path = host.path(call, "uri").ok()?;
-            host.stalled |= matches!(host.files.get(&path), Ok(FileNode::Pipe));
+            host.memory.stalled |= matches!(host.files.get(&path), Ok(FileNode::Pipe));
             None
         })),
     ),
@@ -114,7 +114,7 @@ fault_table![
         "The host stops reading its connections after a request for a file that is too large.",
         Host(&AnswersRequests(&["resourceRead"], |host, call| {
             let path = host.path(call, "uri").ok()?;
-            host.stalled |= matches!(host.files.get(&path), Ok(FileNode::Large(_)));
+            host.memory.stalled |= matches!(host.files.get(&path), Ok(FileNode::Large(_)));
             None
         })),
     ),

@@ -293,7 +293,7 @@ fault_table![
         "created-anew",
         "The creation time in summaries is always the current time.",
         Host(&ChangesSummaries(|host, _, summary| {
-            summary["createdAt"] = json!(host.timestamp());
+            summary["createdAt"] = json!(host.clock.timestamp());
         })),
     ),
     SummaryChatTwice(
@@ -346,7 +346,7 @@ fault_table![
 
 fn hold_back(host: &mut RefHost, event: &HostEvent) {
     if matches!(event, HostEvent::Made) {
-        host.ready_after = HELD_BACK;
+        host.config.ready_after = HELD_BACK;
     }
 }
 

@@ -51,7 +51,7 @@ impl VariantHost {
         rows.iter().for_each(|row| row.set_up(&mut config));
         let behaviours = rows.iter().filter_map(|row| row.behaviour()).collect();
         let inner = RefHost::with_hooks(config, behaviours);
-        VariantHost { chain: MessageChain::new(chain, inner.versions.clone()), inner }
+        VariantHost { chain: MessageChain::new(chain, inner.config.versions.clone()), inner }
     }
 
     fn drain(&mut self) {
