@@ -15,7 +15,7 @@ use crate::wire::validate::{MessageOrigin, ShapeError};
 use super::connection::{OpenRequest, id_key};
 use super::context::{OracleContext, StepEmitter};
 use super::envelope::channel_of;
-use super::scalars::has_valid_scalars;
+use super::scalar_form::has_valid_scalars;
 use super::step::OracleStep;
 
 /// The requests that create or dispose of a channel: the method, the members that may name the channel, and whether the

@@ -79,8 +79,8 @@ pub(super) struct FindingSink {
 
 impl FindingSink {
     /// Creates a sink for the checks of a protocol.
-    pub(super) fn new(rows: &[super::CheckRow]) -> FindingSink {
-        let report = |row: &super::CheckRow| CheckReport {
+    pub(super) fn new(rows: &[super::catalogue::CheckRow]) -> FindingSink {
+        let report = |row: &super::catalogue::CheckRow| CheckReport {
             check: row.id,
             observations: 0,
             apart: row.apart.iter().map(|requirement| (*requirement, 0)).collect(),
@@ -121,7 +121,7 @@ impl FindingSink {
     }
 
     /// Counts an observation of one requirement, but no observation of the check. Only the requirements in
-    /// [`CheckRow::apart`](super::CheckRow::apart) have separate counts.
+    /// [`CheckRow::apart`](super::catalogue::CheckRow::apart) have separate counts.
     #[inline]
     pub(super) fn seen_of(&mut self, rule: impl CheckRule, requirement: &'static str) {
         let counts = self.counts && self.judges;

@@ -28,9 +28,9 @@ use super::channel::{ChannelFold, ChannelId, ChannelRecord, ChannelRecords};
 use super::connection::{ConnectionRecord, OpenRequest, id_key};
 use super::envelope::{is_action, target};
 use super::family::SessionFamilies;
-use super::judge::OracleOptions;
 use super::log::AcceptedLog;
 use super::members::{list, text};
+use super::options::OracleOptions;
 use super::rest::SessionRests;
 use super::step::OracleStep;
 

@@ -1,89 +1,24 @@
 //! The fold over a transcript: reads entries, returns findings, and creates reports at the end.
 //!
-//! Knows: every family of checks. Never knows: the rules of the checks.
+//! Knows: the lists of families. Never knows: the rules of the checks.
 //!
 //! Start at [`Oracle::observe`].
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::transcript::{ConnId, TranscriptEntry};
 use crate::verdict::{CheckReport, Finding};
-use crate::wire::version::{ProtocolStandard, Version};
+use crate::wire::version::ProtocolStandard;
 
 use super::acp;
 use super::catalogue::{CHECKS, CheckRow};
-use super::check::{CheckFamily, FindingSink};
+use super::check::FindingSink;
 use super::clients;
 use super::context::OracleContext;
-use super::step::{ENVELOPE, FOLDED, FOLDING, FRAME, OracleStep, RARE};
-use super::{
-    annotations, announcements, automations, catalog, changesets, customizations, given, handshake,
-    identity, ids, internals, merging, owners, pending, progress, prompts, refusals, rollup,
-    scalars, secrets, sessions, status,
-};
-use super::{
-    causality, convergence, dispatch, fanout, jsonrpc, published, reconnect, removal, restarts,
-    sequence, shape, side_channels, telemetry, terminals, tools, translation, turn_ids,
-    turn_starts, turns, watches, windows,
-};
-
-/// The default value of [`OracleOptions::deadline`].
-const DEADLINE: Duration = Duration::from_secs(10);
-
-/// The party whose messages are judged.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum JudgedParty {
-    /// The host in a conversation of AHP, or the agent in a conversation of ACP.
-    #[default]
-    Server,
-    /// The clients in a conversation of AHP.
-    Clients,
-}
-
-/// The facts about a transcript that its entries do not contain.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct OracleOptions {
-    /// The version of connections whose handshake is missing from the transcript. If this is set, the
-    /// transcript may also begin in the middle of a connection.
-    pub assume_version: Option<Version>,
-    /// Whether clients outside the transcript may be connected to the same host.
-    pub foreign: bool,
-    /// The time that the host may take to answer a request or to settle a dispatch.
-    pub deadline: Duration,
-    /// The protocol to which the transcript belongs.
-    pub standard: ProtocolStandard,
-    /// The party whose messages are judged. Conversations of ACP are judged by their agent only.
-    pub party: JudgedParty,
-    /// The largest possible error between the times of two connections.
-    pub spread: Duration,
-    /// Whether the transcript omits frames that are not JSON objects.
-    pub objects_only: bool,
-    /// Whether the client sends malformed messages on purpose. The client's own messages are not judged then.
-    pub odd_client: bool,
-}
-
-impl OracleOptions {
-    /// Returns the time after which an answer is certainly late: the deadline, plus the possible error of the times.
-    pub(super) fn patience(&self) -> Duration {
-        self.deadline + self.spread
-    }
-}
-
-impl Default for OracleOptions {
-    fn default() -> OracleOptions {
-        OracleOptions {
-            assume_version: None,
-            foreign: false,
-            deadline: DEADLINE,
-            standard: ProtocolStandard::Ahp,
-            party: JudgedParty::Server,
-            spread: Duration::ZERO,
-            objects_only: false,
-            odd_client: false,
-        }
-    }
-}
+use super::options::{JudgedParty, OracleOptions};
+use super::rules::{self, RuleFamilies};
+use super::secrets;
+use super::step::{OracleStep, RARE};
 
 /// Returns the catalogue of checks for the host or agent of a protocol.
 pub fn checks(standard: ProtocolStandard) -> &'static [CheckRow] {
@@ -122,8 +57,7 @@ enum ProtocolFold {
 /// The families of checks for AHP, and the state that they share.
 struct CheckFamilies {
     context: OracleContext,
-    /// The families, each with a bit mask of the frequent steps that the family handles.
-    checks: Vec<(u8, Box<dyn CheckFamily + Send>)>,
+    checks: RuleFamilies,
 }
 
 impl Oracle {
@@ -210,54 +144,7 @@ impl Oracle {
 
 impl CheckFamilies {
     fn new(options: OracleOptions) -> CheckFamilies {
-        CheckFamilies {
-            context: OracleContext::new(options),
-            checks: vec![
-                (FRAME, Box::new(shape::ShapeChecks)),
-                (FRAME, Box::new(jsonrpc::JsonRpc::default())),
-                (RARE, Box::new(handshake::HandshakeChecks::default())),
-                (FRAME, Box::new(refusals::RefusalChecks::default())),
-                (RARE, Box::new(given::StatesGiven)),
-                (ENVELOPE, Box::new(ids::IdChecks)),
-                (FRAME | FOLDING, Box::new(announcements::AnnouncementChecks::default())),
-                (ENVELOPE, Box::new(sequence::SequenceChecks)),
-                (ENVELOPE, Box::new(fanout::FanoutChecks::default())),
-                (FRAME | ENVELOPE, Box::new(removal::RemovalChecks::default())),
-                (FRAME | ENVELOPE, Box::new(dispatch::DispatchChecks::default())),
-                (ENVELOPE, Box::new(causality::CausalityChecks::default())),
-                (FOLDED, Box::new(convergence::ConvergenceChecks)),
-                (ENVELOPE | FOLDED, Box::<merging::MergeChecks>::default()),
-                (FOLDING, Box::new(turns::TurnChecks::default())),
-                (FOLDING, Box::new(turn_ids::TurnIds::default())),
-                (FRAME | FOLDING, Box::new(turn_starts::TurnStarts::default())),
-                (FOLDING | FOLDED, Box::new(tools::ToolDecisionChecks::default())),
-                (FOLDING, Box::new(owners::OwnerChecks::default())),
-                (ENVELOPE, Box::new(status::StatusChecks)),
-                (FOLDING | FOLDED, Box::<rollup::RollupChecks>::default()),
-                (FOLDING | FOLDED, Box::<catalog::CatalogChecks>::default()),
-                (FRAME, Box::new(sessions::SessionListChecks::default())),
-                (ENVELOPE | FOLDING, Box::new(identity::IdentityChecks::default())),
-                (FOLDING, Box::new(pending::PendingChecks::default())),
-                (FOLDING, Box::new(terminals::TerminalChecks::default())),
-                (FRAME, Box::new(progress::ProgressChecks::default())),
-                (FOLDING, Box::new(changesets::ChangesetChecks::default())),
-                (FOLDING, Box::new(annotations::AnnotationChecks::default())),
-                (FOLDING, Box::new(watches::WatchChecks::default())),
-                (FOLDING, Box::new(automations::AutomationChecks::default())),
-                (FOLDED, Box::new(customizations::CustomizationChecks)),
-                (FOLDED, Box::new(side_channels::SideChannels)),
-                (FOLDING, Box::new(windows::WindowChecks)),
-                (ENVELOPE, Box::new(scalars::ScalarChecks)),
-                (FRAME | ENVELOPE, Box::new(secrets::SecretChecks::default())),
-                (ENVELOPE, Box::new(internals::InternalsChecks)),
-                (FRAME, Box::new(published::PublishedChecks::default())),
-                (ENVELOPE, Box::new(telemetry::TelemetryChecks::default())),
-                (ENVELOPE, Box::new(reconnect::ReconnectChecks::default())),
-                (ENVELOPE, Box::new(restarts::RestartChecks::default())),
-                (FOLDING, Box::new(translation::TranslationChecks::default())),
-                (FOLDING, Box::<prompts::PromptChecks>::default()),
-            ],
-        }
+        CheckFamilies { context: OracleContext::new(options), checks: rules::families() }
     }
 
     fn finish(self, sink: &mut FindingSink) {
@@ -274,7 +161,7 @@ impl CheckFamilies {
 /// although each frame causes several steps.
 #[inline]
 fn tell(
-    checks: &mut [(u8, Box<dyn CheckFamily + Send>)],
+    checks: &mut RuleFamilies,
     cx: &OracleContext,
     step: &OracleStep<'_>,
     sink: &mut FindingSink,

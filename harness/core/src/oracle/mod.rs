@@ -2,8 +2,9 @@
 //!
 //! The oracle is a pure fold over the entries of a transcript. For each entry, [`context`] updates the state that the
 //! rules need (connections, subscriptions, the log of envelopes, one folded state per channel) and emits a sequence of
-//! [`step::OracleStep`]s. Each family of rules is a file with a small struct that implements [`check::CheckFamily`] and
-//! handles the steps that it needs.
+//! [`step::OracleStep`]s. Each family of rules is a file in [`rules`] with a small struct that implements
+//! [`check::CheckFamily`] and handles the steps that it needs. [`clients`] has the rules for clients, [`acp`] those for
+//! agents. The other files are the machinery; they know no rule.
 //!
 //! A function that *judges* something counts an observation of its rule, and reports a finding if the rule is broken.
 //! The words "Invariant I5" name the invariant that the function implements, see [`CheckRow::invariant`]. The *fold* of
@@ -22,79 +23,41 @@
 
 mod acp;
 mod alike;
-mod annotations;
-mod announcements;
 mod asking;
-mod automations;
 mod below;
-mod catalog;
 pub mod catalogue;
 mod catalogue_below;
-mod causality;
-mod changesets;
 mod channel;
 mod check;
 mod clients;
 mod connection;
 mod context;
-mod convergence;
-mod customizations;
 mod delivery;
 mod difference;
-mod dispatch;
 mod envelope;
 mod family;
-mod fanout;
 mod folding;
-mod given;
-mod handshake;
-mod identity;
-mod ids;
-mod internals;
-mod jsonrpc;
 pub mod judge;
 mod log;
 mod masks;
 mod members;
 mod memory;
-mod merging;
-mod owners;
-mod pending;
-mod progress;
-mod prompts;
-mod published;
-mod reconnect;
-mod refusals;
-mod removal;
+mod options;
 mod rest;
-mod restart_content;
-mod restarts;
-mod rollup;
 mod rule;
+mod rules;
 mod same;
-mod scalars;
+mod scalar_form;
 pub mod secrets;
-mod sequence;
-mod sessions;
-mod shape;
-mod side_channels;
-mod status;
 mod step;
 mod subscriptions;
-mod telemetry;
-mod terminals;
-mod tools;
-mod translation;
-mod turn_ids;
-mod turn_starts;
-mod turns;
-mod watches;
-mod windows;
+mod tool_call;
 
 pub use alike::alike;
 pub use catalogue::{CHECKS, CheckRow};
 pub use check::with_findings;
-pub use judge::{JudgedParty, Oracle, OracleOptions, all_checks, checks, checks_of};
+pub use judge::{Oracle, all_checks, checks, checks_of};
+pub use options::{JudgedParty, OracleOptions};
 
 #[cfg(test)]
 mod testkit;

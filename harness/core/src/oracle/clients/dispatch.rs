@@ -16,7 +16,7 @@ use crate::oracle::check::FindingSink;
 use crate::oracle::members::{given, text};
 use crate::oracle::rule::CheckRule as _;
 use crate::oracle::step::OracleStep;
-use crate::oracle::tools::find;
+use crate::oracle::tool_call::find;
 
 use super::catalogue::Rule;
 use super::{ClientFamily, ClientView, SentDispatch, dispatched, sent};

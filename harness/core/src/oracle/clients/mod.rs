@@ -45,7 +45,7 @@ pub(super) use catalogue::CHECKS;
 use super::check::FindingSink;
 use super::connection::ConnectionRecord;
 use super::context::OracleContext;
-use super::judge::OracleOptions;
+use super::options::OracleOptions;
 use super::step::OracleStep;
 use sender::NamedSender;
 use told::ToldStates;

@@ -12,9 +12,9 @@ use crate::wire::json::Value;
 use crate::oracle::channel::ChannelId;
 use crate::oracle::check::FindingSink;
 use crate::oracle::members::{given, list, text};
-use crate::oracle::owners::owner;
 use crate::oracle::step::{ActionDelivery, OracleStep};
-use crate::oracle::tools::find;
+use crate::oracle::tool_call::find;
+use crate::oracle::tool_call::owner;
 
 use super::catalogue::Rule;
 use super::{ClientFamily, ClientView, SentDispatch, dispatched};
