@@ -22,7 +22,6 @@ use super::task::{
     DispatchGoal, MessageOrder, OpeningGoal, PeerId, RawFrame, RequestGoal, StepTask, TaskAct,
     TestedStateClaim,
 };
-use super::watch::AbsenceWatch;
 
 /// The method with which the harness tests whether an agent still responds. No agent implements this method, so every
 /// agent has to answer with an error.
@@ -47,7 +46,7 @@ impl ScenarioCase {
             if let Some(message) = seen.message() {
                 self.created.sent(message);
             }
-            self.outputs.push_back(DriverOutput::Send { conn, seen: Arc::new(seen) });
+            self.outputs.push(DriverOutput::Send { conn, seen: Arc::new(seen) });
         }
     }
 
@@ -179,12 +178,7 @@ impl ScenarioCase {
             }
             TaskAct::Watch { peer, mut filter, channel } => {
                 filter.channel = channel.map(|template| self.fill(&template));
-                self.watches.push(AbsenceWatch {
-                    step: task.step,
-                    peer,
-                    filter,
-                    tolerated: Vec::new(),
-                });
+                self.watches.add(task.step, peer, filter);
                 let mailbox = self.peers.get(peer).map(|peer| &peer.mailbox);
                 let behind = mailbox.into_iter().flat_map(ClientMailbox::behind);
                 let come: Vec<MailboxItem> = behind.cloned().collect();
@@ -208,7 +202,7 @@ impl ScenarioCase {
             }
             TaskAct::Send { peer, frame: RawFrame::Flood(bytes), .. } => {
                 if let Some(conn) = self.peers.get(peer).and_then(|peer| peer.conn) {
-                    self.outputs.push_back(DriverOutput::Flood { conn, bytes });
+                    self.outputs.push(DriverOutput::Flood { conn, bytes });
                 }
                 WaitProgress::Done
             }
@@ -229,7 +223,7 @@ impl ScenarioCase {
             }
             TaskAct::Hold { peer, paused } => {
                 if let Some(conn) = self.peers.get(peer).and_then(|peer| peer.conn) {
-                    self.outputs.push_back(DriverOutput::Hold { conn, paused });
+                    self.outputs.push(DriverOutput::Hold { conn, paused });
                 }
                 WaitProgress::Done
             }
@@ -263,18 +257,18 @@ impl ScenarioCase {
                 } else if let Some(peer) = self.peers.get_mut(peer)
                     && let Some(conn) = peer.conn
                 {
-                    self.outputs.push_back(DriverOutput::Close { conn, graceful });
+                    self.outputs.push(DriverOutput::Close { conn, graceful });
                     peer.disconnect();
                 }
                 WaitProgress::Done
             }
             TaskAct::AwaitClosed(peer) => WaitProgress::Wait(TaskWait::Closed(peer)),
             TaskAct::Restart { crash } => {
-                self.outputs.push_back(DriverOutput::Restart { crash });
+                self.outputs.push(DriverOutput::Restart { crash });
                 WaitProgress::Wait(TaskWait::Restarted)
             }
             TaskAct::Release(hold) => {
-                self.outputs.push_back(DriverOutput::Release(hold));
+                self.outputs.push(DriverOutput::Release(hold));
                 WaitProgress::Done
             }
             TaskAct::Rest => WaitProgress::Wait(TaskWait::Rested),
@@ -302,7 +296,7 @@ impl ScenarioCase {
                     rejected,
                     members: members.map(|members| self.fill(&members)).unwrap_or_default(),
                 };
-                self.outputs.push_back(DriverOutput::Publish(scripted));
+                self.outputs.push(DriverOutput::Publish(scripted));
                 WaitProgress::Wait(TaskWait::Published)
             }
             TaskAct::Refuse { times, status } => {
@@ -318,7 +312,7 @@ impl ScenarioCase {
         if let Some(peer) = self.peers.get_mut(id) {
             // A peer has at most one connection at a time, so the peer's name is unambiguous in the transcript.
             if let (Some(old), true) = (peer.conn, peer.connected) {
-                self.outputs.push_back(DriverOutput::Close { conn: old, graceful: true });
+                self.outputs.push(DriverOutput::Close { conn: old, graceful: true });
                 peer.disconnect();
             }
             peer.conn = Some(conn);
@@ -326,7 +320,7 @@ impl ScenarioCase {
             peer.refused = None;
             peer.answers.clear();
             let (client, guise) = (peer.name.clone(), peer.guise.clone());
-            self.outputs.push_back(DriverOutput::Open { conn, client, guise });
+            self.outputs.push(DriverOutput::Open { conn, client, guise });
         }
         WaitProgress::Wait(TaskWait::Connected(id, want))
     }

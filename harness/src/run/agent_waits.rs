@@ -76,7 +76,7 @@ impl StepWait for TextsWait {
                 StepWaitStatus::Held
             }
             Err(miss) => {
-                case.near = Some(NearMiss::new(case.last_line, miss));
+                case.near = Some(NearMiss::new(case.traffic.last_line(), miss));
                 StepWaitStatus::Waits
             }
         }

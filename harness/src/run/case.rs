@@ -14,6 +14,7 @@ use crate::wire::message::{Message, MessageKind, is_handshake};
 
 use super::barrier::{CaseMarks, PendingBarrier};
 use super::case_peers::CasePeer;
+use super::case_traffic::TrafficBudget;
 use super::claims::StepLog;
 use super::cleanup::{AUTOMATION, CreatedResources};
 use super::decisions::OpenDecisions;
@@ -23,6 +24,7 @@ use super::mailbox::ClientMailbox;
 use super::mint::IdMinter;
 use super::observer::ScenarioObservers;
 pub use super::output::DriverOutput;
+use super::output::OutputQueue;
 use super::serve::{CaseWitness, FileLook};
 use super::setup::CaseSetup;
 use super::state_claim::MirrorClaim;
@@ -32,13 +34,8 @@ use super::task::{
     PermissionReply, RequestGoal, ResultUse, StepTask, TaskAct, TestedStateClaim,
 };
 use super::tested::TestedClient;
-use super::watch::AbsenceWatch;
+use super::watch::AbsenceWatches;
 
-/// The maximum number of frames that a host may send in one scenario. Every scenario needs far fewer frames, and this
-/// many frames still fit into the memory.
-const MAX_FRAMES: u64 = 200_000;
-/// The maximum number of bytes that a host may send in one scenario.
-const MAX_BYTES: u64 = 64 << 20;
 /// The time limit of a whole scenario, as a multiple of the time limit of one wait.
 pub(super) const BUDGET: u32 = 30;
 /// The maximum number of responses kept for `answer` steps; beyond this number, the oldest responses are
@@ -119,8 +116,8 @@ pub struct ScenarioCase {
     pub(super) current: Option<(Option<usize>, TaskWait, Duration)>,
     /// Whether the current task only prepares its step's main act.
     pub(super) prepares: bool,
-    pub(super) watches: Vec<AbsenceWatch>,
-    pub(super) outputs: VecDeque<DriverOutput>,
+    pub(super) watches: AbsenceWatches,
+    pub(super) outputs: OutputQueue,
     pub(super) observers: Option<ScenarioObservers>,
     /// The received message that is most similar to the message that the current wait expects.
     pub(super) near: Option<NearMiss>,
@@ -133,9 +130,7 @@ pub struct ScenarioCase {
     pub(super) interrupted: bool,
     /// Whether the case waits for further steps after its last step, instead of ending.
     pub(super) open_ended: bool,
-    pub(super) frames: u64,
-    pub(super) bytes: u64,
-    pub(super) last_line: u64,
+    pub(super) traffic: TrafficBudget,
     pub(super) witness: CaseWitness,
     /// The client under test; `None` if the scenario tests the host.
     pub(super) tested: Option<TestedClient>,
@@ -174,8 +169,8 @@ impl ScenarioCase {
             tasks: VecDeque::new(),
             current: None,
             prepares: false,
-            watches: Vec::new(),
-            outputs: VecDeque::new(),
+            watches: AbsenceWatches::default(),
+            outputs: OutputQueue::default(),
             observers,
             near: None,
             phase: CasePhase::Playing,
@@ -184,9 +179,7 @@ impl ScenarioCase {
             decisions: OpenDecisions::default(),
             interrupted: false,
             open_ended: false,
-            frames: 0,
-            bytes: 0,
-            last_line: 0,
+            traffic: TrafficBudget::default(),
             witness: CaseWitness::default(),
             tested: None,
         };
@@ -223,7 +216,7 @@ impl ScenarioCase {
 
     /// Returns the next output; `None` if the driver has nothing to do now.
     pub fn poll_output(&mut self) -> Option<DriverOutput> {
-        self.outputs.pop_front()
+        self.outputs.take()
     }
 
     /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is due; `None` once the case is over.
@@ -297,10 +290,8 @@ impl ScenarioCase {
     /// Handles a frame that arrived.
     pub fn handle_frame(&mut self, now: Duration, conn: ConnId, line: u64, seen: &Arc<SeenFrame>) {
         self.expire(now);
-        self.last_line = line;
-        self.frames += 1;
-        self.bytes += seen.frame.len() as u64;
-        if self.is_flooded() {
+        self.traffic.count(line, &seen.frame);
+        if self.traffic.is_exceeded() {
             self.flooded(line);
             return;
         }
@@ -324,7 +315,7 @@ impl ScenarioCase {
             self.advance(now);
             return;
         }
-        self.last_line = line;
+        self.traffic.reach(line);
         if let Some(peer) = self.peer_of(conn) {
             peer.ended = Some((line, reason.to_owned()));
             peer.disconnect();
@@ -480,17 +471,12 @@ impl ScenarioCase {
         }
     }
 
-    pub(super) fn is_flooded(&self) -> bool {
-        self.frames > MAX_FRAMES || self.bytes > MAX_BYTES
-    }
-
     pub(super) fn flooded(&mut self, line: u64) {
         let step = self.next_step.checked_sub(1);
         let message = format!(
-            "the {} sent {} frames, {} bytes, which is more than any scenario needs",
+            "the {} sent {}, which is more than any scenario needs",
             self.subject(),
-            self.frames,
-            self.bytes
+            self.traffic
         );
         // No scenario tests a flood of frames by the host, but a flood makes every later step untestable.
         let mut failure = self.failure_of(step, FailureKind::Trouble, message);
@@ -625,7 +611,7 @@ impl ScenarioCase {
         self.cut_tested(true);
         for peer in &mut self.peers {
             if let (Some(conn), true) = (peer.conn, peer.connected) {
-                self.outputs.push_back(DriverOutput::Close { conn, graceful: true });
+                self.outputs.push(DriverOutput::Close { conn, graceful: true });
                 peer.disconnect();
             }
         }

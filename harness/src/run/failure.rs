@@ -196,8 +196,8 @@ impl ScenarioCase {
         };
         let mut failure = self.failure_of(step, kind, message);
         failure.label = "nothing came for this".to_owned();
-        if self.last_line > 0 {
-            failure.lines.push(self.last_line);
+        if self.traffic.last_line() > 0 {
+            failure.lines.push(self.traffic.last_line());
         }
         WaitProgress::Failed(failure)
     }
@@ -258,14 +258,6 @@ impl ScenarioCase {
         names.peek().is_some() && names.all(|name| name != tested && name != HOST)
     }
 
-    /// Ends all watches and counts each of them as held.
-    pub(super) fn watches_held(&mut self) {
-        self.prepares = false;
-        for watch in std::mem::take(&mut self.watches) {
-            self.observed(watch.step);
-        }
-    }
-
     pub(super) fn bind(&mut self, pattern: &ValuePattern, bound: NameBindings) {
         for (name, _) in bound.iter() {
             self.bound_at.push((name.clone(), pattern.span));
@@ -282,7 +274,7 @@ impl ScenarioCase {
         match &peer.ended {
             Some(end) => Some(end.clone()),
             None if !peer.connected => {
-                Some((self.last_line, "the client is not connected".to_owned()))
+                Some((self.traffic.last_line(), "the client is not connected".to_owned()))
             }
             None => None,
         }

@@ -25,6 +25,7 @@ mod approve;
 pub mod barrier;
 pub mod case;
 mod case_peers;
+mod case_traffic;
 pub mod claims;
 pub mod cleanup;
 pub mod client_look;

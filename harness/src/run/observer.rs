@@ -107,7 +107,7 @@ impl ScenarioCase {
     /// Closes the connections of all observers.
     pub(super) fn observers_leave(&mut self) {
         for observer in self.observers.iter_mut().flat_map(|observers| observers.here.drain(..)) {
-            self.outputs.push_back(DriverOutput::Close { conn: observer.conn, graceful: true });
+            self.outputs.push(DriverOutput::Close { conn: observer.conn, graceful: true });
         }
     }
 
@@ -128,11 +128,7 @@ impl ScenarioCase {
         let engine = engine.speaking(edge);
         let observer = JoiningObserver { conn, engine, open: 0, asked: HashSet::new() };
         observers.here.push(observer);
-        self.outputs.push_back(DriverOutput::Open {
-            conn,
-            client: name,
-            guise: ClientGuise::default(),
-        });
+        self.outputs.push(DriverOutput::Open { conn, client: name, guise: ClientGuise::default() });
     }
 
     /// Handles an opened connection. Returns whether the connection belongs to an observer.
@@ -151,7 +147,7 @@ impl ScenarioCase {
                 "initialSubscriptions": [ROOT],
             }),
         );
-        self.outputs.push_back(output);
+        self.outputs.push(output);
         true
     }
 
@@ -190,7 +186,7 @@ impl ScenarioCase {
             outputs.push(DriverOutput::Close { conn, graceful: true });
             self.observer_gone(conn);
         }
-        self.outputs.extend(outputs);
+        outputs.into_iter().for_each(|output| self.outputs.push(output));
         true
     }
 

@@ -1,5 +1,6 @@
 //! The outputs of a case: what the driver has to do.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::host::ScriptedEnvelope;
@@ -67,4 +68,20 @@ pub enum DriverOutput {
     Publish(ScriptedEnvelope),
     /// Send this line to the driver of the tested client.
     Drive(String),
+}
+
+/// The outputs that the driver has not taken yet, in order.
+#[derive(Debug, Default)]
+pub(super) struct OutputQueue(VecDeque<DriverOutput>);
+
+impl OutputQueue {
+    /// Adds an output after all others.
+    pub(super) fn push(&mut self, output: DriverOutput) {
+        self.0.push_back(output);
+    }
+
+    /// Removes and returns the oldest output.
+    pub(super) fn take(&mut self) -> Option<DriverOutput> {
+        self.0.pop_front()
+    }
 }

@@ -221,7 +221,7 @@ impl ScenarioCase {
         for deed in deeds {
             match deed {
                 ServingDeed::Answer(message) => self.send(id, SeenFrame::of(message)),
-                ServingDeed::Errand(errand) => self.outputs.push_back(DriverOutput::Errand(errand)),
+                ServingDeed::Errand(errand) => self.outputs.push(DriverOutput::Errand(errand)),
             }
         }
     }
@@ -249,7 +249,7 @@ impl ScenarioCase {
             (BelowEvent::Tool, _) => {
                 self.witness.called += 1;
                 if self.witness.calls.len() < MAX_CALLS {
-                    self.witness.calls.push((self.last_line, told.clone()));
+                    self.witness.calls.push((self.traffic.last_line(), told.clone()));
                 }
             }
             (_, Some(token)) if token >= LOOKS => {
@@ -388,7 +388,7 @@ impl ScenarioCase {
         self.witness.serial += 1;
         let token = LOOKS + self.witness.serial;
         self.outputs
-            .push_back(DriverOutput::Errand(ClientErrand::Read { token, path: look.path.clone() }));
+            .push(DriverOutput::Errand(ClientErrand::Read { token, path: look.path.clone() }));
         WaitProgress::Wait(TaskWait::Looked { token, look })
     }
 
@@ -411,7 +411,7 @@ impl ScenarioCase {
                 WaitProgress::Wait(TaskWait::LookAgain { at: self.now() + LOOK_EVERY, look })
             }
             Err(miss) => {
-                let line = self.last_line;
+                let line = self.traffic.last_line();
                 WaitProgress::Failed(self.mismatch(step, "harness", "the file", line, &miss))
             }
         }
@@ -440,7 +440,7 @@ impl ScenarioCase {
                 WaitProgress::Done
             }
             Err(miss) => {
-                let line = self.last_line;
+                let line = self.traffic.last_line();
                 WaitProgress::Failed(self.mismatch(step, &name, "call", line, &miss))
             }
         }

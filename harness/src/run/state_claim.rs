@@ -151,7 +151,8 @@ impl ScenarioCase {
                 WaitProgress::Wait(TaskWait::Mirrored(claim))
             }
             Err(miss) => {
-                let failure = self.mismatch(step, &name, "own state", self.last_line, &miss);
+                let failure =
+                    self.mismatch(step, &name, "own state", self.traffic.last_line(), &miss);
                 WaitProgress::Failed(self.state_failure(failure, (state, channel), (&own, *exact)))
             }
         }

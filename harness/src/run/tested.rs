@@ -179,7 +179,7 @@ impl ScenarioCase {
     /// Handles the end of a connection by the tested client.
     pub fn handle_tested_closed(&mut self, now: Duration, conn: ConnId, line: u64, reason: &str) {
         self.expire(now);
-        self.last_line = line;
+        self.traffic.reach(line);
         self.tested_left(conn, Some((line, reason.to_owned())));
         self.advance(now);
     }
@@ -187,7 +187,7 @@ impl ScenarioCase {
     /// Handles the end of a connection by the host.
     pub fn handle_tested_dropped(&mut self, now: Duration, conn: ConnId, line: u64) {
         self.expire(now);
-        self.last_line = line;
+        self.traffic.reach(line);
         self.tested_left(conn, None);
         self.advance(now);
     }
@@ -223,7 +223,7 @@ impl ScenarioCase {
     pub(super) fn cut_tested(&mut self, graceful: bool) {
         let conns = self.tested.as_ref().map(|tested| tested.conns.clone()).unwrap_or_default();
         for conn in conns {
-            self.outputs.push_back(DriverOutput::Close { conn, graceful });
+            self.outputs.push(DriverOutput::Close { conn, graceful });
             self.tested_left(conn, None);
         }
     }
@@ -246,10 +246,8 @@ impl ScenarioCase {
         seen: &Arc<SeenFrame>,
     ) {
         self.expire(now);
-        self.last_line = line;
-        self.frames += 1;
-        self.bytes += seen.frame.len() as u64;
-        if self.is_flooded() {
+        self.traffic.count(line, &seen.frame);
+        if self.traffic.is_exceeded() {
             self.flooded(line);
             return;
         }
@@ -262,7 +260,7 @@ impl ScenarioCase {
             None => true,
         };
         if passes {
-            self.outputs.push_back(DriverOutput::ToHost { conn, seen: Arc::clone(seen) });
+            self.outputs.push(DriverOutput::ToHost { conn, seen: Arc::clone(seen) });
         }
         self.advance(now);
     }
@@ -466,7 +464,7 @@ impl ScenarioCase {
             self.bindings.set(&name, last_seen.clone());
             self.bindings.set(&host, last_seen);
         }
-        self.outputs.push_back(DriverOutput::Send { conn, seen });
+        self.outputs.push(DriverOutput::Send { conn, seen });
     }
 
     /// Sends a frame of a step to the tested client, over its newest connection.

@@ -92,7 +92,7 @@ impl ScenarioCase {
             line[name.as_str()] = value.clone();
         }
         if !self.setup.tested.comes_by_itself {
-            self.outputs.push_back(DriverOutput::Drive(line.to_string()));
+            self.outputs.push(DriverOutput::Drive(line.to_string()));
         }
         id
     }
@@ -119,7 +119,7 @@ impl ScenarioCase {
     /// Handles a line of the driver (an answer or an event), or the end of the driver.
     pub(super) fn handle_driver_line(&mut self, now: Duration, line: u64, seen: &SeenFrame) {
         self.expire(now);
-        self.last_line = line;
+        self.traffic.reach(line);
         let told = seen.message().map(|it| it.value().clone()).unwrap_or_default();
         if let Some(tested) = &mut self.tested {
             if let Some(how) = told["ended"].as_str() {

@@ -130,7 +130,7 @@ impl ScenarioCase {
                 );
                 let mut failure = self.failure_at(step, format!("client `{name}`: {wrong}"));
                 failure.span = status.span;
-                failure.lines.push(self.last_line);
+                failure.lines.push(self.traffic.last_line());
                 WaitProgress::Failed(failure)
             }
             (want, None) => WaitProgress::Wait(TaskWait::Connected(id, want)),

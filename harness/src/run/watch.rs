@@ -4,6 +4,7 @@
 //!
 //! Start at [`ScenarioCase::hold_against_watches`].
 
+use crate::scenario::bind::NameBindings;
 use crate::scenario::pattern::brief;
 use crate::wire::message::Message;
 
@@ -13,13 +14,17 @@ use super::task::{MessageFilter, PeerId};
 
 /// A message that must not arrive.
 #[derive(Debug)]
-pub(super) struct AbsenceWatch {
-    pub(super) step: Option<usize>,
-    pub(super) peer: PeerId,
-    pub(super) filter: MessageFilter,
+struct AbsenceWatch {
+    step: Option<usize>,
+    peer: PeerId,
+    filter: MessageFilter,
     /// The transcript lines of the matching messages that were tolerated.
-    pub(super) tolerated: Vec<u64>,
+    tolerated: Vec<u64>,
 }
+
+/// The messages that must not arrive, in the order of their steps.
+#[derive(Debug, Default)]
+pub(super) struct AbsenceWatches(Vec<AbsenceWatch>);
 
 impl AbsenceWatch {
     /// Records a matching message. Returns whether the step still tolerates it.
@@ -34,7 +39,45 @@ impl AbsenceWatch {
     }
 }
 
+impl AbsenceWatches {
+    /// Forbids the messages that match a filter.
+    pub(super) fn add(&mut self, step: Option<usize>, peer: PeerId, filter: MessageFilter) {
+        self.0.push(AbsenceWatch { step, peer, filter, tolerated: Vec::new() });
+    }
+
+    /// Removes and returns the first watch whose forbidden message this is.
+    fn broken_by(
+        &mut self,
+        peer: PeerId,
+        line: u64,
+        message: &Message,
+        bindings: &NameBindings,
+    ) -> Option<AbsenceWatch> {
+        let broken = self.0.iter_mut().position(|watch| {
+            watch.peer == peer
+                && watch.filter.is_about(message)
+                && watch.filter.params.as_ref().is_none_or(|pattern| {
+                    pattern.matches(Some(message.params()), bindings, watch.filter.exact).is_ok()
+                })
+                && !watch.tolerates(line)
+        })?;
+        Some(self.0.remove(broken))
+    }
+
+    /// Permits all messages again.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
 impl ScenarioCase {
+    /// Ends all watches and counts each of them as held.
+    pub(super) fn watches_held(&mut self) {
+        for watch in std::mem::take(&mut self.watches).0 {
+            self.observed(watch.step);
+        }
+    }
+
     /// Checks a message against all watches and records a failure for each watch that it matches.
     pub(super) fn hold_against_watches(&mut self, id: PeerId, line: u64, message: &Message) {
         while let Some(failure) = self.watched(id, line, message) {
@@ -52,16 +95,7 @@ impl ScenarioCase {
         line: u64,
         message: &Message,
     ) -> Option<Box<StepFailure>> {
-        let bindings = &self.bindings;
-        let broken = self.watches.iter_mut().position(|watch| {
-            watch.peer == peer
-                && watch.filter.is_about(message)
-                && watch.filter.params.as_ref().is_none_or(|pattern| {
-                    pattern.matches(Some(message.params()), bindings, watch.filter.exact).is_ok()
-                })
-                && !watch.tolerates(line)
-        })?;
-        let watch = self.watches.remove(broken);
+        let watch = self.watches.broken_by(peer, line, message, &self.bindings)?;
         let (what, span, step) = (watch.filter.what_not(), watch.filter.span, watch.step);
         let name = self.name(peer);
         let message_text = match watch.tolerated.len() {
