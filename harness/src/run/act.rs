@@ -7,7 +7,6 @@ use crate::wire::json::{Value, json};
 use crate::host::ScriptedEnvelope;
 use crate::peer::client_folder::ClientFolder;
 use crate::peer::guise::ClientGuise;
-use crate::scenario::bind::ValueTemplate;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::frame::Frame;
 use crate::wire::message::{Message, MessageKind};
@@ -29,8 +28,6 @@ const ACP_PING: &str = "_ahp-harness/ping";
 /// The maximum number of frames that one step sends.
 const MAX_TIMES: u64 = 100_000;
 
-/// The first value of `${frame}`. The value is large because clients number their own requests from 1.
-const FIRST_FRAME_ID: u64 = 1_000_000;
 /// The maximum nesting depth of a generated frame.
 const MAX_DEPTH: usize = 10_000_000;
 
@@ -77,10 +74,6 @@ impl ScenarioCase {
         self.send(id, SeenFrame::of(answer));
     }
 
-    pub(super) fn fill(&mut self, template: &ValueTemplate) -> Value {
-        template.fill(&mut self.bindings, &mut self.mint)
-    }
-
     pub(super) fn name(&self, peer: PeerId) -> String {
         self.peers.get(peer).map(|peer| peer.name.clone()).unwrap_or_default()
     }
@@ -92,14 +85,14 @@ impl ScenarioCase {
         match task.act {
             TaskAct::Connect(peer) => self.connect(peer, OpeningGoal::Stands),
             TaskAct::Come { peer, credentials, origin, want } => {
-                let origin = origin.map(|origin| text_of(&self.fill(&origin)));
+                let origin = origin.map(|origin| text_of(&self.names.fill(&origin)));
                 if let Some(peer) = self.peers.get_mut(peer) {
                     peer.guise = ClientGuise { credentials, origin };
                 }
                 self.connect(peer, want)
             }
             TaskAct::Request { peer, method, params, want, exact, keep } => {
-                let params = self.fill(&params);
+                let params = self.names.fill(&params);
                 if matches!(want, RequestGoal::Error(_) | RequestGoal::Refused(_)) {
                     self.expects_refused_request(task.step, peer, &method);
                 }
@@ -112,12 +105,12 @@ impl ScenarioCase {
                 WaitProgress::Wait(TaskWait::Response { peer, id, want, exact, keep })
             }
             TaskAct::DefaultChat { peer, session, bind } => {
-                let session = self.fill(&session);
+                let session = self.names.fill(&session);
                 WaitProgress::Wait(TaskWait::DefaultChat { peer, session, bind })
             }
             TaskAct::Reconnect { peer, subscriptions, last_seen, want, keep } => {
-                let subscriptions = subscriptions.map(|template| self.fill(&template));
-                let last_seen = last_seen.map(|template| self.fill(&template));
+                let subscriptions = subscriptions.map(|template| self.names.fill(&template));
+                let last_seen = last_seen.map(|template| self.names.fill(&template));
                 if matches!(want, RequestGoal::Error(_) | RequestGoal::Refused(_)) {
                     self.expects_refused_request(task.step, peer, "reconnect");
                 }
@@ -147,11 +140,11 @@ impl ScenarioCase {
                 WaitProgress::Wait(TaskWait::Own(wait))
             }
             TaskAct::CallState { peer, id, state } => {
-                let id = self.fill(&id);
+                let id = self.names.fill(&id);
                 self.call_state(task.step, peer, &id, &state)
             }
             TaskAct::Notify { peer, method, params } => {
-                let params = self.fill(&params);
+                let params = self.names.fill(&params);
                 if let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) {
                     let message = engine.notification(&method, params);
                     self.send(peer, SeenFrame::of(message));
@@ -159,9 +152,9 @@ impl ScenarioCase {
                 WaitProgress::Done
             }
             TaskAct::Dispatch { peer, channel, action, seq, settle, bind } => {
-                let channel = self.fill(&channel);
-                let action = self.fill(&action);
-                let seq = seq.and_then(|template| self.fill(&template).as_u64());
+                let channel = self.names.fill(&channel);
+                let action = self.names.fill(&action);
+                let seq = seq.and_then(|template| self.names.fill(&template).as_u64());
                 if settle.as_ref().is_some_and(DispatchGoal::is_refusal) {
                     let name = action["type"].as_str().unwrap_or_default().to_owned();
                     self.expects_refused_action(task.step, &name);
@@ -169,7 +162,7 @@ impl ScenarioCase {
                 self.dispatch(peer, &channel, action, seq, settle, bind)
             }
             TaskAct::Await { peer, mut filter, channel, mode } => {
-                filter.channel = channel.map(|template| self.fill(&template));
+                filter.channel = channel.map(|template| self.names.fill(&template));
                 if let Some((side, name)) = filter.beside.as_deref() {
                     let response = self.log.response(peer, name);
                     filter.order = response.map(|response| MessageOrder { side: *side, response });
@@ -177,7 +170,7 @@ impl ScenarioCase {
                 WaitProgress::Wait(TaskWait::Message { peer, filter, mode, looked: 0 })
             }
             TaskAct::Watch { peer, mut filter, channel } => {
-                filter.channel = channel.map(|template| self.fill(&template));
+                filter.channel = channel.map(|template| self.names.fill(&template));
                 self.watches.add(task.step, peer, filter);
                 let mailbox = self.peers.get(peer).map(|peer| &peer.mailbox);
                 let behind = mailbox.into_iter().flat_map(ClientMailbox::behind);
@@ -192,12 +185,12 @@ impl ScenarioCase {
                 WaitProgress::Done
             }
             TaskAct::Barrier { peer, channel } => {
-                let channel = channel.map(|template| self.fill(&template));
+                let channel = channel.map(|template| self.names.fill(&template));
                 let barrier = self.begin_barrier(peer, channel.as_ref(), None);
                 WaitProgress::Wait(TaskWait::Barrier(barrier))
             }
             TaskAct::Mirror { peer, channel, state, exact } => {
-                let channel = self.fill(&channel);
+                let channel = self.names.fill(&channel);
                 self.mirror(task.step, MirrorClaim { peer, channel, state, exact }, false)
             }
             TaskAct::Send { peer, frame: RawFrame::Flood(bytes), .. } => {
@@ -209,10 +202,9 @@ impl ScenarioCase {
             TaskAct::Send { peer, frame, times } => {
                 for count in 0..times.min(MAX_TIMES) {
                     if times > 1 {
-                        self.bindings.set("count", json!(count));
+                        self.names.set("count", json!(count));
                     }
-                    self.bindings.set("frame", json!(FIRST_FRAME_ID + self.raw_frames));
-                    self.raw_frames += 1;
+                    self.names.number_frame();
                     let seen = SeenFrame::new(self.raw(&frame));
                     if let Some((peer, message)) = self.peers.get_mut(peer).zip(seen.message()) {
                         peer.engine.sent(message);
@@ -228,7 +220,7 @@ impl ScenarioCase {
                 WaitProgress::Done
             }
             TaskAct::Serve { peer, folder, files, withheld, writable } => {
-                let (folder, files) = (text_of(&self.fill(&folder)), self.fill(&files));
+                let (folder, files) = (text_of(&self.names.fill(&folder)), self.names.fill(&files));
                 if let Some(peer) = self.peers.get_mut(peer) {
                     peer.folder = ClientFolder::new(&folder, &files, writable);
                     peer.withheld = withheld;
@@ -279,22 +271,22 @@ impl ScenarioCase {
                 self.await_driver(task.step, &id, want, bind)
             }
             TaskAct::TestedState { channel, claim } => {
-                let channel = text_of(&self.fill(&channel));
+                let channel = text_of(&self.names.fill(&channel));
                 let until = self.now() + self.limit(task.step);
                 self.ask_state(TestedStateClaim { channel, ..claim }, until)
             }
             TaskAct::Respond { rule, value } => {
-                let value = value.map(|value| self.fill(&value));
+                let value = value.map(|value| self.names.fill(&value));
                 self.respond(rule, value);
                 WaitProgress::Done
             }
             TaskAct::Publish { channel, action, origin, rejected, members } => {
                 let scripted = ScriptedEnvelope {
-                    channel: text_of(&self.fill(&channel)),
-                    action: self.fill(&action),
-                    origin: origin.map(|origin| self.fill(&origin)),
+                    channel: text_of(&self.names.fill(&channel)),
+                    action: self.names.fill(&action),
+                    origin: origin.map(|origin| self.names.fill(&origin)),
                     rejected,
-                    members: members.map(|members| self.fill(&members)).unwrap_or_default(),
+                    members: members.map(|members| self.names.fill(&members)).unwrap_or_default(),
                 };
                 self.outputs.push(DriverOutput::Publish(scripted));
                 WaitProgress::Wait(TaskWait::Published)
@@ -340,7 +332,7 @@ impl ScenarioCase {
         let (seq, message) = engine.dispatch(channel.as_str().unwrap_or_default(), action, seq);
         self.send(peer, SeenFrame::of(message));
         if let Some(name) = bind {
-            self.bindings.set(&name, json!(seq));
+            self.names.set(&name, json!(seq));
         }
         match settle {
             None => WaitProgress::Done,
@@ -356,24 +348,26 @@ impl ScenarioCase {
 
     pub(super) fn raw(&mut self, frame: &RawFrame) -> Frame {
         match frame {
-            RawFrame::Text(template) => Frame::Text(text_of(&self.fill(template))),
+            RawFrame::Text(template) => Frame::Text(text_of(&self.names.fill(template))),
             RawFrame::Json(template) => {
-                let value = self.fill(template);
+                let value = self.names.fill(template);
                 if let Some(method) = value["method"].as_str() {
                     self.created.asked(method, &value["params"]);
                 }
                 let message = Message::new(value);
                 Frame::json(self.edge().lower_message(message).value())
             }
-            RawFrame::Binary(template) => Frame::Binary(text_of(&self.fill(template)).into_bytes()),
+            RawFrame::Binary(template) => {
+                Frame::Binary(text_of(&self.names.fill(template)).into_bytes())
+            }
             RawFrame::Padded(size) | RawFrame::Flood(size) => padded(*size),
             RawFrame::Nested(depth) => {
                 let depth = usize::try_from(*depth).unwrap_or(usize::MAX).min(MAX_DEPTH);
                 Frame::Text(ping(&["[".repeat(depth), "]".repeat(depth)].concat()))
             }
             RawFrame::Mangled(template) => {
-                let value = self.fill(template);
-                mangle::mangled(&value, &mut || self.mint.number())
+                let value = self.names.fill(template);
+                mangle::mangled(&value, &mut || self.names.number())
             }
         }
     }

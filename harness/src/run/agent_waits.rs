@@ -33,7 +33,7 @@ impl StepWait for CalledWait {
             return StepWaitStatus::Failed(case.failure_at(step, message));
         }
         for (line, call) in &case.witness.calls {
-            if let Err(miss) = self.each.matches(Some(call), &case.bindings, false) {
+            if let Err(miss) = self.each.matches(Some(call), case.names.bindings(), false) {
                 let failure = case.mismatch(step, "harness", "the call of the tool", *line, &miss);
                 return StepWaitStatus::Failed(failure);
             }
@@ -65,16 +65,13 @@ pub(super) struct TextsWait {
 
 impl StepWait for TextsWait {
     fn begin(&mut self, case: &mut ScenarioCase, _: Option<usize>) {
-        self.session = case.fill(&self.template);
+        self.session = case.names.fill(&self.template);
     }
 
     fn check(&mut self, case: &mut ScenarioCase, _: Option<usize>) -> StepWaitStatus {
         let told = case.peers.get(self.peer).map(|peer| peer.served.texts.of(&self.session));
-        match self.texts.matches(told.as_ref(), &case.bindings, false) {
-            Ok(bound) => {
-                case.bind(&self.texts, bound);
-                StepWaitStatus::Held
-            }
+        match case.names.take(&self.texts, told.as_ref(), false) {
+            Ok(()) => StepWaitStatus::Held,
             Err(miss) => {
                 case.near = Some(NearMiss::new(case.traffic.last_line(), miss));
                 StepWaitStatus::Waits

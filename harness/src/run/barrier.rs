@@ -113,7 +113,7 @@ impl ScenarioCase {
         }
         let engine = &self.peers.get(by)?.engine;
         let is_chat = |channel: &&str| ChannelKind::of_uri(channel) == Some(ChannelKind::Chat);
-        let named = channel.or(self.bindings.get("chat")).and_then(Value::as_str);
+        let named = channel.or(self.names.get("chat")).and_then(Value::as_str);
         named
             .filter(|channel| is_chat(channel) && engine.is_subscribed(channel))
             .or_else(|| engine.subscriptions().find(is_chat))
@@ -126,7 +126,7 @@ impl ScenarioCase {
     }
 
     fn mark(&mut self, by: PeerId, channel: String) -> PendingMark {
-        let text = format!("ahp-barrier {:016x}", self.mint.number());
+        let text = format!("ahp-barrier {:016x}", self.names.number());
         let draft = json!({"text": text, "origin": {"kind": "user"}});
         let action = json!({"type": "chat/draftChanged", "draft": draft});
         let seq = self.dispatch_mark(by, &channel, action);

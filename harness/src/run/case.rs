@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use crate::scenario::bind::NameBindings;
 use crate::scenario::pattern::ValuePattern;
-use crate::scenario::source::SourceSpan;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::message::{Message, MessageKind, is_handshake};
 
 use super::barrier::{CaseMarks, PendingBarrier};
+use super::case_names::CaseNames;
 use super::case_peers::CasePeer;
 use super::case_traffic::TrafficBudget;
 use super::claims::StepLog;
@@ -21,7 +20,6 @@ use super::decisions::OpenDecisions;
 use super::expand;
 use super::failure::{FailureKind, NearMiss, StepFailure};
 use super::mailbox::ClientMailbox;
-use super::mint::IdMinter;
 use super::observer::ScenarioObservers;
 pub use super::output::DriverOutput;
 use super::output::OutputQueue;
@@ -101,16 +99,12 @@ pub(super) enum WaitProgress {
 pub struct ScenarioCase {
     pub(super) setup: CaseSetup,
     pub(super) peers: Vec<CasePeer>,
-    pub(super) bindings: NameBindings,
-    pub(super) mint: IdMinter,
+    pub(super) names: CaseNames,
     pub(super) created: CreatedResources,
     pub(super) notes: Vec<String>,
     pub(super) observations: u64,
     pub(super) marks: CaseMarks,
-    pub(super) bound_at: Vec<(String, SourceSpan)>,
     pub(super) next_conn: u32,
-    /// The number of frames that `send` steps have sent so far.
-    pub(super) raw_frames: u64,
     pub(super) next_step: usize,
     pub(super) tasks: VecDeque<StepTask>,
     pub(super) current: Option<(Option<usize>, TaskWait, Duration)>,
@@ -148,23 +142,20 @@ impl ScenarioCase {
     /// Creates a case that has not started; [`begin`](Self::begin) starts it.
     pub fn new(setup: CaseSetup) -> ScenarioCase {
         let mirrors = expand::needs_mirrors(&setup.scenario);
-        let mut mint = IdMinter::new(setup.seed, &setup.name, setup.epoch);
-        let tag = mint.number() as u32;
-        let names = setup.scenario.clients.clone();
+        let mut names = CaseNames::new(&setup);
+        let tag = names.number() as u32;
+        let clients = setup.scenario.clients.clone();
         let observers = setup.observe.then(|| ScenarioObservers::new(setup.seed ^ u64::from(tag)));
         let mut case = ScenarioCase {
             deadline: setup.limit * BUDGET,
             setup,
             peers: Vec::new(),
-            bindings: NameBindings::default(),
-            mint,
+            names,
             created: CreatedResources::default(),
             notes: Vec::new(),
             observations: 0,
             marks: CaseMarks::default(),
-            bound_at: Vec::new(),
             next_conn: 0,
-            raw_frames: 0,
             next_step: 0,
             tasks: VecDeque::new(),
             current: None,
@@ -183,18 +174,18 @@ impl ScenarioCase {
             witness: CaseWitness::default(),
             tested: None,
         };
-        case.bindings.set("version", json!(case.setup.version.to_string()));
+        case.names.set("version", json!(case.setup.version.to_string()));
         for (name, value) in case.setup.facts.clone() {
-            case.bindings.set(&name, json!(value));
+            case.names.set(&name, json!(value));
         }
         case.bind_side();
         let tested = case.setup.scenario.tested.clone();
-        for name in names.into_iter().filter(|name| tested.as_ref() != Some(name)) {
+        for name in clients.into_iter().filter(|name| tested.as_ref() != Some(name)) {
             // Clients may use their id as the authority of URIs, and hosts may convert an authority to lower case.
             let client_id = format!("ahp-harness-{tag:08x}-{name}").to_lowercase();
-            case.bindings.set(&format!("{name}.id"), json!(client_id));
+            case.names.set(&format!("{name}.id"), json!(client_id));
             let files = case.setup.forms.client_files(&client_id);
-            case.bindings.set(&format!("{name}.files"), json!(files));
+            case.names.set(&format!("{name}.files"), json!(files));
             case.push_peer(name, client_id, mirrors);
         }
         if let Some(name) = tested {
@@ -205,7 +196,7 @@ impl ScenarioCase {
 
     /// Returns the time of the current event.
     pub(super) fn now(&self) -> Duration {
-        self.mint.now
+        self.names.now()
     }
 
     /// Starts the case.
@@ -464,7 +455,7 @@ impl ScenarioCase {
             _ => {}
         }
         if let Some(peer) = self.peers.get(id) {
-            self.bindings.set(&peer.seq_name, json!(last_seen));
+            self.names.set(&peer.seq_name, json!(last_seen));
         }
         if shook {
             self.slow_start(id);
@@ -492,7 +483,7 @@ impl ScenarioCase {
 
     /// Fails the current wait if its deadline has passed.
     pub(super) fn expire(&mut self, now: Duration) {
-        self.mint.now = now;
+        self.names.turn_to(now);
         self.release_held_back(now);
         if self.phase == CasePhase::Over || self.restarts() {
             return;
@@ -520,7 +511,7 @@ impl ScenarioCase {
 
     /// Makes all progress that is possible without another event.
     pub(super) fn advance(&mut self, now: Duration) {
-        self.mint.now = now;
+        self.names.turn_to(now);
         if self.phase == CasePhase::Playing && self.failure.is_some() {
             self.clean_up(now);
         }

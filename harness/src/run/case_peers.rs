@@ -53,7 +53,7 @@ impl ScenarioCase {
     pub(super) fn push_peer(&mut self, name: String, client_id: String, mirrors: bool) -> PeerId {
         let seq_name = format!("{name}.seq");
         let serves = expand::serves(&self.setup.scenario, &name, None);
-        self.bindings.set(&seq_name, json!(0));
+        self.names.set(&seq_name, json!(0));
         self.peers.push(CasePeer {
             name,
             seq_name,
@@ -79,7 +79,7 @@ impl ScenarioCase {
     /// Adds a client that the scenario does not name, such as an observer.
     pub(super) fn add_peer(&mut self, role: &str) -> PeerId {
         let number = self.peers.len();
-        let client_id = format!("ahp-harness-{:08x}-{role}", self.mint.number() as u32);
+        let client_id = format!("ahp-harness-{:08x}-{role}", self.names.number() as u32);
         self.push_peer(format!("{role}-{number}"), client_id, false)
     }
 

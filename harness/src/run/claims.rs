@@ -249,7 +249,7 @@ impl ScenarioCase {
         names::occurrences(step, &mut |_, occurrence| {
             if let NameOccurrence::Used(name) = occurrence
                 && self.log.missing.contains(name)
-                && self.bindings.get(name).is_none()
+                && self.names.get(name).is_none()
             {
                 lacking.get_or_insert(name.to_owned());
             }
@@ -268,7 +268,7 @@ impl ScenarioCase {
     fn leave_out_names(&mut self, step: &ScenarioStep) {
         names::occurrences(step, &mut |_, occurrence| {
             if let NameOccurrence::Found(name) = occurrence
-                && self.bindings.get(name).is_none()
+                && self.names.get(name).is_none()
             {
                 self.log.missing.insert(name.to_owned());
             }

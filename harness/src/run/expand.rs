@@ -6,7 +6,7 @@ use crate::agent::script::{CASE, HEADER, RELEASE};
 use crate::wire::json::{Value, json};
 
 use crate::peer::guise::ClientCredentials;
-use crate::scenario::bind::{HoleFiller, ValueTemplate};
+use crate::scenario::bind::ValueTemplate;
 use crate::scenario::parse::{ParsedScenario, ScenarioStep};
 use crate::scenario::pattern::ValuePattern;
 use crate::scenario::source::SourceSpan;
@@ -345,10 +345,10 @@ fn open(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
         acts.push(TaskAct::Connect(peer));
         acts.extend(initialize(case, step, peer));
     }
-    if case.bindings.get(&session).is_none() {
-        let id = case.mint.fresh();
+    if case.names.get(&session).is_none() {
+        let id = case.names.fresh();
         let uri = case.setup.forms.session(&id, case.setup.provider.as_deref());
-        case.bindings.set(&session, json!(uri));
+        case.names.set(&session, json!(uri));
         let mut usual = vec![("channel", ValueTemplate::hole(span, &session))];
         if let Some(provider) = &case.setup.provider {
             usual.push(("provider", ValueTemplate::fixed(span, json!(provider))));
@@ -536,7 +536,7 @@ fn release(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
         return vec![TaskAct::Release(hold.to_owned())];
     }
     let text = format!("{} {hold}", RELEASE);
-    let id = case.mint.fresh();
+    let id = case.names.fresh();
     let action: Value = json!({
         "type": "chat/pendingMessageSet",
         "kind": "steering",

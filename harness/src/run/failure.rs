@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use crate::scenario::bind::NameBindings;
 use crate::scenario::parse::ScenarioStep;
-use crate::scenario::pattern::{PatternMismatch, ValuePattern};
+use crate::scenario::pattern::PatternMismatch;
 use crate::scenario::source::SourceSpan;
 use crate::scenario::verbs::{HOST, StepVerb, VerbNature};
 
@@ -258,13 +257,6 @@ impl ScenarioCase {
         names.peek().is_some() && names.all(|name| name != tested && name != HOST)
     }
 
-    pub(super) fn bind(&mut self, pattern: &ValuePattern, bound: NameBindings) {
-        for (name, _) in bound.iter() {
-            self.bound_at.push((name.clone(), pattern.span));
-        }
-        self.bindings.extend(bound);
-    }
-
     pub(super) fn ended(&self, peer: PeerId) -> Option<(u64, String)> {
         // A wait for the tested client continues after its connection has ended, because the client may connect again.
         if self.is_host(peer) {
@@ -344,11 +336,7 @@ impl ScenarioCase {
         let mut failure = self.failure_of(step, FailureKind::Content, message);
         failure.span = miss.span;
         failure.label = format!("found {}", miss.found);
-        failure.second = self
-            .bound_at
-            .iter()
-            .find(|(bound, _)| miss.expected.contains(&format!("bound to `{bound}`")))
-            .map(|(bound, span)| (*span, format!("`{bound}` was bound here")));
+        failure.second = self.names.source_of(miss);
         failure.lines.push(line);
         failure
     }

@@ -28,12 +28,12 @@ impl ScenarioCase {
 
     /// Binds a name, as a matching pattern does.
     pub fn learn(&mut self, name: &str, value: Value) {
-        self.bindings.set(name, value);
+        self.names.set(name, value);
     }
 
     /// Returns the bindings.
     pub fn bindings(&self) -> &NameBindings {
-        &self.bindings
+        self.names.bindings()
     }
 
     /// Returns a client of the scenario and its connection; the connection is `None` if the client is not

@@ -133,10 +133,10 @@ impl ScenarioCase {
         let side = &self.setup.side;
         let (work, auth) = (json!((side.work.as_str())), json!((side.auth.clone())));
         let server = side.server_url.as_ref().map(|url| json!(url.as_str()));
-        self.bindings.set(WORK, work);
-        self.bindings.set(AUTH, auth);
+        self.names.set(WORK, work);
+        self.names.set(AUTH, auth);
         if let Some(server) = server {
-            self.bindings.set(SERVER_URL, server);
+            self.names.set(SERVER_URL, server);
         }
     }
 
@@ -306,7 +306,7 @@ impl ScenarioCase {
         params: &ValueTemplate,
         bind: Option<String>,
     ) -> WaitProgress {
-        let params = self.fill(params);
+        let params = self.names.fill(params);
         let session = params["sessionId"].clone();
         let Some(peer) = self.peers.get_mut(id) else { return WaitProgress::Done };
         let (number, message) = peer.engine.request(method, params);
@@ -315,7 +315,7 @@ impl ScenarioCase {
         }
         self.send(id, SeenFrame::of(message));
         if let Some(name) = bind {
-            self.bindings.set(&name, json!(number));
+            self.names.set(&name, json!(number));
         }
         WaitProgress::Done
     }
@@ -401,9 +401,8 @@ impl ScenarioCase {
         let Some(told) = self.witness.looks.remove(&token) else {
             return WaitProgress::Wait(TaskWait::Looked { token, look });
         };
-        match look.text.matches(told.get("text"), &self.bindings, false) {
-            Ok(bound) => {
-                self.bind(&look.text, bound);
+        match self.names.take(&look.text, told.get("text"), false) {
+            Ok(()) => {
                 self.observed(step);
                 WaitProgress::Done
             }
@@ -433,9 +432,8 @@ impl ScenarioCase {
             );
             return WaitProgress::Failed(self.failure_at(step, message));
         };
-        match state.matches(Some(&found), &self.bindings, false) {
-            Ok(bound) => {
-                self.bind(state, bound);
+        match self.names.take(state, Some(&found), false) {
+            Ok(()) => {
                 self.observed(step);
                 WaitProgress::Done
             }

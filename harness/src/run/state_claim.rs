@@ -141,9 +141,9 @@ impl ScenarioCase {
             );
             return WaitProgress::Failed(self.failure_at(step, message));
         };
-        match match_state(state, channel, &own, &self.bindings, *exact) {
+        match match_state(state, channel, &own, self.names.bindings(), *exact) {
             Ok(bound) => {
-                self.bind(state, bound);
+                self.names.bind(state, bound);
                 self.observed(step);
                 WaitProgress::Done
             }
@@ -175,7 +175,7 @@ impl ScenarioCase {
                 part["toolCall"]["status"] = "running".into();
             }
         }
-        if match_state(pattern, channel, &approved, &self.bindings, exact).is_ok() {
+        if match_state(pattern, channel, &approved, self.names.bindings(), exact).is_ok() {
             failure.kind = FailureKind::Trouble;
             failure.message = format!(
                 "{}; the host requested the approval of `{call}` again, which the scenario does not answer",

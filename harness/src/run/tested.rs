@@ -100,8 +100,8 @@ impl ScenarioCase {
             peer.engine.number_from(FIRST_ID);
         }
         self.next_conn = FIRST_CONN;
-        self.bindings.set(&format!("{name}.id"), Value::Null);
-        self.bindings.set(&format!("{name}.seq"), json!(0));
+        self.names.set(&format!("{name}.id"), Value::Null);
+        self.names.set(&format!("{name}.seq"), json!(0));
         self.tested = Some(TestedClient {
             name,
             host,
@@ -339,9 +339,9 @@ impl ScenarioCase {
         tested.introduced = true;
         let id = message.params()["clientId"].clone();
         let name = format!("{}.id", tested.name);
-        let is_known = self.bindings.get(&name).is_some_and(Value::is_string);
+        let is_known = self.names.get(&name).is_some_and(Value::is_string);
         if id.is_string() && (message.method() == Some("initialize") || !is_known) {
-            self.bindings.set(&name, id);
+            self.names.set(&name, id);
         }
     }
 
@@ -349,7 +349,7 @@ impl ScenarioCase {
     /// request, or ignores the notification, so that the host does not see it.
     fn intercept(&mut self, now: Duration, conn: ConnId, message: &Message) -> bool {
         let Some(method) = message.method() else { return false };
-        let bindings = &self.bindings;
+        let bindings = self.names.bindings();
         let fits = |rule: &&mut ResponseRule| {
             let fits = |pattern: &ValuePattern| {
                 pattern.matches(Some(message.params()), bindings, false).is_ok()
@@ -461,8 +461,8 @@ impl ScenarioCase {
             tested.received.received(message);
             let (name, host) = (format!("{}.seq", tested.name), format!("{HOST}.seq"));
             let last_seen = json!(tested.received.last_seen());
-            self.bindings.set(&name, last_seen.clone());
-            self.bindings.set(&host, last_seen);
+            self.names.set(&name, last_seen.clone());
+            self.names.set(&host, last_seen);
         }
         self.outputs.push(DriverOutput::Send { conn, seen });
     }

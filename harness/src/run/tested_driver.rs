@@ -40,13 +40,13 @@ impl ScenarioCase {
         want: Option<DriverGoal>,
         bind: Option<String>,
     ) -> WaitProgress {
-        let members = members.map(|members| self.fill(members)).unwrap_or_default();
+        let members = members.map(|members| self.names.fill(members)).unwrap_or_default();
         let id = self.command(command, members);
         match want {
             Some(want) => WaitProgress::Wait(TaskWait::Driven { id, want, bind }),
             None => {
                 if let Some(name) = bind {
-                    self.bindings.set(&name, json!(id));
+                    self.names.set(&name, json!(id));
                 }
                 WaitProgress::Done
             }
@@ -106,7 +106,8 @@ impl ScenarioCase {
         bind: Option<String>,
     ) -> WaitProgress {
         let commands = self.tested.as_ref().map_or(0, |tested| tested.next_command);
-        let fits = |id_of: &u64| id.matches(Some(&json!(*id_of)), &self.bindings, false).is_ok();
+        let fits =
+            |id_of: &u64| id.matches(Some(&json!(*id_of)), self.names.bindings(), false).is_ok();
         match (1..commands).find(fits) {
             Some(id) => WaitProgress::Wait(TaskWait::Driven { id, want, bind }),
             None => {
@@ -204,16 +205,13 @@ impl ScenarioCase {
                 return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
             }
         };
-        if let Some(pattern) = pattern {
-            match pattern.matches(Some(value), &self.bindings, false) {
-                Ok(bound) => self.bind(pattern, bound),
-                Err(miss) => {
-                    return WaitProgress::Failed(self.mismatch(step, &name, what, line, &miss));
-                }
-            }
+        if let Some(pattern) = pattern
+            && let Err(miss) = self.names.take(pattern, Some(value), false)
+        {
+            return WaitProgress::Failed(self.mismatch(step, &name, what, line, &miss));
         }
         if let Some(bind) = bind {
-            self.bindings.set(&bind, value.clone());
+            self.names.set(&bind, value.clone());
         }
         self.observed(step);
         WaitProgress::Done
@@ -348,11 +346,11 @@ impl ScenarioCase {
         let matched = |state: &Value| {
             let lifted = edge.as_ref().map(|(edge, kind)| edge.lift_state(*kind, state));
             let state = lifted.as_ref().unwrap_or(state);
-            state_claim::match_state(pattern, channel, state, &self.bindings, claim.exact)
+            state_claim::match_state(pattern, channel, state, self.names.bindings(), claim.exact)
         };
         match (matched(found), disagreement) {
             (Ok(bound), None) => {
-                self.bind(pattern, bound);
+                self.names.bind(pattern, bound);
                 Ok(())
             }
             // A difference at a member that the step does not test is no evidence about the requirements of the step.

@@ -143,9 +143,8 @@ impl ScenarioCase {
             (OpeningGoal::Either, Some(_)) => WaitProgress::Done,
             (OpeningGoal::Refused(pattern), Some((line, _))) => {
                 let status = refused.map_or(Value::from("closed"), Value::from);
-                match pattern.matches(Some(&status), &self.bindings, false) {
-                    Ok(bound) => {
-                        self.bind(&pattern, bound);
+                match self.names.take(&pattern, Some(&status), false) {
+                    Ok(()) => {
                         self.observed(step);
                         WaitProgress::Done
                     }
@@ -186,11 +185,8 @@ impl ScenarioCase {
             [(Some(&id), message.id(), "id"), (params.as_ref(), Some(message.params()), "params")];
         for (pattern, value, what) in wanted {
             let Some(pattern) = pattern else { continue };
-            match pattern.matches(value, &self.bindings, false) {
-                Ok(bound) => self.bind(pattern, bound),
-                Err(miss) => {
-                    return WaitProgress::Failed(self.mismatch(step, &name, what, line, &miss));
-                }
+            if let Err(miss) = self.names.take(pattern, value, false) {
+                return WaitProgress::Failed(self.mismatch(step, &name, what, line, &miss));
             }
         }
         self.observed(step);
@@ -203,7 +199,7 @@ impl ScenarioCase {
         id: &ValuePattern,
     ) -> Option<(u64, Arc<SeenFrame>)> {
         let answers = &mut self.peers.get_mut(peer)?.answers;
-        let bindings = &self.bindings;
+        let bindings = self.names.bindings();
         let found = answers.iter().position(|(_, seen)| {
             let message = seen.message();
             let found = message.and_then(Message::id);
@@ -280,7 +276,7 @@ impl ScenarioCase {
                     return WaitProgress::Failed(failure);
                 }
                 // The state of another channel is no evidence about the requested channel.
-                let (asked, found) = (self.fill(channel), snapshot.map(|it| &it["resource"]));
+                let (asked, found) = (self.names.fill(channel), snapshot.map(|it| &it["resource"]));
                 if found != Some(&asked) {
                     let found = brief(found.unwrap_or(&Value::Null));
                     let wrong = format!(
@@ -334,12 +330,12 @@ impl ScenarioCase {
             let bound = match state {
                 Some((snapshot, state)) => {
                     let channel = snapshot["resource"].as_str().unwrap_or_default();
-                    match_state(pattern, channel, state, &self.bindings, exact)
+                    match_state(pattern, channel, state, self.names.bindings(), exact)
                 }
-                None => pattern.matches(value, &self.bindings, exact),
+                None => pattern.matches(value, self.names.bindings(), exact),
             };
             match bound {
-                Ok(bound) => self.bind(pattern, bound),
+                Ok(bound) => self.names.bind(pattern, bound),
                 Err(miss) => {
                     // The step fails because of the content, but later steps may use the result.
                     self.keep(keep, want, value);
@@ -406,7 +402,7 @@ impl ScenarioCase {
                 .into_iter()
                 .find(|chat| chat.is_string());
             if let Some(chat) = chat {
-                self.bindings.set(name, chat.clone());
+                self.names.set(name, chat.clone());
             }
         }
         if let Some(name) = &keep.bind {
@@ -414,7 +410,7 @@ impl ScenarioCase {
                 (RequestGoal::Result(_), Some(state)) => state.clone(),
                 _ => value,
             };
-            self.bindings.set(name, value);
+            self.names.set(name, value);
         }
     }
 
@@ -479,12 +475,9 @@ impl ScenarioCase {
             failure.lines.push(line);
             return WaitProgress::Failed(failure);
         }
-        match pattern.matches(Some(envelope), &self.bindings, false) {
-            Ok(bound) => self.bind(pattern, bound),
-            Err(miss) => {
-                let name = self.name(peer);
-                return WaitProgress::Failed(self.mismatch(step, &name, "envelope", line, &miss));
-            }
+        if let Err(miss) = self.names.take(pattern, Some(envelope), false) {
+            let name = self.name(peer);
+            return WaitProgress::Failed(self.mismatch(step, &name, "envelope", line, &miss));
         }
         self.observed(step);
         WaitProgress::Done
@@ -571,7 +564,7 @@ impl ScenarioCase {
             if !about {
                 continue;
             }
-            match pattern.matches(Some(message.params()), &self.bindings, filter.exact) {
+            match pattern.matches(Some(message.params()), self.names.bindings(), filter.exact) {
                 Ok(bound) => match filter.order.and_then(|order| order.broken_by(item.line)) {
                     None => {
                         found = Some((place, bound));
@@ -613,7 +606,7 @@ impl ScenarioCase {
             if let Some(peer) = self.peers.get_mut(id).filter(|_| mode != FilterMode::Look) {
                 peer.mailbox.read_to(place);
             }
-            self.bind(&pattern, bound);
+            self.names.bind(&pattern, bound);
             self.observed(step);
             return WaitProgress::Done;
         }
@@ -636,7 +629,7 @@ impl ScenarioCase {
         session: Value,
         bind: String,
     ) -> WaitProgress {
-        if self.bindings.get(&bind).is_some() {
+        if self.names.get(&bind).is_some() {
             return WaitProgress::Done;
         }
         let chat = self.peers.get(peer).and_then(|peer| {
@@ -656,7 +649,7 @@ impl ScenarioCase {
         });
         match (chat, self.ended(peer)) {
             (Some(chat), _) => {
-                self.bindings.set(&bind, chat);
+                self.names.set(&bind, chat);
                 WaitProgress::Done
             }
             (None, Some(end)) => self.closed_instead(step, peer, end, &RequestGoal::Result(None)),

@@ -95,7 +95,7 @@ impl ScenarioCase {
         line: u64,
         message: &Message,
     ) -> Option<Box<StepFailure>> {
-        let watch = self.watches.broken_by(peer, line, message, &self.bindings)?;
+        let watch = self.watches.broken_by(peer, line, message, self.names.bindings())?;
         let (what, span, step) = (watch.filter.what_not(), watch.filter.span, watch.step);
         let name = self.name(peer);
         let message_text = match watch.tolerated.len() {
