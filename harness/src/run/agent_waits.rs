@@ -73,7 +73,8 @@ impl StepWait for TextsWait {
         match case.names.take(&self.texts, told.as_ref(), false) {
             Ok(()) => StepWaitStatus::Held,
             Err(miss) => {
-                case.near = Some(NearMiss::new(case.traffic.last_line(), miss));
+                let near = NearMiss::new(case.traffic.last_line(), miss);
+                case.progress.keep_near(Some(near));
                 StepWaitStatus::Waits
             }
         }

@@ -8,7 +8,7 @@
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 
-use super::case::{CasePhase, ScenarioCase};
+use super::case::ScenarioCase;
 use super::task::PeerId;
 
 impl ScenarioCase {
@@ -16,7 +16,7 @@ impl ScenarioCase {
     pub(super) fn approve(&mut self, id: PeerId, message: &Message) {
         let approves = self.setup.scenario.approves.as_deref();
         let named = self.peers.get(id).is_some_and(|peer| Some(peer.name.as_str()) == approves);
-        if !named || self.phase != CasePhase::Playing || message.method() != Some("action") {
+        if !named || !self.progress.is_playing() || message.method() != Some("action") {
             return;
         }
         let params = message.params();

@@ -164,7 +164,7 @@ impl ScenarioCase {
         let by = barrier.by;
         if let Some(mark) = barrier.mark.take() {
             if self.marks.refused.contains(&(by, mark.seq)) {
-                self.notes.push(
+                self.log.note(
                     "the host rejected the barrier's marker (`chat/draftChanged`), so the barrier used `ping` instead"
                         .to_owned(),
                 );
@@ -243,7 +243,7 @@ impl ScenarioCase {
         mut barrier: PendingBarrier,
     ) -> WaitProgress {
         if barrier.mark.take().is_some() {
-            self.notes.push(
+            self.log.note(
                 "the barrier's marker (`chat/draftChanged`) did not come back, so the barrier used `ping` instead"
                     .to_owned(),
             );

@@ -1,6 +1,5 @@
 //! The state machine that plays one scenario: it receives events and returns what to do.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,12 +12,13 @@ use crate::wire::message::{Message, MessageKind, is_handshake};
 use super::barrier::{CaseMarks, PendingBarrier};
 use super::case_names::CaseNames;
 use super::case_peers::CasePeer;
+use super::case_progress::{BUDGET, CaseProgress, CurrentWait};
 use super::case_traffic::TrafficBudget;
 use super::claims::StepLog;
 use super::cleanup::{AUTOMATION, CreatedResources};
 use super::decisions::OpenDecisions;
 use super::expand;
-use super::failure::{FailureKind, NearMiss, StepFailure};
+use super::failure::{FailureKind, StepFailure};
 use super::mailbox::ClientMailbox;
 use super::observer::ScenarioObservers;
 pub use super::output::DriverOutput;
@@ -28,14 +28,12 @@ use super::setup::CaseSetup;
 use super::state_claim::MirrorClaim;
 use super::step_wait::StepWait;
 use super::task::{
-    DispatchGoal, DriverGoal, FilterMode, MessageFilter, OpeningGoal, PATIENCE, PeerId,
-    PermissionReply, RequestGoal, ResultUse, StepTask, TaskAct, TestedStateClaim,
+    DispatchGoal, DriverGoal, FilterMode, MessageFilter, OpeningGoal, PeerId, PermissionReply,
+    RequestGoal, ResultUse, TestedStateClaim,
 };
 use super::tested::TestedClient;
 use super::watch::AbsenceWatches;
 
-/// The time limit of a whole scenario, as a multiple of the time limit of one wait.
-pub(super) const BUDGET: u32 = 30;
 /// The maximum number of responses kept for `answer` steps; beyond this number, the oldest responses are
 /// dropped.
 pub(super) const MAX_ANSWERS: usize = 1_000;
@@ -77,14 +75,6 @@ pub(super) enum TaskWait {
     Mirrored(MirrorClaim),
 }
 
-/// The phase of the case.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum CasePhase {
-    Playing,
-    Cleaning,
-    Over,
-}
-
 /// The state of the current wait after the received messages were checked against it.
 pub(super) enum WaitProgress {
     Done,
@@ -101,29 +91,14 @@ pub struct ScenarioCase {
     pub(super) peers: Vec<CasePeer>,
     pub(super) names: CaseNames,
     pub(super) created: CreatedResources,
-    pub(super) notes: Vec<String>,
-    pub(super) observations: u64,
     pub(super) marks: CaseMarks,
     pub(super) next_conn: u32,
-    pub(super) next_step: usize,
-    pub(super) tasks: VecDeque<StepTask>,
-    pub(super) current: Option<(Option<usize>, TaskWait, Duration)>,
-    /// Whether the current task only prepares its step's main act.
-    pub(super) prepares: bool,
+    pub(super) progress: CaseProgress,
     pub(super) watches: AbsenceWatches,
     pub(super) outputs: OutputQueue,
     pub(super) observers: Option<ScenarioObservers>,
-    /// The received message that is most similar to the message that the current wait expects.
-    pub(super) near: Option<NearMiss>,
-    pub(super) phase: CasePhase,
-    pub(super) deadline: Duration,
-    /// The failure that ended the scenario before its last step.
-    pub(super) failure: Option<Box<StepFailure>>,
     pub(super) log: StepLog,
     pub(super) decisions: OpenDecisions,
-    pub(super) interrupted: bool,
-    /// Whether the case waits for further steps after its last step, instead of ending.
-    pub(super) open_ended: bool,
     pub(super) traffic: TrafficBudget,
     pub(super) witness: CaseWitness,
     /// The client under test; `None` if the scenario tests the host.
@@ -147,29 +122,18 @@ impl ScenarioCase {
         let clients = setup.scenario.clients.clone();
         let observers = setup.observe.then(|| ScenarioObservers::new(setup.seed ^ u64::from(tag)));
         let mut case = ScenarioCase {
-            deadline: setup.limit * BUDGET,
+            progress: CaseProgress::new(setup.limit),
             setup,
             peers: Vec::new(),
             names,
             created: CreatedResources::default(),
-            notes: Vec::new(),
-            observations: 0,
             marks: CaseMarks::default(),
             next_conn: 0,
-            next_step: 0,
-            tasks: VecDeque::new(),
-            current: None,
-            prepares: false,
             watches: AbsenceWatches::default(),
             outputs: OutputQueue::default(),
             observers,
-            near: None,
-            phase: CasePhase::Playing,
-            failure: None,
             log: StepLog::default(),
             decisions: OpenDecisions::default(),
-            interrupted: false,
-            open_ended: false,
             traffic: TrafficBudget::default(),
             witness: CaseWitness::default(),
             tested: None,
@@ -201,7 +165,7 @@ impl ScenarioCase {
 
     /// Starts the case.
     pub fn begin(&mut self, now: Duration) {
-        self.deadline = now + self.setup.limit * BUDGET;
+        self.progress.restart_time(now, self.setup.limit);
         self.advance(now);
     }
 
@@ -212,19 +176,12 @@ impl ScenarioCase {
 
     /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is due; `None` once the case is over.
     pub fn next_timeout(&self) -> Option<Duration> {
-        if self.restarts() {
-            return None;
-        }
-        let wait = self.current.as_ref().map(|(_, _, deadline)| *deadline);
-        let held_back = self.tested.as_ref().and_then(TestedClient::next_due);
-        let due = [wait, held_back].into_iter().flatten().min();
-        (self.phase != CasePhase::Over)
-            .then(|| due.map_or(self.deadline, |at| at.min(self.deadline)))
+        self.progress.next_timeout(self.tested.as_ref().and_then(TestedClient::next_due))
     }
 
     /// Returns whether the case is over.
     pub fn is_over(&self) -> bool {
-        self.phase == CasePhase::Over
+        self.progress.is_over()
     }
 
     /// Returns the setup that the case was created with.
@@ -234,22 +191,22 @@ impl ScenarioCase {
 
     /// Returns the failure that ended the scenario before its last step, if there is one.
     pub fn failure(&self) -> Option<&StepFailure> {
-        self.failure.as_deref()
+        self.progress.failure()
     }
 
     /// Returns how often a claim was tested and held.
     pub fn observations(&self) -> u64 {
-        self.observations
+        self.log.observations()
     }
 
     /// Returns whether the user interrupted the case.
     pub fn was_interrupted(&self) -> bool {
-        self.interrupted
+        self.progress.was_interrupted()
     }
 
     /// Returns the notes for the report, apart from the verdict.
     pub fn notes(&self) -> &[String] {
-        &self.notes
+        self.log.notes()
     }
 
     /// Returns whether any client completed a handshake.
@@ -329,23 +286,18 @@ impl ScenarioCase {
         self.handle_closed(now, conn, line, reason);
     }
 
-    /// Returns whether the host is being restarted. The driver, not the case, limits the time of a restart.
-    fn restarts(&self) -> bool {
-        matches!(self.current, Some((_, TaskWait::Restarted, _)))
-    }
-
     /// Handles the end of a restart: the host is back, or the restart failed.
     pub fn handle_restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         self.expire(now);
-        if self.phase == CasePhase::Playing {
+        if self.progress.is_playing() {
             // The duration of the restart does not count towards the time limit of the scenario.
-            self.deadline = now + self.setup.limit * BUDGET;
+            self.progress.restart_time(now, self.setup.limit);
         }
         self.observers_lost();
         for peer in &mut self.peers {
             peer.disconnect();
         }
-        if let Some((step, TaskWait::Restarted, _)) = self.current.take()
+        if let Some(CurrentWait { step, wait: TaskWait::Restarted, .. }) = self.progress.take_wait()
             && let Err(reason) = outcome
         {
             let message = format!("the {} was not restarted: {reason}", self.subject());
@@ -359,9 +311,7 @@ impl ScenarioCase {
     /// frames of later steps arrive after these frames.
     pub fn handle_published(&mut self, now: Duration) {
         self.expire(now);
-        if matches!(self.current, Some((_, TaskWait::Published, _))) {
-            self.current = None;
-        }
+        self.progress.published();
         self.advance(now);
     }
 
@@ -373,8 +323,8 @@ impl ScenarioCase {
 
     /// Stops the case on the user's request. The case still removes the resources that it created.
     pub fn interrupt(&mut self, now: Duration) {
-        if self.phase == CasePhase::Playing {
-            self.interrupted = true;
+        if self.progress.is_playing() {
+            self.progress.interrupt();
             self.clean_up(now);
             self.advance(now);
         }
@@ -409,7 +359,7 @@ impl ScenarioCase {
         match message.kind() {
             MessageKind::Success | MessageKind::Failure => {
                 peer.keep_answer(line, seen);
-                if let (CasePhase::Cleaning, Some(result)) = (self.phase, message.result()) {
+                if let Some(result) = message.result().filter(|_| self.progress.is_cleaning()) {
                     self.created.listed(result);
                 }
             }
@@ -463,7 +413,7 @@ impl ScenarioCase {
     }
 
     pub(super) fn flooded(&mut self, line: u64) {
-        let step = self.next_step.checked_sub(1);
+        let step = self.progress.last_step();
         let message = format!(
             "the {} sent {}, which is more than any scenario needs",
             self.subject(),
@@ -472,10 +422,8 @@ impl ScenarioCase {
         // No scenario tests a flood of frames by the host, but a flood makes every later step untestable.
         let mut failure = self.failure_of(step, FailureKind::Trouble, message);
         failure.lines.push(line);
-        self.failure.get_or_insert(failure);
         // The case ignores later messages and ends all connections at once.
-        self.current = None;
-        self.tasks.clear();
+        self.progress.give_up(failure);
         self.end();
     }
 
@@ -485,25 +433,21 @@ impl ScenarioCase {
     pub(super) fn expire(&mut self, now: Duration) {
         self.names.turn_to(now);
         self.release_held_back(now);
-        if self.phase == CasePhase::Over || self.restarts() {
+        if self.progress.is_over() || self.progress.restarts() {
             return;
         }
-        if self.phase == CasePhase::Cleaning && now >= self.deadline {
-            self.notes.push("the cleanup took too long and was stopped".to_owned());
+        if self.progress.is_late(now) && self.progress.is_cleaning() {
+            self.log.note("the cleanup took too long and was stopped".to_owned());
             self.end();
-        } else if self.phase == CasePhase::Playing && now >= self.deadline {
-            let step = self.current.take().and_then(|(step, ..)| step);
+        } else if self.progress.is_late(now) {
+            let step = self.progress.take_wait().and_then(|current| current.step);
             let message = format!("the scenario took longer than {:?}", self.setup.limit * BUDGET);
             let failure = self.failure_of(step, FailureKind::Trouble, message);
             self.fail(now, failure);
-        } else if self.current.as_ref().is_some_and(|(_, _, deadline)| now >= *deadline)
-            && let Some((step, wait, _)) = self.current.take()
-        {
+        } else if let Some(CurrentWait { step, wait, .. }) = self.progress.take_expired(now) {
             match self.expired(step, wait) {
                 WaitProgress::Done => {}
-                WaitProgress::Wait(wait) => {
-                    self.current = Some((step, wait, now + self.setup.limit))
-                }
+                WaitProgress::Wait(wait) => self.progress.wait(step, wait, now + self.setup.limit),
                 WaitProgress::Failed(failure) => self.fail(now, failure),
             }
         }
@@ -512,40 +456,37 @@ impl ScenarioCase {
     /// Makes all progress that is possible without another event.
     pub(super) fn advance(&mut self, now: Duration) {
         self.names.turn_to(now);
-        if self.phase == CasePhase::Playing && self.failure.is_some() {
+        if self.progress.is_stopped() {
             self.clean_up(now);
         }
-        while self.phase != CasePhase::Over {
-            if let Some((step, wait, deadline)) = self.current.take() {
+        while !self.progress.is_over() {
+            if let Some(CurrentWait { step, wait, deadline }) = self.progress.take_wait() {
                 match self.check(step, wait) {
                     WaitProgress::Done => {}
                     WaitProgress::Wait(wait) => {
                         let until = self.unless_over(&wait, now, deadline);
-                        return self.current = Some((step, wait, until));
+                        return self.progress.wait(step, wait, until);
                     }
                     WaitProgress::Failed(failure) => self.fail(now, failure),
                 }
-            } else if let Some(task) = self.tasks.pop_front() {
-                self.near = None;
-                let limit = self.limit_of(&task);
-                let step = task.step;
-                self.prepares = task.prepares;
+            } else if let Some(task) = self.progress.next_task() {
+                let (step, until) = (task.step, now + self.limit_of(&task));
                 match self.start(task) {
                     WaitProgress::Done => {}
-                    WaitProgress::Wait(wait) => self.current = Some((step, wait, now + limit)),
+                    WaitProgress::Wait(wait) => self.progress.wait(step, wait, until),
                     WaitProgress::Failed(failure) => self.fail(now, failure),
                 }
-            } else if self.phase == CasePhase::Cleaning {
+            } else if self.progress.is_cleaning() {
                 // The answers to the requests of the cleanup may have shown further resources to remove.
-                self.tasks = self.cleaning().into();
-                if self.tasks.is_empty() {
-                    self.end();
+                match self.cleaning() {
+                    tasks if tasks.is_empty() => self.end(),
+                    tasks => self.progress.play(tasks),
                 }
-            } else if self.open_ended && self.next_step >= self.setup.scenario.steps.len() {
+            } else if self.progress.awaits_steps(self.setup.scenario.steps.len()) {
                 return;
             } else {
                 self.step(now);
-                if self.phase == CasePhase::Playing && self.failure.is_some() {
+                if self.progress.is_stopped() {
                     self.clean_up(now);
                 }
             }
@@ -555,50 +496,35 @@ impl ScenarioCase {
     pub(super) fn step(&mut self, now: Duration) {
         let scenario = Arc::clone(&self.setup.scenario);
         let version = self.setup.version;
-        while scenario.steps.get(self.next_step).is_some_and(|step| !step.holds_in(version)) {
-            self.next_step += 1;
-        }
-        let index = self.next_step;
+        let index = self.progress.find_step(&scenario.steps, version);
         match scenario.steps.get(index) {
             Some(step) => {
                 self.perhaps_observed();
-                self.next_step += 1;
+                self.progress.pass_step();
                 if self.lacks_a_name(index, step) {
                     return;
                 }
-                self.tasks = expand::tasks(self, index, step).into();
+                let tasks = expand::tasks(self, index, step);
+                self.progress.play(tasks);
             }
-            None if index == scenario.steps.len() && self.last_observer(now) => self.next_step += 1,
+            None if index == scenario.steps.len() && self.last_observer(now) => {
+                self.progress.pass_step();
+            }
             None => self.clean_up(now),
         }
     }
 
     pub(super) fn clean_up(&mut self, now: Duration) {
-        self.phase = CasePhase::Cleaning;
+        self.progress.clean_up(now, self.setup.limit);
         self.observers_leave();
         self.drop_rules();
-        // A resource can only be removed after its creation is complete, so the case first waits for a pending
-        // response.
-        self.current = match self.current.take() {
-            Some((_, TaskWait::Response { peer, id, .. }, _)) => {
-                let wait = TaskWait::Response {
-                    peer,
-                    id,
-                    want: RequestGoal::Anything,
-                    exact: false,
-                    keep: ResultUse::default(),
-                };
-                Some((None, wait, now + self.setup.limit * PATIENCE))
-            }
-            _ => None,
-        };
         self.watches.clear();
-        self.tasks = self.cleaning().into();
-        self.deadline = now + self.setup.limit * BUDGET;
+        let tasks = self.cleaning();
+        self.progress.play(tasks);
     }
 
     pub(super) fn end(&mut self) {
-        self.phase = CasePhase::Over;
+        self.progress.end();
         self.cut_tested(true);
         for peer in &mut self.peers {
             if let (Some(conn), true) = (peer.conn, peer.connected) {
@@ -609,12 +535,12 @@ impl ScenarioCase {
     }
 
     pub(super) fn fail(&mut self, now: Duration, failure: Box<StepFailure>) {
-        if self.phase == CasePhase::Cleaning {
-            self.notes.push(format!("cleaning up: {}", failure.message));
+        if self.progress.is_cleaning() {
+            self.log.note(format!("cleaning up: {}", failure.message));
             return;
         }
         let mut failure = failure;
-        if self.prepares {
+        if self.progress.prepares() {
             failure.kind = FailureKind::Trouble;
         } else if self.shows_nothing(&failure) {
             failure.kind = self.kind_without_state(&failure);
@@ -623,9 +549,8 @@ impl ScenarioCase {
         if !self.goes_on_after(failure) {
             self.clean_up(now);
         } else if kind != FailureKind::Content {
-            // The remaining tasks of the step depend on the expected outcome, which did not occur. Only tasks that end
-            // connections are kept.
-            self.tasks.retain(|task| matches!(task.act, TaskAct::Hang { .. }));
+            // The remaining tasks of the step depend on the expected outcome, which did not occur.
+            self.progress.keep_closings();
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::scenario::source::SourceSpan;
 use crate::scenario::verbs::{StepVerb, VerbNature};
 use crate::wire::protocol::{DispatchRight, Protocol};
 
-use super::case::{CasePhase, ScenarioCase};
+use super::case::ScenarioCase;
 use super::failure::{FailureKind, StepFailure};
 use super::task::{DispatchGoal, PeerId};
 
@@ -58,6 +58,8 @@ pub(super) struct StepLog {
     missing: HashSet<String>,
     /// The responses with a bound name: the client, the name, and the transcript line of the response.
     responses: Vec<(PeerId, String, u64)>,
+    /// The notes for the report, apart from the verdict.
+    notes: Vec<String>,
 }
 
 impl ClaimOutcome {
@@ -90,6 +92,28 @@ impl ClaimOutcome {
 }
 
 impl StepLog {
+    /// Returns how often a claim was tested and held.
+    pub(super) fn observations(&self) -> u64 {
+        self.held.iter().map(|(_, times)| times).sum()
+    }
+
+    /// Returns the notes for the report, apart from the verdict.
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Adds a note for the report.
+    pub(super) fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    /// Adds a note about the agent's behaviour outside its conversation, unless there is the same note or there are many.
+    pub(super) fn note_once(&mut self, note: String) {
+        if self.notes.len() < MAX_NOTED && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
     /// Records the transcript line of a response that a name is bound to.
     pub(super) fn responded(&mut self, peer: PeerId, name: &str, line: u64) {
         self.responses.push((peer, name.to_owned(), line));
@@ -112,6 +136,8 @@ impl StepLog {
 /// The name that stands for any action or method. If no host may accept the refused action or method, any other
 /// accepted one shows that the host does not refuse everything.
 const ANY: &str = "*";
+/// The maximum number of notes about the agent's behaviour outside its conversation.
+const MAX_NOTED: usize = 10;
 /// The prefix of the methods with which a host uses the files of a client.
 const SERVED: &str = "resource";
 /// The method with which a host reads a file of a client.
@@ -120,9 +146,8 @@ const READS: &str = "resourceRead";
 impl ScenarioCase {
     /// Records that a claim was tested and held.
     pub(super) fn observed(&mut self, step: Option<usize>) {
-        let Some(index) = step.filter(|_| !self.prepares) else { return };
+        let Some(index) = step.filter(|_| !self.progress.prepares()) else { return };
         if self.setup.scenario.steps.get(index).is_some_and(ScenarioStep::is_claim) {
-            self.observations += 1;
             match self.log.held.iter_mut().find(|(known, _)| *known == index) {
                 Some((_, times)) => *times += 1,
                 None => self.log.held.push((index, 1)),
@@ -171,7 +196,7 @@ impl ScenarioCase {
         let at = failure.step;
         let step = at.and_then(|at| self.setup.scenario.steps.get(at)).cloned();
         let (Some(at), Some(step)) = (at, step) else {
-            self.failure.get_or_insert(failure);
+            self.progress.stop(failure);
             return false;
         };
         self.excuse_dropped(&step, &mut failure);
@@ -187,7 +212,7 @@ impl ScenarioCase {
             self.log.broken.push((at, (*failure).clone()));
         }
         if !goes_on {
-            self.failure.get_or_insert(failure);
+            self.progress.stop(failure);
         }
         goes_on
     }
@@ -237,7 +262,7 @@ impl ScenarioCase {
 
     /// Records a failure that is unrelated to the wait of the current task.
     pub(super) fn failed_meanwhile(&mut self, now: Duration, failure: Box<StepFailure>) {
-        if self.phase == CasePhase::Playing && !self.goes_on_after(failure) {
+        if self.progress.is_playing() && !self.goes_on_after(failure) {
             self.clean_up(now);
         }
     }
@@ -260,7 +285,7 @@ impl ScenarioCase {
         if step.verb.row().nature.observes() || step.flag("independent") {
             self.log.left_out.push((index, why));
         } else {
-            self.failure.get_or_insert(self.failure_of(Some(index), FailureKind::Trouble, why));
+            self.progress.stop(self.failure_of(Some(index), FailureKind::Trouble, why));
         }
         true
     }
@@ -296,8 +321,9 @@ impl ScenarioCase {
         let observations = of(&self.log.held, index).copied().unwrap_or_default();
         let failure = of(&self.log.broken, index).cloned();
         // A claim about several clients does not count as held if it failed or was interrupted at one of them.
-        let stopped = self.failure.as_ref().is_some_and(|failure| failure.step == Some(index));
-        let untested = match (&failure, of(&self.log.left_out, index), &self.failure) {
+        let stop = self.progress.failure();
+        let stopped = stop.is_some_and(|stop| stop.step == Some(index));
+        let untested = match (&failure, of(&self.log.left_out, index), stop) {
             (Some(_), ..) => String::new(),
             (None, Some(why), _) => why.clone(),
             (None, None, Some(stop)) if observations > 0 && !stopped => {
@@ -306,11 +332,11 @@ impl ScenarioCase {
             (None, None, None) if observations > 0 => String::new(),
             (None, None, Some(stop)) if stopped => stop.message.clone(),
             (None, None, Some(stop)) => self.reason_of_stop(stop),
-            (None, None, None) if self.interrupted => "interrupted".to_owned(),
+            (None, None, None) if self.progress.was_interrupted() => "interrupted".to_owned(),
             (None, None, None) => "nothing was observed".to_owned(),
         };
         let follows = !untested.is_empty() && !self.log.broken.is_empty();
-        let choice = self.failure.as_ref().and_then(|stop| self.choice(stop));
+        let choice = stop.and_then(|stop| self.choice(stop));
         ClaimOutcome {
             follows,
             inapplicable: choice.is_some_and(|choice| choice == untested),

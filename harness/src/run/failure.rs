@@ -169,7 +169,7 @@ impl ScenarioCase {
             );
             return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
         }
-        if let Some(NearMiss { line, miss, passed }) = self.near.take() {
+        if let Some(NearMiss { line, miss, passed }) = self.progress.take_near() {
             let mut failure = self.mismatch(step, &name, "closest message", line, &miss);
             // A message about another subject, or an acceptance instead of a rejection, is not the expected
             // message.

@@ -26,6 +26,7 @@ pub mod barrier;
 pub mod case;
 mod case_names;
 mod case_peers;
+mod case_progress;
 mod case_traffic;
 pub mod claims;
 pub mod cleanup;

@@ -90,7 +90,7 @@ impl ScenarioCase {
             return false;
         }
         self.observer_comes();
-        self.current = Some((None, TaskWait::Observers, now + self.setup.limit));
+        self.progress.wait(None, TaskWait::Observers, now + self.setup.limit);
         true
     }
 

@@ -15,7 +15,7 @@ use super::case::ScenarioCase;
 impl ScenarioCase {
     /// Makes the case wait for further steps instead of ending after the last one.
     pub fn leave_open(&mut self) {
-        self.open_ended = true;
+        self.progress.leave_open();
         // A later step may look at a mirror, so all clients keep mirrors.
         self.peers.iter_mut().for_each(|peer| peer.engine.keep_mirrors());
     }
@@ -45,6 +45,6 @@ impl ScenarioCase {
 
     /// Returns whether the case still plays one of the steps that it has so far.
     pub fn waits(&self) -> bool {
-        self.current.is_some() || !self.tasks.is_empty()
+        self.progress.is_busy()
     }
 }

@@ -20,7 +20,8 @@ use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
-use super::case::{BUDGET, DriverOutput, ScenarioCase};
+use super::case::{DriverOutput, ScenarioCase};
+use super::case_progress::BUDGET;
 use super::claims::ClaimOutcome;
 use super::failure::StepFailure;
 use super::setup::CaseSetup;

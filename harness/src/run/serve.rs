@@ -24,7 +24,7 @@ use crate::wire::message::Message;
 use crate::wire::version::ProtocolStandard;
 
 use super::agent_steps;
-use super::case::{BUDGET, DriverOutput, ScenarioCase, TaskWait, WaitProgress};
+use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
 use super::side::AgentSide;
 use super::task::{PeerId, PermissionReply, StepTask};
 
@@ -41,8 +41,6 @@ const LOOKS: u64 = 1 << 48;
 const SLOWER: u32 = 3;
 /// The maximum of a time limit that was extended after a slow start, as a multiple of the usual limit.
 const SLOWEST: u32 = 4;
-/// The maximum number of notes about the agent's behaviour outside its conversation.
-const MAX_NOTED: usize = 10;
 /// How long a case waits for answers to the prompts that it cancels when it ends.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// The request with which an agent releases a terminal. The agent may send it at any time after a turn, because the
@@ -180,13 +178,9 @@ impl ScenarioCase {
     fn elsewhere(&mut self, id: PeerId) {
         let asked = self.peers.get_mut(id).and_then(|peer| peer.served.serving.elsewhere());
         if let Some(path) = asked {
-            self.noted(format!("the agent requested {path}, which is outside its folder: refused"));
-        }
-    }
-
-    fn noted(&mut self, note: String) {
-        if self.notes.len() < MAX_NOTED && !self.notes.contains(&note) {
-            self.notes.push(note);
+            self.log.note_once(format!(
+                "the agent requested {path}, which is outside its folder: refused"
+            ));
         }
     }
 
@@ -197,7 +191,7 @@ impl ScenarioCase {
         let took = self.now().saturating_sub(opened);
         let usual = *self.witness.usual.get_or_insert(self.setup.limit);
         let limit = (took * SLOWER).min(usual * SLOWEST).max(self.setup.limit);
-        self.deadline += (limit - self.setup.limit) * BUDGET;
+        self.progress.extend_time(limit - self.setup.limit);
         self.setup.limit = limit;
     }
 
@@ -206,14 +200,15 @@ impl ScenarioCase {
         let left: Vec<&str> =
             told["left"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if how == KILLED {
-            self.noted(
+            self.log.note_once(
                 "the agent did not exit after its standard input was closed, and was killed"
                     .to_owned(),
             );
         }
         if !left.is_empty() {
             let left = left.join(", ");
-            self.noted(format!("the agent left processes running, which were killed: {left}"));
+            self.log
+                .note_once(format!("the agent left processes running, which were killed: {left}"));
         }
     }
 

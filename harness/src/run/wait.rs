@@ -384,7 +384,7 @@ impl ScenarioCase {
         };
         let channel = Some(ValueTemplate::fixed(span, snapshot["resource"].clone()));
         let act = TaskAct::Await { peer, filter, channel, mode: FilterMode::Look };
-        self.tasks.push_front(StepTask { step, within: None, act, prepares: true });
+        self.progress.play_first(StepTask { step, within: None, act, prepares: true });
     }
 
     /// Binds the parts of a result that later steps need.
@@ -516,7 +516,7 @@ impl ScenarioCase {
         mode: FilterMode,
         looked: u64,
     ) -> WaitProgress {
-        let mut near = self.near.take();
+        let mut near = self.progress.take_near();
         let Some(peer) = self.peers.get(id) else {
             return WaitProgress::Done;
         };
@@ -610,7 +610,7 @@ impl ScenarioCase {
             self.observed(step);
             return WaitProgress::Done;
         }
-        self.near = near;
+        self.progress.keep_near(near);
         match self.ended(id) {
             Some(end) => self.closed_instead(step, id, end, &RequestGoal::Result(None)),
             None => {
