@@ -7,11 +7,11 @@ use crate::wire::json::{Value, json};
 use crate::host::ScriptedEnvelope;
 use crate::peer::client_folder::ClientFolder;
 use crate::peer::guise::ClientGuise;
-use crate::transcript::{ConnId, SeenFrame};
+use crate::transcript::SeenFrame;
 use crate::wire::frame::Frame;
-use crate::wire::message::{Message, MessageKind};
+use crate::wire::message::Message;
 
-use super::case::{DriverOutput, MAX_ANSWERS, ScenarioCase, TaskWait, WaitProgress};
+use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
 use super::case_peers::CasePeer;
 use super::mailbox::{ClientMailbox, MailboxItem};
 use super::mangle;
@@ -36,10 +36,10 @@ impl ScenarioCase {
         if self.is_host(peer) {
             return self.send_as_host(Arc::new(seen));
         }
-        let Some(peer) = self.peers.get_mut(peer) else {
+        let Some(peer) = self.clients.get_mut(peer) else {
             return;
         };
-        if let (Some(conn), true) = (peer.conn, peer.connected) {
+        if let Some(conn) = peer.open_conn() {
             if let Some(message) = seen.message() {
                 self.created.sent(message);
             }
@@ -55,39 +55,30 @@ impl ScenarioCase {
             true => "ping",
             false => "listSessions",
         };
-        let (id, message) = self.peers.get_mut(peer)?.engine.request(method, json!({}));
+        let (id, message) = self.clients.engine(peer)?.request(method, json!({}));
         self.send(peer, SeenFrame::of(message));
         Some(id)
     }
 
     /// Answers a request of the host from the folder that the client serves.
     pub(super) fn answer_from_folder(&mut self, id: PeerId, message: &Message) {
-        let Some(peer) = self.peers.get_mut(id) else {
+        let Some(peer) = self.clients.get_mut(id) else {
             return;
         };
-        let asked = message.id().cloned().unwrap_or_default();
-        let answer = peer.folder.answer(message.method().unwrap_or_default(), message.params());
-        let answer = match answer {
-            Ok(result) => Message::success(asked, result),
-            Err((code, why)) => Message::failure(asked, code, why, Value::Null),
-        };
+        let answer = peer.answer_from_folder(message);
         self.send(id, SeenFrame::of(answer));
-    }
-
-    pub(super) fn name(&self, peer: PeerId) -> String {
-        self.peers.get(peer).map(|peer| peer.name.clone()).unwrap_or_default()
     }
 
     pub(super) fn start(&mut self, task: StepTask) -> WaitProgress {
         if !matches!(task.act, TaskAct::Await { .. } | TaskAct::Watch { .. }) {
-            self.peers.iter_mut().for_each(|peer| peer.mailbox.arrive());
+            self.clients.arrive();
         }
         match task.act {
             TaskAct::Connect(peer) => self.connect(peer, OpeningGoal::Stands),
             TaskAct::Come { peer, credentials, origin, want } => {
                 let origin = origin.map(|origin| text_of(&self.names.fill(&origin)));
-                if let Some(peer) = self.peers.get_mut(peer) {
-                    peer.guise = ClientGuise { credentials, origin };
+                if let Some(peer) = self.clients.get_mut(peer) {
+                    peer.come_as(ClientGuise { credentials, origin });
                 }
                 self.connect(peer, want)
             }
@@ -97,7 +88,7 @@ impl ScenarioCase {
                     self.expects_refused_request(task.step, peer, &method);
                 }
                 self.created.asked(&method, &params);
-                let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
+                let Some(engine) = self.clients.engine(peer) else {
                     return WaitProgress::Done;
                 };
                 let (id, message) = engine.request(&method, params);
@@ -114,7 +105,7 @@ impl ScenarioCase {
                 if matches!(want, RequestGoal::Error(_) | RequestGoal::Refused(_)) {
                     self.expects_refused_request(task.step, peer, "reconnect");
                 }
-                let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
+                let Some(engine) = self.clients.engine(peer) else {
                     return WaitProgress::Done;
                 };
                 let (id, message) = engine.reconnect(subscriptions, last_seen);
@@ -123,7 +114,7 @@ impl ScenarioCase {
             }
             TaskAct::Ask { peer, method, params, bind } => self.ask(peer, &method, &params, bind),
             TaskAct::Offer { peer, offers } => {
-                if let Some(peer) = self.peers.get_mut(peer) {
+                if let Some(peer) = self.clients.get_mut(peer) {
                     peer.served.offer(offers);
                 }
                 WaitProgress::Done
@@ -145,7 +136,7 @@ impl ScenarioCase {
             }
             TaskAct::Notify { peer, method, params } => {
                 let params = self.names.fill(&params);
-                if let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) {
+                if let Some(engine) = self.clients.engine(peer) {
                     let message = engine.notification(&method, params);
                     self.send(peer, SeenFrame::of(message));
                 }
@@ -172,7 +163,7 @@ impl ScenarioCase {
             TaskAct::Watch { peer, mut filter, channel } => {
                 filter.channel = channel.map(|template| self.names.fill(&template));
                 self.watches.add(task.step, peer, filter);
-                let mailbox = self.peers.get(peer).map(|peer| &peer.mailbox);
+                let mailbox = self.clients.get(peer).map(|peer| &peer.mailbox);
                 let behind = mailbox.into_iter().flat_map(ClientMailbox::behind);
                 let come: Vec<MailboxItem> = behind.cloned().collect();
                 for item in come {
@@ -194,7 +185,7 @@ impl ScenarioCase {
                 self.mirror(task.step, MirrorClaim { peer, channel, state, exact }, false)
             }
             TaskAct::Send { peer, frame: RawFrame::Flood(bytes), .. } => {
-                if let Some(conn) = self.peers.get(peer).and_then(|peer| peer.conn) {
+                if let Some(conn) = self.clients.get(peer).and_then(CasePeer::conn) {
                     self.outputs.push(DriverOutput::Flood { conn, bytes });
                 }
                 WaitProgress::Done
@@ -206,24 +197,23 @@ impl ScenarioCase {
                     }
                     self.names.number_frame();
                     let seen = SeenFrame::new(self.raw(&frame));
-                    if let Some((peer, message)) = self.peers.get_mut(peer).zip(seen.message()) {
-                        peer.engine.sent(message);
+                    if let Some((engine, message)) = self.clients.engine(peer).zip(seen.message()) {
+                        engine.sent(message);
                     }
                     self.send(peer, seen);
                 }
                 WaitProgress::Done
             }
             TaskAct::Hold { peer, paused } => {
-                if let Some(conn) = self.peers.get(peer).and_then(|peer| peer.conn) {
+                if let Some(conn) = self.clients.get(peer).and_then(CasePeer::conn) {
                     self.outputs.push(DriverOutput::Hold { conn, paused });
                 }
                 WaitProgress::Done
             }
             TaskAct::Serve { peer, folder, files, withheld, writable } => {
                 let (folder, files) = (text_of(&self.names.fill(&folder)), self.names.fill(&files));
-                if let Some(peer) = self.peers.get_mut(peer) {
-                    peer.folder = ClientFolder::new(&folder, &files, writable);
-                    peer.withheld = withheld;
+                if let Some(peer) = self.clients.get_mut(peer) {
+                    peer.serve_folder(ClientFolder::new(&folder, &files, writable), withheld);
                 }
                 WaitProgress::Done
             }
@@ -243,11 +233,11 @@ impl ScenarioCase {
                     self.cut_tested(graceful);
                     // The messages of the ended connection are dropped, because later steps look only at messages of
                     // the next connection.
-                    if let Some(host) = self.peers.get_mut(peer) {
-                        host.mailbox = ClientMailbox::default();
+                    if let Some(host) = self.clients.get_mut(peer) {
+                        host.forget_messages();
                     }
-                } else if let Some(peer) = self.peers.get_mut(peer)
-                    && let Some(conn) = peer.conn
+                } else if let Some(peer) = self.clients.get_mut(peer)
+                    && let Some(conn) = peer.conn()
                 {
                     self.outputs.push(DriverOutput::Close { conn, graceful });
                     peer.disconnect();
@@ -299,20 +289,14 @@ impl ScenarioCase {
     }
 
     pub(super) fn connect(&mut self, id: PeerId, want: OpeningGoal) -> WaitProgress {
-        let conn = ConnId(self.next_conn);
-        self.next_conn += 1;
-        if let Some(peer) = self.peers.get_mut(id) {
+        let conn = self.clients.new_conn();
+        if let Some(peer) = self.clients.get_mut(id) {
             // A peer has at most one connection at a time, so the peer's name is unambiguous in the transcript.
-            if let (Some(old), true) = (peer.conn, peer.connected) {
+            if let Some(old) = peer.open_conn() {
                 self.outputs.push(DriverOutput::Close { conn: old, graceful: true });
                 peer.disconnect();
             }
-            peer.conn = Some(conn);
-            peer.ended = None;
-            peer.refused = None;
-            peer.answers.clear();
-            let (client, guise) = (peer.name.clone(), peer.guise.clone());
-            self.outputs.push(DriverOutput::Open { conn, client, guise });
+            self.outputs.push(peer.connect(conn));
         }
         WaitProgress::Wait(TaskWait::Connected(id, want))
     }
@@ -326,7 +310,7 @@ impl ScenarioCase {
         settle: Option<DispatchGoal>,
         bind: Option<String>,
     ) -> WaitProgress {
-        let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
+        let Some(engine) = self.clients.engine(peer) else {
             return WaitProgress::Done;
         };
         let (seq, message) = engine.dispatch(channel.as_str().unwrap_or_default(), action, seq);
@@ -392,36 +376,4 @@ fn ping(extra: &str) -> String {
 
 fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-impl CasePeer {
-    pub(super) fn disconnect(&mut self) {
-        self.connected = false;
-        self.initialized = false;
-        self.conn = None;
-        self.engine.lost();
-    }
-
-    /// Returns the method of the request that this response accepts; `None` if the response is an error, or if its id
-    /// belongs to no open request.
-    pub(super) fn accepted_request(&self, message: &Message) -> Option<String> {
-        let success = message.kind() == MessageKind::Success;
-        let id = message.id().and_then(Value::as_u64).filter(|_| success)?;
-        self.engine.awaits(id).map(str::to_owned)
-    }
-
-    /// Keeps a response for a later step. The oldest response is dropped if there are too many.
-    pub(super) fn keep_answer(&mut self, line: u64, seen: &Arc<SeenFrame>) {
-        if self.answers.len() == MAX_ANSWERS {
-            self.answers.pop_front();
-        }
-        self.answers.push_back((line, Arc::clone(seen)));
-    }
-
-    pub(super) fn take_answer(&mut self, id: u64) -> Option<(u64, Arc<SeenFrame>)> {
-        let found = self.answers.iter().position(|(_, seen)| {
-            seen.message().and_then(Message::id).and_then(Value::as_u64) == Some(id)
-        })?;
-        self.answers.remove(found)
-    }
 }

@@ -24,7 +24,7 @@ pub(super) struct CalledWait {
 
 impl StepWait for CalledWait {
     fn check(&mut self, case: &mut ScenarioCase, step: Option<usize>) -> StepWaitStatus {
-        let called = case.witness.called;
+        let called = case.witness.called();
         if called < self.times {
             return StepWaitStatus::Waits;
         }
@@ -32,7 +32,7 @@ impl StepWait for CalledWait {
             let message = format!("expected {} calls of the tool, found {called}", self.times);
             return StepWaitStatus::Failed(case.failure_at(step, message));
         }
-        for (line, call) in &case.witness.calls {
+        for (line, call) in case.witness.calls() {
             if let Err(miss) = self.each.matches(Some(call), case.names.bindings(), false) {
                 let failure = case.mismatch(step, "harness", "the call of the tool", *line, &miss);
                 return StepWaitStatus::Failed(failure);
@@ -69,7 +69,7 @@ impl StepWait for TextsWait {
     }
 
     fn check(&mut self, case: &mut ScenarioCase, _: Option<usize>) -> StepWaitStatus {
-        let told = case.peers.get(self.peer).map(|peer| peer.served.texts.of(&self.session));
+        let told = case.clients.get(self.peer).map(|peer| peer.served.texts_of(&self.session));
         match case.names.take(&self.texts, told.as_ref(), false) {
             Ok(()) => StepWaitStatus::Held,
             Err(miss) => {

@@ -83,7 +83,7 @@ impl ScenarioCase {
         }
         let params = message.params();
         let origin = &params["origin"];
-        let by = self.peers.iter().position(|peer| origin["clientId"] == *peer.engine.client_id);
+        let by = self.clients.with_client_id(&origin["clientId"]);
         let rejected = params.get("rejectionReason").is_some_and(|reason| !reason.is_null());
         match (by, origin["clientSeq"].as_u64()) {
             (Some(by), Some(seq)) => self.marks.arrived(by, seq, at, rejected),
@@ -111,7 +111,7 @@ impl ScenarioCase {
         if !self.protocol()?.has(ProtocolFeature::Drafts) {
             return None;
         }
-        let engine = &self.peers.get(by)?.engine;
+        let engine = &self.clients.get(by)?.engine;
         let is_chat = |channel: &&str| ChannelKind::of_uri(channel) == Some(ChannelKind::Chat);
         let named = channel.or(self.names.get("chat")).and_then(Value::as_str);
         named
@@ -130,16 +130,16 @@ impl ScenarioCase {
         let draft = json!({"text": text, "origin": {"kind": "user"}});
         let action = json!({"type": "chat/draftChanged", "draft": draft});
         let seq = self.dispatch_mark(by, &channel, action);
-        let subscribed = self.peers.iter().enumerate();
+        let subscribed = self.clients.iter().enumerate();
         let at = subscribed
-            .filter(|(_, peer)| peer.connected && peer.engine.is_subscribed(&channel))
+            .filter(|(_, peer)| peer.is_connected() && peer.engine.is_subscribed(&channel))
             .map(|(id, _)| id)
             .collect();
         PendingMark { channel, seq, at }
     }
 
     fn dispatch_mark(&mut self, by: PeerId, channel: &str, action: Value) -> u64 {
-        let Some(peer) = self.peers.get_mut(by) else {
+        let Some(peer) = self.clients.get_mut(by) else {
             return 0;
         };
         let (seq, message) = peer.engine.dispatch(channel, action, None);
@@ -149,7 +149,7 @@ impl ScenarioCase {
     }
 
     fn ping_everyone(&mut self, barrier: &mut PendingBarrier, but: &[PeerId]) {
-        for id in 0..self.peers.len() {
+        for id in self.clients.ids() {
             if self.is_connected(id) && !but.contains(&id) {
                 barrier.pings.extend(self.ping(id).map(|ping| (id, ping)));
             }
@@ -181,9 +181,9 @@ impl ScenarioCase {
             self.dispatch_mark(by, &mark.channel, json!({"type": "chat/draftChanged"}));
             self.ping_everyone(&mut barrier, &mark.at);
         }
-        let peers = &mut self.peers;
+        let clients = &mut self.clients;
         barrier.pings.retain(|(id, ping)| {
-            let peer = peers.get_mut(*id).filter(|peer| peer.connected);
+            let peer = clients.get_mut(*id).filter(|peer| peer.is_connected());
             peer.is_some_and(|peer| peer.take_answer(*ping).is_none())
         });
         if !barrier.pings.is_empty() {
@@ -214,7 +214,7 @@ impl ScenarioCase {
             self.observed(step);
             return WaitProgress::Done;
         };
-        if let Some(peer) = self.peers.get_mut(barrier.by) {
+        if let Some(peer) = self.clients.get_mut(barrier.by) {
             peer.mailbox.read_one(place);
         }
         let envelope = params(&seen);

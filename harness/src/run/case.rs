@@ -10,8 +10,8 @@ use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::message::{Message, MessageKind, is_handshake};
 
 use super::barrier::{CaseMarks, PendingBarrier};
+use super::case_clients::CaseClients;
 use super::case_names::CaseNames;
-use super::case_peers::CasePeer;
 use super::case_progress::{BUDGET, CaseProgress, CurrentWait};
 use super::case_traffic::TrafficBudget;
 use super::claims::StepLog;
@@ -19,7 +19,6 @@ use super::cleanup::{AUTOMATION, CreatedResources};
 use super::decisions::OpenDecisions;
 use super::expand;
 use super::failure::{FailureKind, StepFailure};
-use super::mailbox::ClientMailbox;
 use super::observer::ScenarioObservers;
 pub use super::output::DriverOutput;
 use super::output::OutputQueue;
@@ -33,10 +32,6 @@ use super::task::{
 };
 use super::tested::TestedClient;
 use super::watch::AbsenceWatches;
-
-/// The maximum number of responses kept for `answer` steps; beyond this number, the oldest responses are
-/// dropped.
-pub(super) const MAX_ANSWERS: usize = 1_000;
 
 /// The event that the current task waits for. A wait ignores messages in the mailbox up to and including line
 /// `looked`.
@@ -88,11 +83,10 @@ pub(super) enum WaitProgress {
 #[derive(Debug)]
 pub struct ScenarioCase {
     pub(super) setup: CaseSetup,
-    pub(super) peers: Vec<CasePeer>,
+    pub(super) clients: CaseClients,
     pub(super) names: CaseNames,
     pub(super) created: CreatedResources,
     pub(super) marks: CaseMarks,
-    pub(super) next_conn: u32,
     pub(super) progress: CaseProgress,
     pub(super) watches: AbsenceWatches,
     pub(super) outputs: OutputQueue,
@@ -124,11 +118,10 @@ impl ScenarioCase {
         let mut case = ScenarioCase {
             progress: CaseProgress::new(setup.limit),
             setup,
-            peers: Vec::new(),
+            clients: CaseClients::default(),
             names,
             created: CreatedResources::default(),
             marks: CaseMarks::default(),
-            next_conn: 0,
             watches: AbsenceWatches::default(),
             outputs: OutputQueue::default(),
             observers,
@@ -214,7 +207,7 @@ impl ScenarioCase {
         if let Some(tested) = &self.tested {
             return tested.introduced();
         }
-        self.peers.iter().any(|peer| peer.engine.version().is_some())
+        self.clients.shook_hands()
     }
 
     /// Handles an opened connection.
@@ -224,13 +217,9 @@ impl ScenarioCase {
             return;
         }
         let acp = self.is_acp();
-        if let Some(peer) = self.peer_of(conn) {
-            peer.connected = true;
-            if acp {
-                // A new connection is a new agent process: messages of the old process are dropped.
-                peer.mailbox = ClientMailbox::default();
-            }
-            peer.served.opened(now);
+        if let Some(peer) = self.clients.on_mut(conn) {
+            // A new connection is a new agent process: messages of the old process are dropped.
+            peer.opened(now, acp);
         }
         self.advance(now);
     }
@@ -247,9 +236,7 @@ impl ScenarioCase {
             self.advance(now);
             return;
         }
-        let Some(id) = self.peers.iter().position(|peer| peer.conn == Some(conn)) else {
-            return;
-        };
+        let Some(id) = self.clients.on(conn) else { return };
         if let Some(message) = seen.message() {
             self.message(id, line, seen, message);
         }
@@ -264,9 +251,8 @@ impl ScenarioCase {
             return;
         }
         self.traffic.reach(line);
-        if let Some(peer) = self.peer_of(conn) {
-            peer.ended = Some((line, reason.to_owned()));
-            peer.disconnect();
+        if let Some(peer) = self.clients.on_mut(conn) {
+            peer.end(Some((line, reason.to_owned())));
         }
         self.advance(now);
     }
@@ -280,8 +266,8 @@ impl ScenarioCase {
         status: Option<u16>,
         reason: &str,
     ) {
-        if let Some(peer) = self.peer_of(conn) {
-            peer.refused = status;
+        if let Some(peer) = self.clients.on_mut(conn) {
+            peer.refuse(status);
         }
         self.handle_closed(now, conn, line, reason);
     }
@@ -294,9 +280,7 @@ impl ScenarioCase {
             self.progress.restart_time(now, self.setup.limit);
         }
         self.observers_lost();
-        for peer in &mut self.peers {
-            peer.disconnect();
-        }
+        self.clients.disconnect();
         if let Some(CurrentWait { step, wait: TaskWait::Restarted, .. }) = self.progress.take_wait()
             && let Err(reason) = outcome
         {
@@ -339,12 +323,14 @@ impl ScenarioCase {
         seen: &Arc<SeenFrame>,
         message: &Message,
     ) {
-        let Some(peer) = self.peers.get_mut(id) else {
+        let Some(peer) = self.clients.get_mut(id) else {
             return;
         };
         let accepted = peer.accepted_request(message);
         let shook = accepted.as_deref().is_some_and(is_handshake);
-        peer.initialized |= shook;
+        if shook {
+            peer.shake_hands();
+        }
         let lifted = peer.engine.handle(message).map(|lifted| Arc::new(SeenFrame::of(lifted)));
         let last_seen = peer.engine.last_seen();
         // From here on, `seen` contains the message with the names of the newest version. The transcript keeps the
@@ -375,9 +361,8 @@ impl ScenarioCase {
                     self.log.accepted("dispatch", name);
                 }
                 if !self.is_mark(id, message) {
-                    if let Some(peer) = self.peers.get_mut(id) {
-                        peer.served.reports.take(message);
-                        peer.served.texts.take(message);
+                    if let Some(peer) = self.clients.get_mut(id) {
+                        peer.served.hear(message);
                         peer.mailbox.push(line, Arc::clone(seen));
                     }
                     self.hold_against_watches(id, line, message);
@@ -386,13 +371,10 @@ impl ScenarioCase {
                 }
             }
             MessageKind::Request
-                if expand::serves(&self.setup.scenario, &peer.name, message.method()) =>
+                if expand::serves(&self.setup.scenario, peer.name(), message.method()) =>
             {
-                let asked = peer.asked.as_mut().filter(|asked| asked.len() < MAX_ANSWERS);
-                asked.into_iter().for_each(|asked| asked.push_back((line, Arc::clone(seen))));
-                let method = message.method().unwrap_or_default();
-                let by_steps = peer.withheld.iter().any(|it| it == method);
-                if !peer.folder.is_empty() && !by_steps {
+                peer.keep_request(line, seen);
+                if peer.answers_itself(message.method().unwrap_or_default()) {
                     self.answer_from_folder(id, message);
                 }
                 self.hold_against_watches(id, line, message);
@@ -404,8 +386,8 @@ impl ScenarioCase {
             }
             _ => {}
         }
-        if let Some(peer) = self.peers.get(id) {
-            self.names.set(&peer.seq_name, json!(last_seen));
+        if let Some(peer) = self.clients.get(id) {
+            self.names.set(peer.seq_name(), json!(last_seen));
         }
         if shook {
             self.slow_start(id);
@@ -526,11 +508,8 @@ impl ScenarioCase {
     pub(super) fn end(&mut self) {
         self.progress.end();
         self.cut_tested(true);
-        for peer in &mut self.peers {
-            if let (Some(conn), true) = (peer.conn, peer.connected) {
-                self.outputs.push(DriverOutput::Close { conn, graceful: true });
-                peer.disconnect();
-            }
+        for conn in self.clients.close() {
+            self.outputs.push(DriverOutput::Close { conn, graceful: true });
         }
     }
 

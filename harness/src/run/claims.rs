@@ -227,7 +227,7 @@ impl ScenarioCase {
             return;
         }
         let dropped = step.actors().find_map(|(_, name)| {
-            let peer = self.peers.iter().find(|peer| peer.name == *name)?;
+            let peer = self.clients.get(self.clients.named(name)?)?;
             Some((name, peer.mailbox.dropped())).filter(|(_, dropped)| *dropped > 0)
         });
         if let Some((name, dropped)) = dropped {

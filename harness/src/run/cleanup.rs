@@ -11,6 +11,7 @@ use crate::wire::channel::ROOT;
 use crate::wire::message::Message;
 
 use super::case::ScenarioCase;
+use super::case_peers::CasePeer;
 use super::task::{PeerId, RequestGoal, ResultUse, StepTask, TaskAct};
 
 /// The requests that create a channel, each with the method, the member of the params that contains the URI, and the
@@ -178,7 +179,7 @@ impl ScenarioCase {
             keep: ResultUse::default(),
         };
         let mut acts = Vec::new();
-        let ready = self.peers.iter().position(|peer| peer.connected && peer.initialized);
+        let ready = self.clients.iter().position(CasePeer::is_ready);
         let peer = match ready {
             Some(peer) => peer,
             None if !self.shook_hands() => return Vec::new(),

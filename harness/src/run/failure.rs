@@ -262,10 +262,10 @@ impl ScenarioCase {
         if self.is_host(peer) {
             return None;
         }
-        let peer = self.peers.get(peer)?;
-        match &peer.ended {
+        let peer = self.clients.get(peer)?;
+        match peer.ended() {
             Some(end) => Some(end.clone()),
-            None if !peer.connected => {
+            None if !peer.is_connected() => {
                 Some((self.traffic.last_line(), "the client is not connected".to_owned()))
             }
             None => None,

@@ -24,6 +24,7 @@ pub mod agents;
 mod approve;
 pub mod barrier;
 pub mod case;
+mod case_clients;
 mod case_names;
 mod case_peers;
 mod case_progress;

@@ -121,8 +121,7 @@ impl ScenarioCase {
         }
         observers.come += 1;
         let name = format!("observing-{}", observers.come);
-        let conn = ConnId(self.next_conn);
-        self.next_conn += 1;
+        let conn = self.clients.new_conn();
         let tag = observers.dice.roll() as u32;
         let engine = ClientEngine::new(format!("ahp-harness-{tag:08x}-{name}"), false);
         let engine = engine.speaking(edge);

@@ -17,7 +17,7 @@ impl ScenarioCase {
     pub fn leave_open(&mut self) {
         self.progress.leave_open();
         // A later step may look at a mirror, so all clients keep mirrors.
-        self.peers.iter_mut().for_each(|peer| peer.engine.keep_mirrors());
+        self.clients.keep_mirrors();
     }
 
     /// Appends steps and plays them.
@@ -39,8 +39,8 @@ impl ScenarioCase {
     /// Returns a client of the scenario and its connection; the connection is `None` if the client is not
     /// connected.
     pub fn client(&self, name: &str) -> Option<(&ClientEngine, Option<ConnId>)> {
-        let peer = self.peers.iter().find(|peer| peer.name == name)?;
-        Some((&peer.engine, peer.conn.filter(|_| peer.connected)))
+        let peer = self.clients.get(self.clients.named(name)?)?;
+        Some((&peer.engine, peer.open_conn()))
     }
 
     /// Returns whether the case still plays one of the steps that it has so far.

@@ -25,6 +25,7 @@ use crate::wire::version::ProtocolStandard;
 
 use super::agent_steps;
 use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
+use super::case_peers::CasePeer;
 use super::side::AgentSide;
 use super::task::{PeerId, PermissionReply, StepTask};
 
@@ -53,15 +54,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(super) struct AgentClientSide {
     /// The time at which the client's connection was opened.
-    pub(super) opened: Duration,
+    opened: Duration,
     serving: AgentServing,
     asking: VecDeque<WaitingPermission>,
     /// The prompts without an answer, by request identifier. The value is the session.
     prompts: LiteMap<u64, Value>,
     /// The messages of each session since the client connected, joined from their chunks.
-    pub(super) texts: ConversationTexts,
+    texts: ConversationTexts,
     /// The reports of tool calls that the client received.
-    pub(super) reports: ToolCallReports,
+    reports: ToolCallReports,
 }
 
 /// A pending request for permission.
@@ -96,10 +97,22 @@ pub(super) struct CaseWitness {
     /// The time limit of a wait before it was extended because of a slow start of the agent.
     usual: Option<Duration>,
     /// The reports of the first calls of the harness's own tool, each with its line in the transcript.
-    pub(super) calls: Vec<(u64, Value)>,
-    pub(super) called: u64,
+    calls: Vec<(u64, Value)>,
+    called: u64,
     looks: LiteMap<u64, Value>,
     serial: u64,
+}
+
+impl CaseWitness {
+    /// Returns the number of calls of the harness's own tool.
+    pub(super) fn called(&self) -> u64 {
+        self.called
+    }
+
+    /// Returns the reports of the first calls of the harness's own tool, each with its line in the transcript.
+    pub(super) fn calls(&self) -> &[(u64, Value)] {
+        &self.calls
+    }
 }
 
 impl AgentClientSide {
@@ -117,6 +130,17 @@ impl AgentClientSide {
         self.opened = now;
         self.texts = ConversationTexts::default();
         self.reports = ToolCallReports::default();
+    }
+
+    /// Takes what a notification of the agent says about messages and tool calls.
+    pub(super) fn hear(&mut self, message: &Message) {
+        self.reports.take(message);
+        self.texts.take(message);
+    }
+
+    /// Returns the messages of a session since the client connected, joined from their chunks.
+    pub(super) fn texts_of(&self, session: &Value) -> Value {
+        self.texts.of(session)
     }
 
     /// Sets the capabilities that the client offers from now on.
@@ -154,7 +178,7 @@ impl ScenarioCase {
         self.hold_against_watches(id, line, message);
         let (asked, method) =
             (message.id().cloned().unwrap_or_default(), message.method().unwrap_or_default());
-        let Some(peer) = self.peers.get_mut(id) else { return };
+        let Some(peer) = self.clients.get_mut(id) else { return };
         peer.mailbox.push(line, Arc::clone(seen));
         peer.served.reports.take(message);
         if method == "session/request_permission" {
@@ -163,7 +187,7 @@ impl ScenarioCase {
                 peer.served.asking.push_back(WaitingPermission { id: asked, options, line });
             }
             let approves = self.setup.scenario.approves.as_deref();
-            if approves == self.peers.get(id).map(|peer| peer.name.as_str()) {
+            if approves == self.clients.get(id).map(CasePeer::name) {
                 // If the request offers no such option, it stays pending and the scenario reports the problem.
                 let _ = self.permit(id, PermissionReply::Kind("allow_once"));
             }
@@ -176,7 +200,7 @@ impl ScenarioCase {
 
     /// Notes that the agent requested a path outside its folder.
     fn elsewhere(&mut self, id: PeerId) {
-        let asked = self.peers.get_mut(id).and_then(|peer| peer.served.serving.elsewhere());
+        let asked = self.clients.get_mut(id).and_then(|peer| peer.served.serving.elsewhere());
         if let Some(path) = asked {
             self.log.note_once(format!(
                 "the agent requested {path}, which is outside its folder: refused"
@@ -186,7 +210,7 @@ impl ScenarioCase {
 
     /// Extends the time limits if the agent started slowly, which happens on a busy machine.
     pub(super) fn slow_start(&mut self, id: PeerId) {
-        let opened = self.peers.get(id).map(|peer| peer.served.opened);
+        let opened = self.clients.get(id).map(|peer| peer.served.opened);
         let Some(opened) = opened.filter(|_| self.is_acp()) else { return };
         let took = self.now().saturating_sub(opened);
         let usual = *self.witness.usual.get_or_insert(self.setup.limit);
@@ -253,8 +277,8 @@ impl ScenarioCase {
                 }
             }
             _ => {
-                for id in 0..self.peers.len() {
-                    let deeds = self.peers.get_mut(id).map(|peer| peer.served.serving.done(told));
+                for id in self.clients.ids() {
+                    let deeds = self.clients.get_mut(id).map(|peer| peer.served.serving.done(told));
                     self.act_on(id, deeds.unwrap_or_default());
                     self.elsewhere(id);
                 }
@@ -265,17 +289,16 @@ impl ScenarioCase {
 
     /// Returns whether all turns have ended, and the wait is for a message that an agent sends only during a turn.
     pub(super) fn turns_over(&self, wait: &TaskWait) -> bool {
-        let peers = match wait {
+        let only = match wait {
             TaskWait::Message { filter, .. } if filter.method.as_deref() == Some(TIDIES) => {
                 return false;
             }
-            TaskWait::Message { peer, .. } | TaskWait::Permission { peer, .. } => {
-                self.peers.get(*peer).map_or(&[][..], std::slice::from_ref)
-            }
-            TaskWait::Own(own) if own.needs_turns() => &self.peers[..],
+            TaskWait::Message { peer, .. } | TaskWait::Permission { peer, .. } => Some(*peer),
+            TaskWait::Own(own) if own.needs_turns() => None,
             _ => return false,
         };
-        let mut prompts = peers.iter().flat_map(|peer| {
+        let peers = self.clients.ids().filter(|id| only.is_none_or(|only| only == *id));
+        let mut prompts = peers.filter_map(|id| self.clients.get(id)).flat_map(|peer| {
             peer.served.prompts.keys().map(|id| peer.engine.awaits(*id).is_none())
         });
         // If the client has sent no prompt, there is no turn that could be over.
@@ -286,9 +309,8 @@ impl ScenarioCase {
     /// denies it.
     pub(super) fn waits_for_permission(&self, wait: &TaskWait) -> Option<String> {
         let TaskWait::Answer { peer, .. } = wait else { return None };
-        let peer = self.peers.get(*peer).filter(|_| self.is_acp())?;
-        let named = peer.asked.as_ref().map_or(0, VecDeque::len);
-        let waiting = peer.served.asking.len() + named;
+        let peer = self.clients.get(*peer).filter(|_| self.is_acp())?;
+        let waiting = peer.served.asking.len() + peer.unread_requests();
         (waiting > 0)
             .then(|| format!("the agent waits for the answer to {waiting} of its requests"))
     }
@@ -303,7 +325,7 @@ impl ScenarioCase {
     ) -> WaitProgress {
         let params = self.names.fill(params);
         let session = params["sessionId"].clone();
-        let Some(peer) = self.peers.get_mut(id) else { return WaitProgress::Done };
+        let Some(peer) = self.clients.get_mut(id) else { return WaitProgress::Done };
         let (number, message) = peer.engine.request(method, params);
         if method == "session/prompt" {
             peer.served.prompts.insert(number, session);
@@ -348,7 +370,7 @@ impl ScenarioCase {
         id: PeerId,
         answer: PermissionReply,
     ) -> Option<Result<(), (u64, &'static str)>> {
-        let asking = self.peers.get_mut(id)?.served.asking.pop_front()?;
+        let asking = self.clients.get_mut(id)?.served.asking.pop_front()?;
         let selected = |option: &Value| {
             let outcome = json!({"outcome": "selected", "optionId": (option.clone())});
             Message::success(asking.id.clone(), json!({"outcome": outcome}))
@@ -361,7 +383,7 @@ impl ScenarioCase {
                     None => {
                         // The request stays pending, and the case cancels it at its end.
                         let line = asking.line;
-                        self.peers.get_mut(id)?.served.asking.push_front(asking);
+                        self.clients.get_mut(id)?.served.asking.push_front(asking);
                         return Some(Err((line, kind)));
                     }
                 }
@@ -419,7 +441,7 @@ impl ScenarioCase {
         state: &ValuePattern,
     ) -> WaitProgress {
         let name = self.name(id);
-        let found = self.peers.get(id).and_then(|peer| peer.served.reports.call(call));
+        let found = self.clients.get(id).and_then(|peer| peer.served.reports.call(call));
         let Some(found) = found.cloned() else {
             let message = format!(
                 "client `{name}`: expected a report of the call {}, found none",
@@ -443,8 +465,8 @@ impl ScenarioCase {
     /// tasks that wait for the answers to these prompts.
     pub(super) fn leaving(&mut self) -> Vec<StepTask> {
         let mut acts = Vec::new();
-        for id in 0..self.peers.len() {
-            let Some(peer) = self.peers.get_mut(id) else { continue };
+        for id in self.clients.ids() {
+            let Some(peer) = self.clients.get_mut(id) else { continue };
             let prompts = std::mem::take(&mut peer.served.prompts).into_iter();
             let open = prompts.filter(|(prompt, _)| peer.engine.awaits(*prompt).is_some());
             for (prompt, session) in open.collect::<Vec<_>>() {

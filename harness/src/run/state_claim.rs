@@ -134,7 +134,7 @@ impl ScenarioCase {
     ) -> WaitProgress {
         let MirrorClaim { peer, channel, state, exact } = &claim;
         let (name, channel) = (self.name(*peer), channel.as_str().unwrap_or_default());
-        let engine = self.peers.get(*peer).map(|peer| &peer.engine);
+        let engine = self.clients.get(*peer).map(|peer| &peer.engine);
         let Some(own) = engine.and_then(|it| it.shown(channel)) else {
             let message = format!(
                 "client `{name}`: expected a state of `{channel}`, the client is not subscribed to it"

@@ -24,7 +24,6 @@ use crate::wire::message::{Message, MessageKind, is_handshake};
 use crate::wire::protocol::Protocol;
 
 use super::case::{DriverOutput, ScenarioCase};
-use super::mailbox::ClientMailbox;
 use super::task::{PeerId, ResponseChange, ResponseRule};
 
 /// The first number of the connections of the harness's own clients in a scenario about a client. The tested client's
@@ -96,10 +95,10 @@ impl ScenarioCase {
     /// Adds the tested client, and the peer that represents the host.
     pub(super) fn add_tested(&mut self, name: String) {
         let host = self.push_peer(HOST.to_owned(), HOST.to_owned(), false);
-        if let Some(peer) = self.peers.get_mut(host) {
+        if let Some(peer) = self.clients.get_mut(host) {
             peer.engine.number_from(FIRST_ID);
         }
-        self.next_conn = FIRST_CONN;
+        self.clients.number_conns_from(FIRST_CONN);
         self.names.set(&format!("{name}.id"), Value::Null);
         self.names.set(&format!("{name}.seq"), json!(0));
         self.tested = Some(TestedClient {
@@ -164,14 +163,8 @@ impl ScenarioCase {
         }
         tested.conns.push(conn);
         let host = tested.host;
-        if let Some(peer) = self.peers.get_mut(host) {
-            if is_only {
-                // A step never finds a message of an earlier connection.
-                peer.mailbox = ClientMailbox::default();
-            }
-            peer.conn = Some(conn);
-            peer.connected = true;
-            peer.ended = None;
+        if let Some(peer) = self.clients.get_mut(host) {
+            peer.joined(conn, is_only);
         }
         self.advance(now);
     }
@@ -208,13 +201,10 @@ impl ScenarioCase {
             tested.received.lost();
             tested.changed.clear();
         }
-        if let Some(peer) = self.peers.get_mut(host) {
+        if let Some(peer) = self.clients.get_mut(host) {
             match newest {
-                Some(newest) => peer.conn = Some(newest),
-                None => {
-                    peer.disconnect();
-                    peer.ended = end;
-                }
+                Some(newest) => peer.remain_on(newest),
+                None => peer.end(end),
             }
         }
     }
@@ -278,7 +268,7 @@ impl ScenarioCase {
         let host = tested.host;
         match message.kind() {
             MessageKind::Success | MessageKind::Failure => {
-                let Some(peer) = self.peers.get_mut(host) else { return true };
+                let Some(peer) = self.clients.get_mut(host) else { return true };
                 let own = message.id().is_some_and(|id| tested.asked.contains_key(&id.to_string()));
                 if own {
                     if let Some(method) = peer.accepted_request(message) {
@@ -294,7 +284,7 @@ impl ScenarioCase {
                 let lifted = self.lifted(message);
                 let lifted =
                     lifted.map_or_else(|| Arc::clone(seen), |it| Arc::new(SeenFrame::of(it)));
-                if let Some(peer) = self.peers.get_mut(host) {
+                if let Some(peer) = self.clients.get_mut(host) {
                     peer.mailbox.push(line, Arc::clone(&lifted));
                 }
                 self.hold_against_watches(host, line, lifted.message().unwrap_or(message));

@@ -8,9 +8,10 @@ use crate::scenario::bind::ValueTemplate;
 use crate::scenario::capability::READY_SESSIONS;
 use crate::scenario::pattern::{ValuePattern, brief};
 use crate::transcript::SeenFrame;
-use crate::wire::message::{Message, MessageKind};
+use crate::wire::message::MessageKind;
 
 use super::case::{ScenarioCase, TaskWait, WaitProgress, params};
+use super::case_peers::CasePeer;
 use super::failure::{FailureKind, NearMiss};
 use super::state_claim::match_state;
 use super::step_wait::StepWaitStatus;
@@ -24,7 +25,7 @@ impl ScenarioCase {
         match wait {
             TaskWait::Connected(peer, want) => self.check_connected(step, peer, want),
             TaskWait::Response { peer, id, want, exact, keep } => {
-                let found = self.peers.get_mut(peer).and_then(|peer| peer.take_answer(id));
+                let found = self.clients.get_mut(peer).and_then(|peer| peer.take_answer(id));
                 match found {
                     Some((line, seen)) => {
                         self.answered(step, peer, line, &seen, &want, exact, &keep)
@@ -118,9 +119,9 @@ impl ScenarioCase {
         want: OpeningGoal,
     ) -> WaitProgress {
         let name = self.name(id);
-        let Some(peer) = self.peers.get(id) else { return WaitProgress::Done };
-        let (connected, refused) = (peer.connected, peer.refused);
-        let ended = peer.ended.clone();
+        let Some(peer) = self.clients.get(id) else { return WaitProgress::Done };
+        let (connected, refused) = (peer.is_connected(), peer.refusal());
+        let ended = peer.ended().cloned();
         match (want, ended) {
             (OpeningGoal::Stands | OpeningGoal::Either, _) if connected => WaitProgress::Done,
             (OpeningGoal::Refused(status), _) if connected => {
@@ -164,7 +165,7 @@ impl ScenarioCase {
         id: ValuePattern,
         params: Option<ValuePattern>,
     ) -> WaitProgress {
-        let next = self.peers.get_mut(peer).and_then(|peer| peer.asked.as_mut()?.pop_front());
+        let next = self.clients.get_mut(peer).and_then(CasePeer::take_request);
         let Some((line, seen)) = next else {
             return match self.ended(peer) {
                 Some(end) => self.closed_instead(step, peer, end, &RequestGoal::Result(None)),
@@ -193,19 +194,8 @@ impl ScenarioCase {
         WaitProgress::Done
     }
 
-    pub(super) fn find_answer(
-        &mut self,
-        peer: PeerId,
-        id: &ValuePattern,
-    ) -> Option<(u64, Arc<SeenFrame>)> {
-        let answers = &mut self.peers.get_mut(peer)?.answers;
-        let bindings = self.names.bindings();
-        let found = answers.iter().position(|(_, seen)| {
-            let message = seen.message();
-            let found = message.and_then(Message::id);
-            id.matches(found, bindings, false).is_ok()
-        })?;
-        answers.remove(found)
+    fn find_answer(&mut self, peer: PeerId, id: &ValuePattern) -> Option<(u64, Arc<SeenFrame>)> {
+        self.clients.get_mut(peer)?.take_matching_answer(id, self.names.bindings())
     }
 
     pub(super) fn check_no_answer(
@@ -228,7 +218,7 @@ impl ScenarioCase {
             failure.lines.push(line);
             return WaitProgress::Failed(failure);
         }
-        if self.peers.get_mut(peer).and_then(|peer| peer.take_answer(ping)).is_some() {
+        if self.clients.get_mut(peer).and_then(|peer| peer.take_answer(ping)).is_some() {
             self.observed(step);
             return WaitProgress::Done;
         }
@@ -431,7 +421,7 @@ impl ScenarioCase {
                 }
             };
         };
-        if let Some(peer) = self.peers.get_mut(peer) {
+        if let Some(peer) = self.clients.get_mut(peer) {
             peer.mailbox.read_one(place);
         }
         let envelope = params(&seen);
@@ -491,7 +481,7 @@ impl ScenarioCase {
         seq: u64,
         after: u64,
     ) -> Option<(usize, u64, Arc<SeenFrame>)> {
-        let peer = self.peers.get(peer)?;
+        let peer = self.clients.get(peer)?;
         peer.mailbox.unread_after(after).find_map(|(place, item)| {
             let seen = item.seen();
             let message = seen.message()?;
@@ -505,7 +495,7 @@ impl ScenarioCase {
 
     /// Returns the line of the newest unread message of a client.
     fn newest(&self, peer: PeerId) -> u64 {
-        self.peers.get(peer).map_or(0, |peer| peer.mailbox.newest())
+        self.clients.get(peer).map_or(0, |peer| peer.mailbox.newest())
     }
 
     pub(super) fn check_message(
@@ -517,7 +507,7 @@ impl ScenarioCase {
         looked: u64,
     ) -> WaitProgress {
         let mut near = self.progress.take_near();
-        let Some(peer) = self.peers.get(id) else {
+        let Some(peer) = self.clients.get(id) else {
             return WaitProgress::Done;
         };
         // The last received `serverSeq` is the only binding that changes during a wait. If the filter uses it, all
@@ -603,7 +593,7 @@ impl ScenarioCase {
         }
         if let Some((place, bound)) = found {
             let pattern = pattern.clone();
-            if let Some(peer) = self.peers.get_mut(id).filter(|_| mode != FilterMode::Look) {
+            if let Some(peer) = self.clients.get_mut(id).filter(|_| mode != FilterMode::Look) {
                 peer.mailbox.read_to(place);
             }
             self.names.bind(&pattern, bound);
@@ -632,7 +622,7 @@ impl ScenarioCase {
         if self.names.get(&bind).is_some() {
             return WaitProgress::Done;
         }
-        let chat = self.peers.get(peer).and_then(|peer| {
+        let chat = self.clients.get(peer).and_then(|peer| {
             peer.mailbox.unread().find_map(|(_, item)| {
                 let seen = item.seen();
                 let params = seen.message()?.params();
