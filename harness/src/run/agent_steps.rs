@@ -61,8 +61,8 @@ pub(super) fn opening(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskA
 /// Returns the settings under which the agent asks for permission; `None` if the scenario needs no permission request
 /// or the settings are unknown.
 fn asking(case: &ScenarioCase) -> Option<&AskingSetup> {
-    let needed = case.setup.scenario.needs.iter().any(|need| need == "ask");
-    case.setup.side.asking.as_ref().filter(|_| needed)
+    let needed = case.setup().scenario.needs.iter().any(|need| need == "ask");
+    case.setup().side.asking.as_ref().filter(|_| needed)
 }
 
 /// Returns the pattern that the answer to `initialize` has to match. The pattern requires ACP version 1, because the
@@ -84,7 +84,7 @@ fn client_info() -> Value {
 /// Returns the tasks that create a session in the mode of the agent's profile.
 fn session(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAct> {
     let span = step.span;
-    let side = &case.setup.side;
+    let side = &case.setup().side;
     let name = step.text("session").unwrap_or("session");
     let request = |method: &str, params: ValueTemplate, want| TaskAct::Request {
         peer,
@@ -145,10 +145,10 @@ fn session(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAc
 /// scripts gets the fixed prompt of its profile.
 pub(super) fn prompt(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let span = step.span;
-    let script = script(case, step).replace(FOLDER, &case.setup.side.work);
-    let text = match (case.setup.agent, step.template("text")) {
+    let script = script(case, step).replace(FOLDER, &case.setup().side.work);
+    let text = match (case.setup().agent, step.template("text")) {
         (AgentMode::Fixed, _) => {
-            let text = case.setup.side.prompt.as_deref().unwrap_or("hello");
+            let text = case.setup().side.prompt.as_deref().unwrap_or("hello");
             ValueTemplate::fixed(span, json!(text))
         }
         (_, Some(text)) if script.is_empty() => text.clone(),
@@ -188,7 +188,7 @@ pub(super) fn permit(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
 /// Returns the task that compares a file in the working directory with a pattern.
 pub(super) fn disk(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let name = step.text("path").unwrap_or_default();
-    let path = format!("{}/{name}", case.setup.side.work);
+    let path = format!("{}/{name}", case.setup().side.work);
     let text = step.pattern("text").cloned().unwrap_or_else(|| ValuePattern::anything(step.span));
     vec![TaskAct::Look { path, text, waits: step.flag("waits") }]
 }

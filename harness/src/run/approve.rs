@@ -14,7 +14,7 @@ use super::task::PeerId;
 impl ScenarioCase {
     /// Confirms a tool call with a pending confirmation if the peer is the scenario's approving client.
     pub(super) fn approve(&mut self, id: PeerId, message: &Message) {
-        let approves = self.setup.scenario.approves.as_deref();
+        let approves = self.setup().scenario.approves.as_deref();
         let named = self.clients.get(id).is_some_and(|peer| Some(peer.name()) == approves);
         if !named || !self.progress.is_playing() || message.method() != Some("action") {
             return;

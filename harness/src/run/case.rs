@@ -1,10 +1,15 @@
 //! The state machine that plays one scenario: it receives events and returns what to do.
+//!
+//! Knows: all parts of a case. Never knows: the private state of a part, clocks, sockets.
+//!
+//! Start at [`ScenarioCase`].
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
+use crate::scenario::parse::ScenarioStep;
 use crate::scenario::pattern::ValuePattern;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::message::{Message, MessageKind, is_handshake};
@@ -80,9 +85,12 @@ pub(super) enum WaitProgress {
 /// A scenario that is being played. A case neither reads a clock nor owns a socket. Events are passed to the `handle_*`
 /// methods. [`poll_output`](Self::poll_output) returns the next action of the driver, or `None`.
 /// [`next_timeout`](Self::next_timeout) returns the time at which [`handle_timeout`](Self::handle_timeout) is due.
+///
+/// The modules of `run` use the parts side by side. The state of a part is private, so that only its own module changes
+/// it.
 #[derive(Debug)]
 pub struct ScenarioCase {
-    pub(super) setup: CaseSetup,
+    setup: CaseSetup,
     pub(super) clients: CaseClients,
     pub(super) names: CaseNames,
     pub(super) created: CreatedResources,
@@ -180,6 +188,22 @@ impl ScenarioCase {
     /// Returns the setup that the case was created with.
     pub fn setup(&self) -> &CaseSetup {
         &self.setup
+    }
+
+    /// Returns the step with this index; `None` if there is none.
+    pub(super) fn step_at(&self, index: Option<usize>) -> Option<&ScenarioStep> {
+        self.setup.scenario.steps.get(index?)
+    }
+
+    /// Adds steps after the last one.
+    pub(super) fn add_steps(&mut self, steps: Vec<ScenarioStep>) {
+        Arc::make_mut(&mut self.setup.scenario).steps.extend(steps);
+    }
+
+    /// Extends the time limit of a wait, and the time of the phase with it.
+    pub(super) fn extend_limit(&mut self, limit: Duration) {
+        self.progress.extend_time(limit - self.setup.limit);
+        self.setup.limit = limit;
     }
 
     /// Returns the failure that ended the scenario before its last step, if there is one.
@@ -316,13 +340,7 @@ impl ScenarioCase {
 
     // Methods that handle incoming messages.
 
-    pub(super) fn message(
-        &mut self,
-        id: PeerId,
-        line: u64,
-        seen: &Arc<SeenFrame>,
-        message: &Message,
-    ) {
+    fn message(&mut self, id: PeerId, line: u64, seen: &Arc<SeenFrame>, message: &Message) {
         let Some(peer) = self.clients.get_mut(id) else {
             return;
         };
@@ -475,7 +493,7 @@ impl ScenarioCase {
         }
     }
 
-    pub(super) fn step(&mut self, now: Duration) {
+    fn step(&mut self, now: Duration) {
         let scenario = Arc::clone(&self.setup.scenario);
         let version = self.setup.version;
         let index = self.progress.find_step(&scenario.steps, version);
@@ -505,7 +523,7 @@ impl ScenarioCase {
         self.progress.play(tasks);
     }
 
-    pub(super) fn end(&mut self) {
+    fn end(&mut self) {
         self.progress.end();
         self.cut_tested(true);
         for conn in self.clients.close() {
@@ -513,7 +531,7 @@ impl ScenarioCase {
         }
     }
 
-    pub(super) fn fail(&mut self, now: Duration, failure: Box<StepFailure>) {
+    fn fail(&mut self, now: Duration, failure: Box<StepFailure>) {
         if self.progress.is_cleaning() {
             self.log.note(format!("cleaning up: {}", failure.message));
             return;

@@ -115,7 +115,7 @@ impl ScenarioCase {
     pub(super) fn push_peer(&mut self, name: String, client_id: String, mirrors: bool) -> PeerId {
         let id = self.clients.peers.len();
         let engine = ClientEngine::new(client_id, mirrors);
-        let peer = CasePeer::new(id, name, engine, self.edge(), &self.setup);
+        let peer = CasePeer::new(id, name, engine, self.edge(), self.setup());
         self.names.set(peer.seq_name(), json!(0));
         self.clients.peers.push(peer);
         id

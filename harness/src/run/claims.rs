@@ -147,7 +147,7 @@ impl ScenarioCase {
     /// Records that a claim was tested and held.
     pub(super) fn observed(&mut self, step: Option<usize>) {
         let Some(index) = step.filter(|_| !self.progress.prepares()) else { return };
-        if self.setup.scenario.steps.get(index).is_some_and(ScenarioStep::is_claim) {
+        if self.step_at(step).is_some_and(ScenarioStep::is_claim) {
             match self.log.held.iter_mut().find(|(known, _)| *known == index) {
                 Some((_, times)) => *times += 1,
                 None => self.log.held.push((index, 1)),
@@ -194,7 +194,7 @@ impl ScenarioCase {
     /// if the step is marked as independent, or if a claim failed only because of the content of a message.
     pub(super) fn goes_on_after(&mut self, mut failure: Box<StepFailure>) -> bool {
         let at = failure.step;
-        let step = at.and_then(|at| self.setup.scenario.steps.get(at)).cloned();
+        let step = self.step_at(at).cloned();
         let (Some(at), Some(step)) = (at, step) else {
             self.progress.stop(failure);
             return false;
@@ -245,7 +245,7 @@ impl ScenarioCase {
     /// Returns whether a step that checks a state failed because it received no state. Such a failure is no evidence
     /// about the content of the state.
     pub(super) fn shows_nothing(&self, failure: &StepFailure) -> bool {
-        let step = failure.step.and_then(|at| self.setup.scenario.steps.get(at));
+        let step = self.step_at(failure.step);
         failure.kind == FailureKind::Outcome
             && step.is_some_and(|step| matches!(step.verb, StepVerb::Snapshot | StepVerb::Mirror))
     }
@@ -253,7 +253,7 @@ impl ScenarioCase {
     /// Returns the kind of a failure of a step that received no state. If the step is about the tested client, the
     /// failure counts as a missing answer.
     pub(super) fn kind_without_state(&self, failure: &StepFailure) -> FailureKind {
-        let step = failure.step.and_then(|at| self.setup.scenario.steps.get(at));
+        let step = self.step_at(failure.step);
         match step.is_some_and(|step| self.tests(step)) {
             true => FailureKind::Silence,
             false => FailureKind::Trouble,
@@ -308,8 +308,8 @@ impl ScenarioCase {
 
     /// Returns the outcome of every claim that applies to the version under test, in the order of the steps.
     pub fn claims(&self) -> Vec<ClaimOutcome> {
-        let version = self.setup.version;
-        let steps = self.setup.scenario.steps.iter().enumerate();
+        let version = self.setup().version;
+        let steps = self.setup().scenario.steps.iter().enumerate();
         let claims = steps.filter(|(_, step)| step.is_claim() && step.holds_in(version));
         claims.map(|(index, step)| self.claim(index, step)).collect()
     }
@@ -371,7 +371,7 @@ impl ScenarioCase {
     /// Returns the text of the step's `choice` if the scenario ended because the host made that choice, which the
     /// protocol permits.
     fn choice(&self, stop: &StepFailure) -> Option<&str> {
-        let step = self.setup.scenario.steps.get(stop.step?)?;
+        let step = self.step_at(stop.step)?;
         // A host is free to omit a message, to refuse a version, or to forget a client. If it answers any other request
         // with an error, this is not a free choice.
         let free = matches!(
@@ -392,7 +392,7 @@ impl ScenarioCase {
         if let Some(choice) = self.choice(stop) {
             return choice.to_owned();
         }
-        let step = stop.step.and_then(|at| self.setup.scenario.steps.get(at));
+        let step = self.step_at(stop.step);
         match step {
             Some(step) if stop.kind != FailureKind::Trouble => {
                 let verb = step.verb.row().name;

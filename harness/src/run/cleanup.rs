@@ -187,7 +187,7 @@ impl ScenarioCase {
                 let peer = self.add_peer("cleaner");
                 let params = json!({
                     "channel": ROOT,
-                    "protocolVersions": self.setup.offers,
+                    "protocolVersions": self.setup().offers,
                     "clientId": self.client_id(peer),
                 });
                 acts.push(TaskAct::Connect(peer));

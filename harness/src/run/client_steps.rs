@@ -20,7 +20,7 @@ const UNAVAILABLE: u16 = 503;
 impl ScenarioCase {
     /// Returns whether a step is about the tested client itself.
     pub(super) fn tests(&self, step: &ScenarioStep) -> bool {
-        let tested = self.setup.scenario.tested.as_ref();
+        let tested = self.setup().scenario.tested.as_ref();
         tested.is_some_and(|tested| step.clients("at").contains(tested))
     }
 }

@@ -291,7 +291,7 @@ fn filter(step: &ScenarioStep) -> MessageFilter {
 fn initialize(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAct> {
     let versions = step.template("versions").cloned();
     let versions =
-        versions.unwrap_or_else(|| ValueTemplate::fixed(step.span, json!(case.setup.offers)));
+        versions.unwrap_or_else(|| ValueTemplate::fixed(step.span, json!(case.setup().offers)));
     let mut usual = vec![
         ("channel", ValueTemplate::fixed(step.span, json!(ROOT))),
         ("protocolVersions", versions),
@@ -320,11 +320,11 @@ fn initialize(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<Tas
     let succeeds = matches!(&asks, TaskAct::Request { want: RequestGoal::Result(_), .. });
     let mut acts = vec![asks];
     if succeeds && !step.denies("tokens") {
-        acts.extend(case.setup.authenticate.iter().map(|(resource, token)| TaskAct::Request {
+        acts.extend(case.setup().authenticate.iter().map(|(resource, token)| TaskAct::Request {
             peer,
             method: "authenticate".to_owned(),
             params: ValueTemplate::fixed(step.span, json!({"resource": resource, "token": token})),
-            want: match case.setup.needs_token(resource) {
+            want: match case.setup().needs_token(resource) {
                 true => RequestGoal::Result(None),
                 false => RequestGoal::Anything,
             },
@@ -347,10 +347,10 @@ fn open(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     }
     if case.names.get(&session).is_none() {
         let id = case.names.fresh();
-        let uri = case.setup.forms.session(&id, case.setup.provider.as_deref());
+        let uri = case.setup().forms.session(&id, case.setup().provider.as_deref());
         case.names.set(&session, json!(uri));
         let mut usual = vec![("channel", ValueTemplate::hole(span, &session))];
-        if let Some(provider) = &case.setup.provider {
+        if let Some(provider) = &case.setup().provider {
             usual.push(("provider", ValueTemplate::fixed(span, json!(provider))));
         }
         acts.push(TaskAct::Request {
@@ -404,11 +404,11 @@ fn subscribe_params(
 pub(super) fn script(case: &ScenarioCase, step: &ScenarioStep) -> String {
     let script = match step.text("script") {
         Some(script) => script.to_owned(),
-        None => case.setup.scenario.agent.clone(),
+        None => case.setup().scenario.agent.clone(),
     };
     // An agent outside the host needs the name of the scenario to which the conversation belongs.
-    let named = || format!("{CASE} {} {}", case.setup.name, step.span.start);
-    match (script.trim(), case.setup.agent) {
+    let named = || format!("{CASE} {} {}", case.setup().name, step.span.start);
+    match (script.trim(), case.setup().agent) {
         ("", AgentMode::Model | AgentMode::Acp) if step.text("script").is_some() => named(),
         ("", _) => String::new(),
         (script, AgentMode::Host) => format!("{HEADER}\n{script}"),
@@ -532,7 +532,7 @@ fn reconnect(step: &ScenarioStep, peer: PeerId) -> Vec<TaskAct> {
 fn release(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let span = step.span;
     let hold = step.text("hold").unwrap_or_default();
-    if case.setup.agent != AgentMode::Host || case.is_acp() {
+    if case.setup().agent != AgentMode::Host || case.is_acp() {
         return vec![TaskAct::Release(hold.to_owned())];
     }
     let text = format!("{} {hold}", RELEASE);

@@ -218,14 +218,14 @@ impl ScenarioCase {
             return at.min(deadline);
         }
         match self.turns_over(wait) {
-            true => deadline.min(now + self.setup.limit / LINGERS),
+            true => deadline.min(now + self.setup().limit / LINGERS),
             false => deadline,
         }
     }
 
     /// Returns the time limit of a task.
     pub(super) fn limit_of(&self, task: &StepTask) -> Duration {
-        let usual = self.setup.limit * task.act.patience(self.setup.version.standard);
+        let usual = self.setup().limit * task.act.patience(self.setup().version.standard);
         match (task.step, task.within, &task.act) {
             // The time limit of a rest, or of a task that belongs to no step, is exact.
             (_, Some(own), TaskAct::Rest) | (None, Some(own), _) => own,
@@ -235,15 +235,15 @@ impl ScenarioCase {
 
     /// Returns the time limit of a wait of a step.
     pub(super) fn limit(&self, step: Option<usize>) -> Duration {
-        let step = step.and_then(|step| self.setup.scenario.steps.get(step));
-        let own = step.and_then(|step| step.duration("within")).or(self.setup.scenario.within);
+        let step = self.step_at(step);
+        let own = step.and_then(|step| step.duration("within")).or(self.setup().scenario.within);
         let is_slow = step.is_some_and(|step| self.starts_driver(step) || self.is_of_harness(step));
-        longest(own.or(is_slow.then_some(STARTING)), self.setup.limit)
+        longest(own.or(is_slow.then_some(STARTING)), self.setup().limit)
     }
 
     /// Returns whether the driver's process may still be starting: the step is `connect`, or the first command.
     fn starts_driver(&self, step: &ScenarioStep) -> bool {
-        let mut steps = self.setup.scenario.steps.iter();
+        let mut steps = self.setup().scenario.steps.iter();
         let first = steps.find(|it| it.verb == StepVerb::Drive);
         let is_first = first.is_some_and(|first| first.span == step.span);
         step.verb == StepVerb::Drive && (is_first || step.text("do") == Some("connect"))
@@ -252,7 +252,7 @@ impl ScenarioCase {
     /// Returns whether a step of a scenario about a client is only about the harness's own clients. A busy machine may
     /// delay them, which says nothing about the tested client.
     fn is_of_harness(&self, step: &ScenarioStep) -> bool {
-        let Some(tested) = &self.setup.scenario.tested else { return false };
+        let Some(tested) = &self.setup().scenario.tested else { return false };
         let mut names = step.actors().map(|(_, name)| name).peekable();
         names.peek().is_some() && names.all(|name| name != tested && name != HOST)
     }
@@ -284,7 +284,7 @@ impl ScenarioCase {
             "client `{}`: expected {wanted}, the connection ended: {reason}",
             self.name(peer)
         );
-        let kind = match step.and_then(|step| self.setup.scenario.steps.get(step)) {
+        let kind = match self.step_at(step) {
             // A host may close a connection at any time. The close is evidence only if the step sent a frame before,
             // and not if the step only waited for a message.
             Some(step) if step.verb.row().nature == VerbNature::Listens => FailureKind::Trouble,
@@ -307,9 +307,9 @@ impl ScenarioCase {
         kind: FailureKind,
         message: String,
     ) -> Box<StepFailure> {
-        let step = at.and_then(|step| self.setup.scenario.steps.get(step));
+        let step = self.step_at(at);
         Box::new(StepFailure {
-            span: step.map_or(self.setup.scenario.span, |step| step.span),
+            span: step.map_or(self.setup().scenario.span, |step| step.span),
             message,
             label: "this step".to_owned(),
             second: None,

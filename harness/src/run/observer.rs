@@ -90,7 +90,7 @@ impl ScenarioCase {
             return false;
         }
         self.observer_comes();
-        self.progress.wait(None, TaskWait::Observers, now + self.setup.limit);
+        self.progress.wait(None, TaskWait::Observers, now + self.setup().limit);
         true
     }
 
@@ -132,7 +132,7 @@ impl ScenarioCase {
 
     /// Handles an opened connection. Returns whether the connection belongs to an observer.
     pub(super) fn observer_opened(&mut self, conn: ConnId) -> bool {
-        let offers = json!(self.setup.offers);
+        let offers = json!(self.setup().offers);
         let Some(observer) = self.observer(conn) else {
             return false;
         };

@@ -1,7 +1,6 @@
 //! Methods for cases whose steps are generated while the case is played. The generator of the steps can look at the
 //! state of the case.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::peer::client::ClientEngine;
@@ -22,7 +21,7 @@ impl ScenarioCase {
 
     /// Appends steps and plays them.
     pub fn append(&mut self, now: Duration, steps: Vec<ScenarioStep>) {
-        Arc::make_mut(&mut self.setup.scenario).steps.extend(steps);
+        self.add_steps(steps);
         self.advance(now);
     }
 

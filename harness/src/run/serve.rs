@@ -152,7 +152,7 @@ impl AgentClientSide {
 impl ScenarioCase {
     /// Binds the names that scenarios use for the tested agent's folder and authentication method.
     pub(super) fn bind_side(&mut self) {
-        let side = &self.setup.side;
+        let side = &self.setup().side;
         let (work, auth) = (json!((side.work.as_str())), json!((side.auth.clone())));
         let server = side.server_url.as_ref().map(|url| json!(url.as_str()));
         self.names.set(WORK, work);
@@ -164,7 +164,7 @@ impl ScenarioCase {
 
     /// Returns whether the case tests an agent (ACP).
     pub(super) fn is_acp(&self) -> bool {
-        self.setup.version.standard == ProtocolStandard::Acp
+        self.setup().version.standard == ProtocolStandard::Acp
     }
 
     /// Handles a request of the agent.
@@ -186,7 +186,7 @@ impl ScenarioCase {
             if peer.served.asking.len() < MAX_ASKING {
                 peer.served.asking.push_back(WaitingPermission { id: asked, options, line });
             }
-            let approves = self.setup.scenario.approves.as_deref();
+            let approves = self.setup().scenario.approves.as_deref();
             if approves == self.clients.get(id).map(CasePeer::name) {
                 // If the request offers no such option, it stays pending and the scenario reports the problem.
                 let _ = self.permit(id, PermissionReply::Kind("allow_once"));
@@ -213,10 +213,9 @@ impl ScenarioCase {
         let opened = self.clients.get(id).map(|peer| peer.served.opened);
         let Some(opened) = opened.filter(|_| self.is_acp()) else { return };
         let took = self.now().saturating_sub(opened);
-        let usual = *self.witness.usual.get_or_insert(self.setup.limit);
-        let limit = (took * SLOWER).min(usual * SLOWEST).max(self.setup.limit);
-        self.progress.extend_time(limit - self.setup.limit);
-        self.setup.limit = limit;
+        let limit = self.setup().limit;
+        let usual = *self.witness.usual.get_or_insert(limit);
+        self.extend_limit((took * SLOWER).min(usual * SLOWEST).max(limit));
     }
 
     /// Records a note if the agent's process had to be killed or left processes running.

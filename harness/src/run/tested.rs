@@ -25,6 +25,7 @@ use crate::wire::protocol::Protocol;
 
 use super::case::{DriverOutput, ScenarioCase};
 use super::task::{PeerId, ResponseChange, ResponseRule};
+use super::tested_driver::ClientDriverTalk;
 
 /// The first number of the connections of the harness's own clients in a scenario about a client. The tested client's
 /// connections are numbered from 0, by the server that accepts them.
@@ -42,19 +43,15 @@ const INTERNAL: i64 = -32603;
 /// The tested client of a case.
 #[derive(Debug)]
 pub(super) struct TestedClient {
-    pub(super) name: String,
+    name: String,
     /// The peer that represents the host.
     host: PeerId,
     /// The open connections of the client, oldest first.
     conns: Vec<ConnId>,
-    pub(super) received: ReceivedStates,
+    received: ReceivedStates,
     /// Whether the client has sent `initialize` or `reconnect`.
     introduced: bool,
-    pub(super) next_command: u64,
-    /// The driver's answers that no step has read yet, each with its line in the transcript.
-    pub(super) answers: Vec<(u64, Value)>,
-    /// The reason why the driver sends no further answers; empty while the driver runs.
-    pub(super) driver_gone: String,
+    pub(super) driver: ClientDriverTalk,
     rules: Vec<ResponseRule>,
     /// The requests whose response a rule changes, by the text of their id.
     changed: LiteMap<String, ResponseRule>,
@@ -78,6 +75,11 @@ impl TestedClient {
     /// Returns the peer that represents the host.
     pub(super) fn host(&self) -> PeerId {
         self.host
+    }
+
+    /// Returns the states that result from the frames that were sent to the client.
+    pub(super) fn received(&self) -> &ReceivedStates {
+        &self.received
     }
 
     /// Returns whether the client has begun a handshake.
@@ -107,9 +109,7 @@ impl ScenarioCase {
             conns: Vec::new(),
             received: ReceivedStates::default(),
             introduced: false,
-            next_command: 1,
-            answers: Vec::new(),
-            driver_gone: String::new(),
+            driver: ClientDriverTalk::default(),
             rules: Vec::new(),
             changed: LiteMap::new(),
             asked: LiteMap::new(),

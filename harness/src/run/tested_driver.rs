@@ -29,6 +29,17 @@ const STATE_EVERY: Duration = Duration::from_millis(40);
 /// The maximum number of answers of the driver that are kept.
 const MAX_ANSWERS: usize = 1_000;
 
+/// The commands to the driver of the tested client, and its answers.
+#[derive(Debug, Default)]
+pub(super) struct ClientDriverTalk {
+    /// The number of commands so far. The ids of the commands begin with 1.
+    commands: u64,
+    /// The answers that no step has read yet, each with its line in the transcript.
+    answers: Vec<(u64, Value)>,
+    /// The reason why the driver sends no further answers; empty while the driver runs.
+    gone: String,
+}
+
 impl ScenarioCase {
     // Methods about the driver of the tested client.
 
@@ -82,16 +93,16 @@ impl ScenarioCase {
     fn command(&mut self, command: &str, members: Value) -> u64 {
         let members = self.lowered(command, members);
         let Some(tested) = &mut self.tested else { return 0 };
-        let id = tested.next_command;
-        tested.next_command += 1;
+        tested.driver.commands += 1;
+        let id = tested.driver.commands;
         let mut line = json!({"id": id, "do": command});
         if command == "connect" {
-            line["url"] = json!(self.setup.tested.url.as_str());
+            line["url"] = json!(self.setup().tested.url.as_str());
         }
         for (name, value) in members.as_object().into_iter().flatten() {
             line[name.as_str()] = value.clone();
         }
-        if !self.setup.tested.comes_by_itself {
+        if !self.setup().tested.comes_by_itself {
             self.outputs.push(DriverOutput::Drive(line.to_string()));
         }
         id
@@ -105,10 +116,10 @@ impl ScenarioCase {
         want: DriverGoal,
         bind: Option<String>,
     ) -> WaitProgress {
-        let commands = self.tested.as_ref().map_or(0, |tested| tested.next_command);
+        let commands = self.tested.as_ref().map_or(0, |tested| tested.driver.commands);
         let fits =
             |id_of: &u64| id.matches(Some(&json!(*id_of)), self.names.bindings(), false).is_ok();
-        match (1..commands).find(fits) {
+        match (1..=commands).find(fits) {
             Some(id) => WaitProgress::Wait(TaskWait::Driven { id, want, bind }),
             None => {
                 let message = "no command to the driver has this id".to_owned();
@@ -124,23 +135,23 @@ impl ScenarioCase {
         let told = seen.message().map(|it| it.value().clone()).unwrap_or_default();
         if let Some(tested) = &mut self.tested {
             if let Some(how) = told["ended"].as_str() {
-                how.clone_into(&mut tested.driver_gone);
-            } else if told["id"].as_u64().is_some() && tested.answers.len() < MAX_ANSWERS {
-                tested.answers.push((line, told));
+                how.clone_into(&mut tested.driver.gone);
+            } else if told["id"].as_u64().is_some() && tested.driver.answers.len() < MAX_ANSWERS {
+                tested.driver.answers.push((line, told));
             }
         }
         self.advance(now);
     }
 
     fn driver_answer(&mut self, id: u64) -> Option<(u64, Value)> {
-        let answers = &mut self.tested.as_mut()?.answers;
+        let answers = &mut self.tested.as_mut()?.driver.answers;
         let at = answers.iter().position(|(_, answer)| answer["id"].as_u64() == Some(id))?;
         Some(answers.remove(at))
     }
 
     /// Returns the failure of a wait for a driver that has ended.
     fn driver_ended(&self, step: Option<usize>) -> Option<Box<StepFailure>> {
-        let gone = &self.tested.as_ref()?.driver_gone;
+        let gone = &self.tested.as_ref()?.driver.gone;
         let message = format!("expected an answer of the driver, the driver has ended: {gone}");
         (!gone.is_empty()).then(|| self.failure_of(step, FailureKind::Silence, message))
     }
@@ -154,8 +165,8 @@ impl ScenarioCase {
         bind: Option<String>,
     ) -> WaitProgress {
         // Without a driver, a `connect` command is done once the client's handshake is answered.
-        if !self.setup.tested.driven
-            && self.tested.as_ref().is_some_and(|tested| tested.received.is_greeted())
+        if !self.setup().tested.driven
+            && self.tested.as_ref().is_some_and(|tested| tested.received().is_greeted())
         {
             return WaitProgress::Done;
         }
@@ -218,7 +229,7 @@ impl ScenarioCase {
     }
 
     fn tested_name(&self) -> String {
-        self.tested.as_ref().map(|tested| tested.name.clone()).unwrap_or_default()
+        self.tested.as_ref().map(|tested| tested.name().to_owned()).unwrap_or_default()
     }
 
     // Methods about the state that the driver reports for the tested client.
@@ -297,7 +308,7 @@ impl ScenarioCase {
         };
         let on_wire = self.tested_edge().map(|edge| edge.lower_uri(channel));
         let on_wire = on_wire.as_deref().unwrap_or(channel);
-        let expected = self.tested.as_ref().and_then(|tested| tested.received.channel(on_wire));
+        let expected = self.tested.as_ref().and_then(|tested| tested.received().channel(on_wire));
         // A client without an optimistic state reports its confirmed state, and no number of pending actions.
         let is_optimistic = claim.shown && answer["ok"]["pending"].is_u64();
         let expected = expected.map(|mirror| {

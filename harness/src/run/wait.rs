@@ -354,11 +354,11 @@ impl ScenarioCase {
     /// only for hosts that make sessions ready by themselves.
     fn wait_until_ready(&mut self, step: Option<usize>, peer: PeerId, result: Option<&Value>) {
         let Some(snapshot) = result.and_then(|result| result.get("snapshot")) else { return };
-        let by_itself = self.setup.facts.iter().any(|(name, _)| name == READY_SESSIONS);
+        let by_itself = self.setup().facts.iter().any(|(name, _)| name == READY_SESSIONS);
         if snapshot["state"]["lifecycle"] != "creating" || !by_itself {
             return;
         }
-        let step_of = step.and_then(|at| self.setup.scenario.steps.get(at));
+        let step_of = self.step_at(step);
         let span = step_of.map(|step| step.span).unwrap_or_default();
         let filter = MessageFilter {
             span,

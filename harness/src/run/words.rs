@@ -112,11 +112,11 @@ impl ScenarioCase {
     /// Returns the translation to the vocabulary (the names of methods, actions and members) with which the clients of
     /// the case start.
     pub(super) fn edge(&self) -> VersionEdge {
-        VersionEdge::new(self.setup.version, self.setup.provider.as_deref().unwrap_or(PROVIDER))
+        VersionEdge::new(self.setup().version, self.setup().provider.as_deref().unwrap_or(PROVIDER))
     }
 
     pub(super) fn protocol(&self) -> Option<&'static Protocol> {
-        Protocol::of(self.setup.version)
+        Protocol::of(self.setup().version)
     }
 
     pub(super) fn delays_can_be_declined(&self) -> bool {
