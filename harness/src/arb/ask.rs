@@ -6,7 +6,7 @@
 //!
 //! Start at [`ask`].
 
-use crate::host::auth::TOKEN;
+use crate::host::protected::TOKEN;
 use crate::reducers::aim::StateTargets;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::agent::mode::AgentMode;
-use crate::host::{auth, door};
+use crate::host::{door, protected};
 use crate::report::command::quoted;
 use crate::report::redact::{SecretRedactor, secrets_of_header, secrets_of_target};
 use crate::run::detect::{self, DetectedFeature};
@@ -504,7 +504,7 @@ impl RunAim {
         let pushed = self.authenticate.iter().map(|(_, token)| token.clone());
         let headers = self.header.iter().flat_map(|(name, value)| secrets_of_header(name, value));
         let target = self.url.iter().flat_map(|url| secrets_of_target(url));
-        let own = [auth::TOKEN.1, door::TOKENS[0], door::TOKENS[1]].map(str::to_owned);
+        let own = [protected::TOKEN.1, door::TOKENS[0], door::TOKENS[1]].map(str::to_owned);
         let own = own.into_iter().filter(|_| !self.is_outside());
         let given = self.token.iter().chain(&self.other_token).cloned();
         let canary = (!self.files.is_empty()).then(|| CANARY.to_owned());

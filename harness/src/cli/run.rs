@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::agent::mode::AgentMode;
-use crate::host::auth;
 use crate::host::engine::HostConfig;
+use crate::host::protected;
 use crate::oracle::secrets::is_looked_for;
 use crate::report::baseline::FailureBaseline;
 use crate::report::cause::CauseFold;
@@ -660,7 +660,7 @@ impl RunArguments {
     pub(super) fn token_of(&self, header: &RunHeader) -> Option<String> {
         let mut given = self.aim.authenticate.clone();
         if !self.aim.is_outside() {
-            given.push((auth::TOKEN.0.to_owned(), auth::TOKEN.1.to_owned()));
+            given.push((protected::TOKEN.0.to_owned(), protected::TOKEN.1.to_owned()));
         }
         detect::token(&header.detected, &given).map(str::to_owned)
     }

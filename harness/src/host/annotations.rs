@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use crate::wire::json::{Value, json};
 
 use super::engine::{MAX_STORED_BYTES, RefHost};
-use super::rules::{RuleFacts, require};
+use super::rule_facts::{RuleFacts, require};
 use crate::wire::channel::ChannelKind;
 
 /// The maximum number of annotations of a session.

@@ -12,13 +12,12 @@
 
 use std::time::Duration;
 
-use litemap::LiteMap;
-
 use crate::wire::json::{Value, json};
 
-use super::connection::{ErrorResponse, HostCall};
 use super::connections::HostConnection;
 use super::engine::RefHost;
+use super::questions::QuestionCause;
+use super::request::{ErrorResponse, HostCall};
 use crate::files::tree::within;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
@@ -27,48 +26,12 @@ use crate::wire::message::Message;
 
 /// The timeout for a client's response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The maximum number of open requests to clients. At this number the host sends no further request.
-const MAX_QUESTIONS: usize = 1_000;
 /// The scheme of the URIs that a client serves.
 const SCHEME: &str = "virtual://";
-
-/// An open request of the host to a client.
-#[derive(Debug)]
-pub(super) struct OpenQuestionToClient {
-    conn: ConnId,
-    cause: QuestionCause,
-    until: Duration,
-}
-
-/// The reason for a request of the host to a client.
-#[derive(Debug)]
-enum QuestionCause {
-    /// The host reads a plugin.
-    Plugin { session: String, client: String, source: Value },
-    /// The host forwards the request of another client, which is identified by its connection and its request id.
-    Request { conn: ConnId, id: Value },
-}
 
 /// Returns whether the contents of a plugin have to be requested from its client.
 pub(super) fn is_elsewhere(source: &Value) -> bool {
     source["uri"].as_str().is_some_and(|uri| uri.starts_with(SCHEME))
-}
-
-/// The requests of the host to clients and to the model of its agent.
-#[derive(Debug, Default)]
-pub(super) struct OpenQuestions {
-    /// The open requests to clients, by request id.
-    open: LiteMap<u64, OpenQuestionToClient>,
-    /// The number of requests so far.
-    asked: u64,
-}
-
-impl OpenQuestions {
-    /// Returns the id of the next request. Ids begin with 1.
-    pub(super) fn next_id(&mut self) -> u64 {
-        self.asked += 1;
-        self.asked
-    }
 }
 
 impl RefHost {
@@ -78,7 +41,7 @@ impl RefHost {
         let publisher = |it: &HostConnection| it.client() == Some(client);
         let conns = self.connections.iter().filter(|(_, it)| publisher(it) || !right);
         let asked = conns.min_by_key(|(_, it)| publisher(it)).map(|(conn, _)| conn);
-        let Some(conn) = asked.filter(|_| self.questions.open.len() < MAX_QUESTIONS) else {
+        let Some(conn) = asked.filter(|_| !self.questions.is_full()) else {
             return;
         };
         let id = self.questions.next_id();
@@ -88,9 +51,7 @@ impl RefHost {
             client: client.to_owned(),
             source: source.clone(),
         };
-        self.questions
-            .open
-            .insert(id, OpenQuestionToClient { conn, cause, until: self.clock.now() + PATIENCE });
+        self.questions.add(id, conn, cause, self.clock.now() + PATIENCE);
         let params = json!({"channel": ROOT, "uri": uri});
         let message = Message::request(id, "resourceRead", params);
         self.send(conn, message.value().clone());
@@ -104,7 +65,7 @@ impl RefHost {
             _ if method.starts_with("resource") => call.text("uri"),
             _ => return None,
         };
-        if !uri.starts_with(SCHEME) || self.questions.open.len() >= MAX_QUESTIONS {
+        if !uri.starts_with(SCHEME) || self.questions.is_full() {
             return None;
         }
         let mut states = self.sessions.uris().map(|session| self.state(session));
@@ -132,7 +93,7 @@ impl RefHost {
         let asker = asked.id().cloned().unwrap_or_default();
         let cause = QuestionCause::Request { conn: call.conn, id: asker };
         let until = self.clock.now() + PATIENCE;
-        self.questions.open.insert(id, OpenQuestionToClient { conn: server, cause, until });
+        self.questions.add(id, server, cause, until);
         self.send(server, message.value().clone());
     }
 
@@ -162,16 +123,14 @@ impl RefHost {
     /// Handles a client's response. Ignores a response that no open request of this connection expects.
     pub(super) fn hear_answer(&mut self, conn: ConnId, message: &Message) {
         let id = message.id().and_then(Value::as_u64).unwrap_or(0);
-        let own = self.questions.open.get(&id).is_some_and(|question| question.conn == conn);
-        let Some(question) = own.then(|| self.questions.open.remove(&id)).flatten() else {
-            return;
-        };
-        self.question_closed(question, Some(message));
+        if let Some(cause) = self.questions.close(conn, id) {
+            self.question_closed(cause, Some(message));
+        }
     }
 
     /// Handles the response to a request of the host, or its timeout.
-    fn question_closed(&mut self, question: OpenQuestionToClient, answer: Option<&Message>) {
-        match question.cause {
+    fn question_closed(&mut self, cause: QuestionCause, answer: Option<&Message>) {
+        match cause {
             QuestionCause::Plugin { session, client, source } => {
                 let result = answer.and_then(Message::result);
                 let data = result.and_then(|result| result["data"].as_str());
@@ -195,20 +154,10 @@ impl RefHost {
         }
     }
 
-    /// Returns the earliest timeout of an open request; `None` if there is no open request.
-    pub(super) fn next_question(&self) -> Option<Duration> {
-        self.questions.open.values().map(|question| question.until).min()
-    }
-
     /// Closes the requests that have timed out.
     pub(super) fn expire_questions(&mut self) {
-        let due =
-            self.questions.open.iter().filter(|(_, question)| question.until <= self.clock.now());
-        let due: Vec<u64> = due.map(|(id, _)| *id).collect();
-        for id in due {
-            if let Some(question) = self.questions.open.remove(&id) {
-                self.question_closed(question, None);
-            }
+        for cause in self.questions.expire(self.clock.now()) {
+            self.question_closed(cause, None);
         }
     }
 }

@@ -18,41 +18,15 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::challenge;
 use super::configuration;
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::connections::HostConnection;
 use super::engine::RefHost;
+use super::protected::{self, TOKEN, metadata};
+use super::request::{CallReply, ErrorResponse, HostCall};
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
 use crate::wire::error_code::ErrorName;
 use crate::wire::feature::ProtocolFeature;
-
-/// The resource of the protected agent, and the only token that the host accepts for it.
-pub const TOKEN: (&str, &str) =
-    ("https://agent.ahp-harness.example/api", "reference-host-token-3f1c9a7e");
-
-/// An optional resource; no request requires a token for it.
-pub(super) const EXTRAS: &str = "https://extras.ahp-harness.example";
-
-/// Returns the metadata of a protected resource, which tells a client how to get a token. Source: RFC 9728.
-pub(super) fn metadata(resource: &str, required: bool) -> Value {
-    json!({
-        "resource": resource,
-        "resource_name": "Agent of the reference host",
-        "authorization_servers": ["https://login.ahp-harness.example"],
-        "scopes_supported": ["agent"],
-        "bearer_methods_supported": ["header"],
-        "required": required,
-        "jwks_uri": "https://agent.ahp-harness.example/keys",
-        "resource_signing_alg_values_supported": ["ES256"],
-        "resource_encryption_alg_values_supported": ["ECDH-ES"],
-        "resource_encryption_enc_values_supported": ["A128GCM"],
-        "resource_documentation": "https://agent.ahp-harness.example/about",
-        "resource_policy_uri": "https://agent.ahp-harness.example/policy",
-        "resource_tos_uri": "https://agent.ahp-harness.example/terms",
-    })
-}
 
 fn is_required(resource: &Value) -> bool {
     resource["required"] != false
@@ -88,7 +62,7 @@ impl RefHost {
             }
             return Ok(json!({}));
         }
-        let any = !is_required(&known) || resource == challenge::RESOURCE;
+        let any = !is_required(&known) || resource == protected::TOOLS;
         let sound = any || token == TOKEN.1;
         if !sound && self.keeps("auth.authenticate.invalid-token") {
             return Err(required(vec![known]));

@@ -18,21 +18,18 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use litemap::LiteMap;
-
 use crate::wire::channel::ChannelKind;
 use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
+use super::automation_catalogue::{AUTOMATIONS, AutomationDue, empty_catalogue, entries};
 use super::configuration::{self, PROVIDER};
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::cron::{CronExpression, ZONES};
 use super::engine::RefHost;
-use super::rules::{RuleFacts, require};
+use super::request::{CallReply, ErrorResponse, HostCall};
+use super::rule_facts::{RuleFacts, require};
 use super::timestamp;
 
-/// The channel of the automation catalogue.
-pub(super) const AUTOMATIONS: &str = "ahp-automations://";
 /// The number of finished runs that the host keeps for each automation.
 pub(super) const RUN_HISTORY: usize = 3;
 /// The operations that every client may perform on an automation.
@@ -42,28 +39,9 @@ const MAX_AUTOMATIONS: usize = 200;
 /// The maximum size of a definition in bytes.
 const MAX_DEFINITION: usize = 64 << 10;
 
-/// The next scheduled run of an automation.
-#[derive(Clone, Debug)]
-struct AutomationDue {
-    /// The time, in milliseconds since 1970.
-    at: u64,
-    /// The id of the trigger that starts the run.
-    trigger: String,
-}
-
 /// Returns the automation capabilities that the handshake announces. Source: `InitializeResult.automations`.
 pub(super) fn capabilities() -> Value {
     json!({"create": {}, "schedules": {}, "runCancellation": {}, "runHistoryLimit": RUN_HISTORY})
-}
-
-/// Returns a catalogue without entries.
-pub(super) fn first_state() -> Value {
-    json!({"entries": []})
-}
-
-/// Returns the entries of an automation catalogue.
-pub(super) fn entries(catalogue: &Value) -> &[Value] {
-    catalogue["entries"].as_array().map_or(&[], Vec::as_slice)
 }
 
 /// Checks that the host supports a definition. Source: `automation.create.*`.
@@ -134,20 +112,6 @@ fn patched(definition: &Value, changes: &Value) -> Value {
     definition
 }
 
-/// The times at which automations run by their schedules.
-#[derive(Debug, Default)]
-pub(super) struct AutomationSchedules {
-    /// The next scheduled run of each automation.
-    due: LiteMap<String, AutomationDue>,
-}
-
-impl AutomationSchedules {
-    /// Removes the schedule of an automation.
-    pub(super) fn forget(&mut self, automation: &str) {
-        self.due.remove(automation);
-    }
-}
-
 impl RefHost {
     /// Returns the catalogue entry of an automation; `None` if the catalogue has no such entry.
     pub(super) fn automation(&self, uri: &str) -> Option<&Value> {
@@ -211,7 +175,7 @@ impl RefHost {
             self.forget_runs(&automation);
         }
         self.drop_channel(AUTOMATIONS);
-        self.add_channel(AUTOMATIONS, ChannelKind::Automations, first_state());
+        self.add_channel(AUTOMATIONS, ChannelKind::Automations, empty_catalogue());
     }
 
     /// Computes the next run of an automation and writes it into its entry. Source:
@@ -230,29 +194,23 @@ impl RefHost {
         match next {
             Some((at, trigger)) => {
                 members.insert("nextRunAt", json!(timestamp::iso(at)));
-                self.schedules.due.insert(uri, AutomationDue { at, trigger });
+                self.schedules.set(&uri, AutomationDue { at, trigger });
             }
             None => {
                 members.remove("nextRunAt");
-                self.schedules.due.remove(&uri);
+                self.schedules.forget(&uri);
             }
         }
     }
 
     /// Returns the time of the next scheduled run; `None` if nothing is scheduled.
     pub(super) fn next_scheduled(&self) -> Option<Duration> {
-        let next = self.schedules.due.values().map(|due| due.at).min()?;
-        Some(self.clock.at_wall(next))
+        Some(self.clock.at_wall(self.schedules.next_at()?))
     }
 
     /// Starts the scheduled runs that are due. Skips a run if the automation has too many runs.
     pub(super) fn run_scheduled(&mut self) {
-        let now = self.clock.wall_ms();
-        let due = self.schedules.due.iter().filter(|(_, due)| due.at <= now);
-        let due: Vec<(String, AutomationDue)> =
-            due.map(|(uri, due)| (uri.clone(), due.clone())).collect();
-        for (uri, due) in due {
-            self.schedules.due.remove(&uri);
+        for (uri, due) in self.schedules.take_due(self.clock.wall_ms()) {
             let origin = json!({
                 "kind": "trigger", "triggerId": due.trigger,
                 "scheduledFor": timestamp::iso(due.at),

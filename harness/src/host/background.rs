@@ -10,28 +10,8 @@ use std::time::Duration;
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::json;
 
+use super::background_commands::BackgroundCommand;
 use super::engine::RefHost;
-
-/// The maximum number of background commands.
-const MAX_RUNNING: usize = 100;
-
-/// A command that runs in the background.
-#[derive(Debug)]
-struct BackgroundCommand {
-    /// The time at which the command ends.
-    due: Duration,
-    /// The chat that lists the command.
-    chat: String,
-    /// The identifier of the command in the chat's list.
-    id: String,
-    terminal: String,
-}
-
-/// The background commands of agents.
-#[derive(Debug, Default)]
-pub(super) struct BackgroundCommands {
-    running: Vec<BackgroundCommand>,
-}
 
 impl RefHost {
     /// Starts a background command in a chat; the command runs for the duration `lasts`.
@@ -39,9 +19,7 @@ impl RefHost {
         let Some(session) = self.chats.session_of(chat).map(str::to_owned) else {
             return;
         };
-        if !self.protocol.has(ProtocolFeature::BackgroundWork)
-            || self.background.running.len() >= MAX_RUNNING
-        {
+        if !self.protocol.has(ProtocolFeature::BackgroundWork) || self.background.is_full() {
             return;
         }
         let id = self.fresh_id("background");
@@ -58,31 +36,23 @@ impl RefHost {
         });
         self.publish(chat, json!({"type": "chat/backgroundWorkSet", "work": work}));
         let (due, chat) = (self.clock.now() + lasts, chat.to_owned());
-        self.background.running.push(BackgroundCommand { due, chat, id, terminal });
-    }
-
-    /// Returns the time at which the next command ends; `None` if none runs.
-    pub(super) fn next_ended(&self) -> Option<Duration> {
-        self.background.running.iter().map(|it| it.due).min()
+        self.background.add(BackgroundCommand { due, chat, id, terminal });
     }
 
     /// Ends every command that is due.
     pub(super) fn end_running(&mut self) {
-        let now = self.clock.now();
-        self.end_those(|it| it.due <= now);
+        let ended = self.background.end(self.clock.now());
+        self.end_those(ended);
     }
 
     /// Ends every command after a crash of the host, which kills all commands.
     pub(super) fn lose_running(&mut self) {
-        self.end_those(|_| true);
+        let ended = self.background.end_all();
+        self.end_those(ended);
     }
 
-    fn end_those(&mut self, ended: impl Fn(&BackgroundCommand) -> bool) {
-        let (over, rest) =
-            std::mem::take(&mut self.background.running).into_iter().partition(ended);
-        self.background.running = rest;
-        let over: Vec<BackgroundCommand> = over;
-        for BackgroundCommand { chat, id, terminal, .. } in over {
+    fn end_those(&mut self, ended: Vec<BackgroundCommand>) {
+        for BackgroundCommand { chat, id, terminal, .. } in ended {
             self.exit(&terminal, Some(0));
             self.publish(&chat, json!({"type": "chat/backgroundWorkRemoved", "id": id}));
         }

@@ -12,7 +12,7 @@ use crate::wire::json::{Value, json};
 use super::agent::{HostAgentOp, HostAgentWait};
 use super::engine::RefHost;
 use super::files::KEPT;
-use super::play::tool_call;
+use super::reading::tool_call;
 use super::resources::uri_of;
 use crate::agent::script::{ToolClass, ToolStep, pieces};
 use crate::files::tree::{ExpectedContent, WriteMode};

@@ -10,12 +10,9 @@
 use crate::wire::json::{Value, json};
 
 use super::agent::HostAgentWait;
-use super::auth;
 use super::engine::RefHost;
-use super::play::tool_call;
-
-/// The resource for which the MCP servers of this host require a token. The servers accept any token.
-pub(super) const RESOURCE: &str = "https://tools.ahp-harness.example/mcp";
+use super::protected::{self, TOOLS};
+use super::reading::tool_call;
 
 /// A call that waits for a token.
 struct WaitingCall {
@@ -35,7 +32,7 @@ impl RefHost {
         let known = tool_call(self.state(uri), &call);
         let server = known["contributor"]["customizationId"].as_str().map(str::to_owned);
         let Some(server) = server.filter(|_| known["status"] == "running") else { return };
-        let resource = auth::metadata(RESOURCE, true);
+        let resource = protected::metadata(TOOLS, true);
         let auth = json!({"reason": "insufficientScope", "resource": resource});
         if let Some(session) = self.chats.session_of(uri).map(str::to_owned) {
             let mut state = auth.clone();

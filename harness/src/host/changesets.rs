@@ -25,7 +25,7 @@ use super::changeset_records::EditedFile;
 use super::engine::RefHost;
 use super::files::KEPT;
 use super::resources::uri_of;
-use super::rules::{RuleFacts, require};
+use super::rule_facts::{RuleFacts, require};
 use crate::files::tree::{TreeFile, within};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;

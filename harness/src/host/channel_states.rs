@@ -7,8 +7,8 @@
 
 use litemap::LiteMap;
 
-use super::injected::StateFaults;
-use super::publish::action_type;
+use super::reading::action_type;
+use super::state_faults::StateFaults;
 use crate::model::{ActionOutcome, apply};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;

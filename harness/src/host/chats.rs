@@ -7,9 +7,9 @@
 use crate::wire::json::{Value, json};
 
 use super::configuration;
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::{MAX_CHATS, RefHost};
-use super::publish::unknown_channel;
+use super::request::unknown_channel;
+use super::request::{CallReply, ErrorResponse, HostCall};
 use super::sessions::directories;
 use crate::wire::channel::ChannelKind;
 use crate::wire::error_code::ErrorName;

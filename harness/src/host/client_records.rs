@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use super::door::EndpointVisitor;
-use super::resources::ResourceRight;
+use super::visitor::EndpointVisitor;
+use super::visitor::ResourceRight;
 
 /// The maximum number of disconnected clients that the host remembers.
 const MAX_CLIENTS: usize = 10_000;

@@ -6,7 +6,7 @@
 
 use crate::wire::json::{Map, Text, Value, json};
 
-use super::auth;
+use super::protected;
 
 /// The default provider of a session.
 pub const PROVIDER: &str = "scripted";
@@ -34,9 +34,9 @@ pub(super) fn capabilities(provider: &str) -> Value {
 
 fn agent(provider: &str) -> Value {
     let (name, protected) = match provider {
-        "guarded" => ("Guarded agent", Some(auth::metadata(auth::TOKEN.0, true))),
+        "guarded" => ("Guarded agent", Some(protected::metadata(protected::TOKEN.0, true))),
         ROAMING => ("Roaming agent", None),
-        "obliging" => ("Obliging agent", Some(auth::metadata(auth::EXTRAS, false))),
+        "obliging" => ("Obliging agent", Some(protected::metadata(protected::EXTRAS, false))),
         "plain" => ("Agent without forks and side chats", None),
         "single" => ("Agent with one chat per session", None),
         _ => ("Scripted agent", None),

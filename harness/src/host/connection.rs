@@ -4,6 +4,7 @@
 //!
 //! Start at [`REQUESTS`].
 
+use super::request::{CallReply, ErrorResponse, HostCall};
 use crate::wire::json::Value;
 
 use super::connections::HostConnection;
@@ -17,64 +18,6 @@ use crate::wire::frame::Frame;
 use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
-
-/// A request that is passed to its handler.
-pub(super) struct HostCall<'a> {
-    /// The connection on which the request came.
-    pub(super) conn: ConnId,
-    /// The `params`, checked against the tables of the specification.
-    pub(super) params: &'a Value,
-}
-
-impl HostCall<'_> {
-    /// Returns a string member of `params`; an empty string if the member is absent.
-    pub(super) fn text(&self, name: &str) -> &str {
-        self.params.get(name).and_then(Value::as_str).unwrap_or("")
-    }
-
-    /// Returns the channel of the request.
-    pub(super) fn channel(&self) -> &str {
-        self.text("channel")
-    }
-}
-
-/// The response to a request: a result or an error.
-pub(super) type CallReply = Result<Value, ErrorResponse>;
-
-/// An error response.
-#[derive(Debug)]
-pub(super) struct ErrorResponse {
-    /// The error code.
-    pub(super) code: i64,
-    /// The message of the error, for a person.
-    pub(super) message: String,
-    /// The payload, or null.
-    pub(super) data: Value,
-    /// Whether the host closes the connection after the response.
-    pub(super) close: bool,
-}
-
-impl ErrorResponse {
-    /// Creates a protocol error from its name in the table of error codes.
-    pub(super) fn named(name: ErrorName, message: impl Into<String>) -> ErrorResponse {
-        ErrorResponse::passed_on(name.code(), message.into(), Value::Null)
-    }
-
-    /// Creates an error with the code and the message from another party, such as a client that serves a file.
-    pub(super) fn passed_on(code: i64, message: String, data: Value) -> ErrorResponse {
-        ErrorResponse { code, message, data, close: false }
-    }
-
-    /// Creates the error for a frame that is not a valid request at this point.
-    pub(super) fn invalid_request(message: impl Into<String>) -> ErrorResponse {
-        ErrorResponse::named(ErrorName::InvalidRequest, message)
-    }
-
-    /// Creates the error for invalid `params`.
-    pub(super) fn invalid_params(message: impl Into<String>) -> ErrorResponse {
-        ErrorResponse::named(ErrorName::InvalidParams, message)
-    }
-}
 
 /// A method that this host serves.
 struct ServedMethod {

@@ -14,8 +14,8 @@ use std::time::Duration;
 use litemap::LiteMap;
 
 use super::HostOutput;
-use super::door::EndpointVisitor;
 use super::outbox::HostOutbox;
+use super::visitor::EndpointVisitor;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
 use crate::wire::feature::ProtocolFeature;

@@ -20,11 +20,10 @@
 
 use std::collections::HashSet;
 
-use litemap::LiteMap;
-
 use crate::wire::json::{Map, Value, json};
 
 use super::engine::RefHost;
+use super::published_plugins::ClientPlugin;
 use super::{asking, mcp};
 use crate::wire::protocol::Protocol;
 
@@ -32,16 +31,6 @@ use crate::wire::protocol::Protocol;
 const SCOPES: [&str; 3] = ["session", "workspace", "global"];
 /// The members of a client's plugin that the host does not publish to other clients.
 const PRIVATE: &[&str] = &["nonce", "childEnablement", "load"];
-
-/// A plugin that a client has published.
-#[derive(Clone, Debug)]
-pub(super) struct ClientPlugin {
-    client: String,
-    /// The plugin as the client published it.
-    source: Value,
-    /// The id of the plugin in the session's list.
-    id: String,
-}
 
 /// Returns the customizations of a new session: a plugin with a skill and a stopped MCP server, and a directory
 /// of skills. With `apps`, the server also lists the capabilities of MCP apps.
@@ -145,32 +134,12 @@ fn published(session: &Value) -> Vec<(String, Value)> {
     plugins
 }
 
-impl ClientPlugin {
-    fn is(&self, client: &str, plugin: &Value) -> bool {
-        self.client == client && self.source["id"] == plugin["id"]
-    }
-}
-
-/// The plugins that clients have published.
-#[derive(Debug, Default)]
-pub(super) struct PublishedPlugins {
-    /// The plugins of each session.
-    published: LiteMap<String, Vec<ClientPlugin>>,
-}
-
-impl PublishedPlugins {
-    /// Removes the plugins of a session.
-    pub(super) fn forget(&mut self, session: &str) {
-        self.published.remove(session);
-    }
-}
-
 impl RefHost {
     /// Updates a session's list of customizations, so that it contains the plugins of the active clients. Source:
     /// `session.customizations.client-plugin-propagated`, `disconnect.customizations-removed`.
     pub(super) fn follow_plugins(&mut self, session: &str) {
         let wanted = published(self.state(session));
-        let mut known = self.plugins.published.remove(session).unwrap_or_default();
+        let mut known = self.plugins.take(session);
         if self.keeps("disconnect.customizations-removed") {
             let stays = |it: &ClientPlugin| wanted.iter().any(|(client, new)| it.is(client, new));
             let gone: Vec<ClientPlugin> = known.extract_if(.., |it| !stays(it)).collect();
@@ -198,9 +167,7 @@ impl RefHost {
             known.push(ClientPlugin { client, source, id });
             self.list_plugin(session, entry);
         }
-        if !known.is_empty() {
-            self.plugins.published.insert(session.to_owned(), known);
-        }
+        self.plugins.put(session, known);
         for (client, source) in elsewhere {
             self.ask_for_plugin(session, &client, &source);
         }
@@ -226,8 +193,7 @@ impl RefHost {
     /// Returns the id under which the session lists a client's plugin; `None` if the session no longer lists
     /// the plugin.
     pub(super) fn brought_as(&self, session: &str, client: &str, source: &Value) -> Option<String> {
-        let mut known = self.plugins.published.get(session)?.iter();
-        known.find(|it| it.client == client && it.source == *source).map(|it| it.id.clone())
+        self.plugins.id_of(session, client, source).map(str::to_owned)
     }
 
     /// Publishes a plugin again after the client has sent the contents of the plugin or has failed to send

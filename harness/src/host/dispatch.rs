@@ -9,14 +9,17 @@
 //!
 //! Start at [`RefHost::dispatch`].
 
+use super::dispatched::{DispatchRefusal, DispatchedAction, RejectedAction};
 use std::borrow::Cow;
 
 use crate::wire::json::{Value, json};
 
+use super::dispatched::ActionOrigin;
 use super::engine::RefHost;
 use super::injected::ActionStage;
-use super::publish::{ActionOrigin, action_type};
-use super::rules::{RULES, RuleFacts, unmet};
+use super::reading::action_type;
+use super::rule_facts::RuleFacts;
+use super::rules::{RULES, unmet};
 use super::version_views::ViewedChannel;
 use crate::model::{ActionOutcome, NoOp};
 use crate::transcript::ConnId;
@@ -26,25 +29,6 @@ use crate::wire::protocol::DispatchRight;
 
 /// The actions that the host defers while a turn is active, in versions before 0.5.0.
 const DEFERRED: &[&str] = &["session/modelChanged", "session/agentChanged"];
-/// The maximum number of deferred actions.
-const MAX_DEFERRED: usize = 1_000;
-
-/// An action that a client has dispatched and that the host has not checked yet.
-pub(super) struct DispatchedAction<'a> {
-    /// The params of the `dispatchAction`.
-    pub(super) params: &'a Value,
-    pub(super) origin: ActionOrigin,
-    /// The URI of the channel.
-    pub(super) uri: String,
-    pub(super) action: Value,
-}
-
-/// The dispatches that wait until a turn has ended.
-#[derive(Debug, Default)]
-pub(super) struct DeferredDispatches {
-    /// The params of each dispatch, with its connection, oldest first.
-    waiting: Vec<(ConnId, Value)>,
-}
 
 impl RefHost {
     /// Handles a `dispatchAction`. Ignores a dispatch without a channel, an integer `clientSeq` or an action
@@ -69,7 +53,7 @@ impl RefHost {
             return;
         }
         if self.has_to_defer(conn, &dispatched) {
-            self.deferred.waiting.push((conn, params.clone()));
+            self.deferred.add(conn, params.clone());
             return;
         }
         let DispatchedAction { origin, uri, action, .. } = &dispatched;
@@ -90,14 +74,14 @@ impl RefHost {
         let old = !self.protocol_of(conn).has(ProtocolFeature::FlatSession);
         let active = |chat: &String| self.state(chat)["activeTurn"].is_object();
         old && DEFERRED.contains(&name)
-            && self.deferred.waiting.len() < MAX_DEFERRED
+            && !self.deferred.is_full()
             && self.keeps("dispatch.session.modelChanged.deferred")
             && self.chats_of(&it.uri).iter().any(active)
     }
 
     /// Handles the deferred actions again. An action whose session still has an active turn stays deferred.
     pub(super) fn take_deferred(&mut self) {
-        for (conn, params) in std::mem::take(&mut self.deferred.waiting) {
+        for (conn, params) in self.deferred.take() {
             self.dispatch(conn, &params);
         }
     }
@@ -289,30 +273,6 @@ impl RefHost {
     /// Adds the size of an action to the bytes that clients have stored permanently in a chat.
     fn store(&mut self, uri: &str, action: &Value) {
         self.chats.store(uri, action.to_string().len());
-    }
-}
-
-/// A rejected action.
-pub(super) struct RejectedAction<'a> {
-    /// The URI of the channel.
-    pub(super) uri: &'a str,
-    pub(super) action: &'a Value,
-    pub(super) origin: &'a ActionOrigin,
-}
-
-/// The reason for a rejection.
-pub(super) struct DispatchRefusal {
-    /// The reason as a string, for a person.
-    pub(super) reason: String,
-    /// The requirement that the action breaks; empty if none is known.
-    pub(super) source: String,
-    /// The outcome of the reducers, if they caused the rejection.
-    pub(super) outcome: Option<ActionOutcome>,
-}
-
-impl DispatchRefusal {
-    pub(super) fn of(reason: &str, source: &str) -> DispatchRefusal {
-        DispatchRefusal { reason: reason.to_owned(), source: source.to_owned(), outcome: None }
     }
 }
 

@@ -12,9 +12,10 @@
 //!
 //! Start at [`RefHost::let_in`].
 
-use super::connection::{ErrorResponse, HostCall};
 use super::engine::RefHost;
-use super::rules::{RuleFacts, require};
+use super::request::{ErrorResponse, HostCall};
+use super::rule_facts::{RuleFacts, require};
+use super::visitor::EndpointVisitor;
 use crate::peer::guise::{ClientCredentials, ClientGuise};
 use crate::transcript::ConnId;
 
@@ -24,16 +25,6 @@ pub const TOKENS: [&str; 2] = ["reference-host-owner-5d20b1c4", "reference-host-
 pub const WRONG: &str = "reference-host-nobody-00000000";
 /// The setting that only the owner may change, and the value that other visitors may not set.
 pub const GUARDED: (&str, &str) = ("approvals", "allow");
-
-/// The visitor of a connection, identified by its token.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) enum EndpointVisitor {
-    /// A visitor without a token, on a host that requires none.
-    #[default]
-    Anybody,
-    /// The visitor whose token has this index.
-    Known(usize),
-}
 
 /// Returns the headers with which a client that plays this role (`guise`) connects to a guarded reference host.
 pub fn headers(guise: &ClientGuise) -> Vec<(String, String)> {

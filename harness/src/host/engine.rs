@@ -19,41 +19,44 @@
 //!
 //! Knows: `wire`, `model`, `agent`. Never knows: clocks, sockets, rules, scenarios.
 //!
-//! Start at [`RefHost::new`].
+//! Start at [`RefHost`], and at [`assembly`](super::assembly) for its creation.
 
 use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::acp::AgentConnection;
+use super::acp::link::AgentConnection;
 use super::agent_runs::AgentRuns;
-use super::asking::OpenQuestions;
-use super::automations::{self, AUTOMATIONS, AutomationSchedules};
-use super::background::BackgroundCommands;
-use super::chain::MessageChain;
+use super::questions::OpenQuestions;
+
+use super::automation_catalogue::{AUTOMATIONS, AutomationSchedules, empty_catalogue};
+use super::automation_runs::AutomationRuns;
+use super::background_commands::BackgroundCommands;
+use super::chain::{MessageChain, MessageRewriter};
 use super::changeset_records::ChangesetRecords;
 use super::channel_states::ChannelStates;
 use super::chat_records::ChatRecords;
 use super::client_records::ClientRecords;
 use super::clock::{HostClock, HostIds};
 use super::configuration::{self, PROVIDER};
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::connections::{HostConnection, HostConnections};
-use super::customizations::PublishedPlugins;
-use super::dispatch::DeferredDispatches;
-use super::errands::AutomationRuns;
-use super::fault::{self, FaultMemory, HostFault};
+use super::dispatched::DeferredDispatches;
+use super::fault::memory::FaultMemory;
+use super::fault_name::HostFault;
 use super::files::host_files;
-use super::injected::{ActiveHooks, HostEvent, HostHooks, MadeValue, StateFaults};
+use super::folder_watches::FolderWatches;
+use super::held_envelopes::HeldEnvelopes;
+use super::injected::{ActiveHooks, HostEvent, HostHooks, MadeValue};
 use super::log::HostLog;
-use super::mcp::HostServers;
-use super::merge::HeldEnvelopes;
+use super::mcp_servers::HostServers;
 use super::outbox::HostOutbox;
+use super::published_plugins::PublishedPlugins;
+use super::request::{CallReply, ErrorResponse, HostCall};
 use super::session_records::SessionRecords;
 use super::shell::ShellEvent;
-use super::terminals::HostTerminals;
+use super::state_faults::{StateFault, StateFaults};
+use super::terminal_records::HostTerminals;
 use super::version_views::VersionViews;
-use super::watches::FolderWatches;
 use super::{HostOutput, SansIoHost, ScriptedEnvelope};
 use crate::edge::VersionEdge;
 use crate::files::tree::FileTree;
@@ -132,6 +135,16 @@ fn newest_words() -> Vec<Version> {
     Version::offered().iter().filter(plain).copied().collect()
 }
 
+/// The implementations of injected faults and legal variants.
+pub(super) struct HostInjections {
+    /// The rewriters of messages.
+    pub(super) rewriters: Vec<Box<dyn MessageRewriter>>,
+    /// The hooks in the behaviour of the host.
+    pub(super) hooks: Vec<&'static dyn HostHooks>,
+    /// The changes to states.
+    pub(super) state_faults: Vec<&'static dyn StateFault>,
+}
+
 /// The reference host.
 #[derive(Debug)]
 pub struct RefHost {
@@ -182,29 +195,20 @@ pub struct RefHost {
 }
 
 impl RefHost {
-    /// Creates a host without sessions or connections.
-    pub fn new(config: HostConfig) -> RefHost {
-        RefHost::with_hooks(config, Vec::new())
-    }
-
-    /// Creates a host like [`RefHost::new`], with legal variants in its behaviour.
-    pub(super) fn with_hooks(
-        mut config: HostConfig,
-        variants: Vec<&'static dyn HostHooks>,
-    ) -> RefHost {
+    /// Creates a host without sessions or connections, with implementations of faults and legal variants.
+    pub(super) fn with_injections(mut config: HostConfig, injections: HostInjections) -> RefHost {
         config.versions.retain(|version| Version::played().contains(version));
         if config.versions.is_empty() {
             config.versions = newest_words();
         }
         config.versions.sort_unstable_by(|a, b| b.cmp(a));
-        config.asks_model |= config.faults.iter().any(|fault| fault.is_behind_model());
         let tables = config.versions.iter().copied().filter_map(Protocol::of);
         let plain = |it: &&Protocol| VersionEdge::new(it.version(), PROVIDER).is_plain();
         let (newer, older): (Vec<&Protocol>, Vec<&Protocol>) = tables.partition(plain);
         let mut host = RefHost {
-            chain: MessageChain::new(fault::rewriters(&config.faults), config.versions.clone()),
-            injected: ActiveHooks::of(variants, &config.faults),
-            state_faults: StateFaults::of(&config.faults),
+            chain: MessageChain::new(injections.rewriters, config.versions.clone()),
+            injected: ActiveHooks::new(injections.hooks),
+            state_faults: StateFaults::new(injections.state_faults),
             memory: FaultMemory::default(),
             protocol: newer.first().copied().unwrap_or_else(Protocol::newest),
             views: VersionViews::new(older),
@@ -237,7 +241,7 @@ impl RefHost {
             config,
         };
         host.add_channel(ROOT, ChannelKind::Root, configuration::root_state());
-        host.add_channel(AUTOMATIONS, ChannelKind::Automations, automations::first_state());
+        host.add_channel(AUTOMATIONS, ChannelKind::Automations, empty_catalogue());
         host.happened(&HostEvent::Made);
         host
     }
@@ -399,7 +403,7 @@ impl SansIoHost for RefHost {
     fn handle_close(&mut self, now: Duration, conn: ConnId) {
         self.pass(now);
         self.chain.closed(conn);
-        self.held.forget(conn);
+        self.held.take(conn);
         if let Some(connection) = self.connections.remove(conn) {
             self.idle_watches();
             self.left(connection.client());
@@ -429,16 +433,16 @@ impl SansIoHost for RefHost {
         let times = [
             self.runs.next_due(),
             self.next_scheduled(),
-            self.next_errand(),
+            self.automation_runs.next_due(),
             self.sessions.next_due(),
-            self.next_server(),
+            self.mcp.next_due(),
             self.next_removal(),
             self.next_release(),
             self.changesets.next_due(),
-            self.next_ended(),
-            self.next_held(),
+            self.background.next_due(),
+            self.held.next_due(),
             self.connections.next_expiry(),
-            self.next_question(),
+            self.questions.next_timeout(),
         ];
         times.into_iter().flatten().chain(self.chain.next_due()).min()
     }

@@ -10,36 +10,18 @@
 
 use std::time::Duration;
 
-use litemap::LiteMap;
-
 use crate::wire::json::{Value, json};
 
 use super::automations::RUN_HISTORY;
 use super::configuration::{self, PROVIDER};
-use super::connection::ErrorResponse;
 use super::engine::RefHost;
-use super::rules::{RuleFacts, require};
+use super::request::ErrorResponse;
+use super::rule_facts::{RuleFacts, require};
 use super::sessions::empty_state;
 use crate::wire::channel::ChannelKind;
 
 /// The time that a run stays pending.
 const PENDING: Duration = Duration::from_millis(10);
-/// The maximum numbers of unfinished runs and of remembered request ids.
-const MAX_ERRANDS: usize = 200;
-const MAX_REQUESTED: usize = 10_000;
-
-/// An unfinished run of an automation.
-#[derive(Clone, Debug)]
-struct AutomationRun {
-    /// The automation's entry at the time of the request.
-    automation: Value,
-    /// The time at which the run starts; `None` after the start.
-    due: Option<Duration>,
-    /// The URI of the session that the run has created.
-    session: String,
-    /// The chat and the id of the turn whose end the run waits for; `None` before the turn starts.
-    turn: Option<(String, String)>,
-}
 
 fn is_over(run: &Value) -> bool {
     !matches!(run["lifecycle"]["status"].as_str(), Some("pending" | "running"))
@@ -50,27 +32,6 @@ pub(super) fn not_over(facts: &RuleFacts) -> Result<(), String> {
     require(!is_over(facts.state), "the run is over")
 }
 
-/// The runs of automations.
-#[derive(Debug, Default)]
-pub(super) struct AutomationRuns {
-    /// The unfinished runs, by URI.
-    open: LiteMap<String, AutomationRun>,
-    /// The requested runs, by automation and request id.
-    requested: LiteMap<(String, String), String>,
-}
-
-impl AutomationRuns {
-    /// Returns the run of an earlier request with this automation and request id.
-    pub(super) fn requested(&self, request: &(String, String)) -> Option<&String> {
-        self.requested.get(request)
-    }
-
-    /// Stores the run of a request.
-    pub(super) fn remember(&mut self, request: (String, String), run: String) {
-        self.requested.insert(request, run);
-    }
-}
-
 impl RefHost {
     /// Creates a pending run of an automation with an origin. Source: `automation.run.persist-first`.
     pub(super) fn begin_run(
@@ -78,9 +39,7 @@ impl RefHost {
         automation: &str,
         origin: Value,
     ) -> Result<String, ErrorResponse> {
-        if self.automation_runs.open.len() >= MAX_ERRANDS
-            || self.automation_runs.requested.len() >= MAX_REQUESTED
-        {
+        if self.automation_runs.is_full() {
             return Err(ErrorResponse::invalid_request("too many runs"));
         }
         let run = format!("ahp-automation-run:/{}", self.fresh_id("run"));
@@ -89,35 +48,19 @@ impl RefHost {
             "lifecycle": {"status": "pending", "createdAt": self.clock.timestamp()}, "sessions": [],
         });
         self.add_channel(&run, ChannelKind::AutomationRun, state);
-        let errand = AutomationRun {
-            automation: self.automation(automation).cloned().unwrap_or_default(),
-            due: Some(self.clock.now() + PENDING),
-            session: String::new(),
-            turn: None,
-        };
-        self.automation_runs.open.insert(run.clone(), errand);
+        let entry = self.automation(automation).cloned().unwrap_or_default();
+        self.automation_runs.add(&run, entry, self.clock.now() + PENDING);
         self.list_run(&run);
         Ok(run)
     }
 
-    /// Returns the time at which the next pending run starts; `None` if no run is pending.
-    pub(super) fn next_errand(&self) -> Option<Duration> {
-        self.automation_runs.open.values().filter_map(|errand| errand.due).min()
-    }
-
     /// Starts the pending runs that are due.
     pub(super) fn begin_errands(&mut self) {
-        let due = |errand: &AutomationRun| errand.due.is_some_and(|at| at <= self.clock.now());
-        let due = self.automation_runs.open.iter().filter(|(_, errand)| due(errand));
-        let due: Vec<String> = due.map(|(run, _)| run.clone()).collect();
-        for run in due {
+        for run in self.automation_runs.due(self.clock.now()) {
             let session = format!("ahp-session:/{}", self.fresh_id("errand"));
-            let Some(errand) = self.automation_runs.open.get_mut(&run) else {
+            let Some(automation) = self.automation_runs.start(&run, &session) else {
                 continue;
             };
-            errand.due = None;
-            errand.session.clone_from(&session);
-            let automation = errand.automation.clone();
             let lifecycle = self.lifecycle(&run, "running");
             self.go_on(&run, lifecycle);
             let origin = json!({
@@ -149,18 +92,14 @@ impl RefHost {
 
     /// Handles a session that became ready: if a run created the session, the agent receives the run's message.
     pub(super) fn errand_ready(&mut self, session: &str) {
-        let mut errands = self.automation_runs.open.iter();
-        let made = errands.find(|(_, it)| it.session == session && it.turn.is_none());
-        let Some((run, errand)) = made else {
+        let Some((run, automation)) = self.automation_runs.of_session(session) else {
             return;
         };
-        let (run, message) = (run.clone(), errand.automation["definition"]["message"].clone());
+        let (run, message) = (run.to_owned(), automation["definition"]["message"].clone());
         let chat = self.state(session)["defaultChat"].as_str().unwrap_or("").to_owned();
         self.begin_turn(&chat, message, None);
         let turn = self.state(&chat)["activeTurn"]["id"].as_str().unwrap_or("").to_owned();
-        if let Some(errand) = self.automation_runs.open.get_mut(&run) {
-            errand.turn = Some((chat, turn));
-        }
+        self.automation_runs.set_turn(&run, chat, turn);
     }
 
     /// Handles the end of a turn: ends the run that waits for this turn, with the outcome of the turn.
@@ -172,18 +111,15 @@ impl RefHost {
             _ => return,
         };
         let active = self.state(chat)["activeTurn"]["id"].as_str().unwrap_or("");
-        let waits = |errand: &AutomationRun| {
-            errand.turn.as_ref().is_some_and(|(own, turn)| own == chat && turn != active)
-        };
-        let over = self.automation_runs.open.iter().find(|(_, errand)| waits(errand));
-        if let Some(run) = over.map(|(run, _)| run.clone()) {
+        let over = self.automation_runs.waiting_for(chat, active);
+        if let Some(run) = over.map(str::to_owned) {
             self.end_run(&run, status);
         }
     }
 
     /// Ends a run with a status.
     fn end_run(&mut self, run: &str, status: &str) {
-        if self.automation_runs.open.remove(run).is_none() {
+        if !self.automation_runs.end(run) {
             return;
         }
         let mut lifecycle = self.lifecycle(run, status);
@@ -215,8 +151,7 @@ impl RefHost {
 
     /// Cancels a run and its turn. Source: `automation.run.cancel`.
     pub(super) fn cancel_run(&mut self, run: &str) {
-        let turn = self.automation_runs.open.get(run).and_then(|errand| errand.turn.clone());
-        if let Some((chat, turn)) = turn {
+        if let Some((chat, turn)) = self.automation_runs.turn(run).cloned() {
             let duration = self.turn_duration(&chat);
             let action =
                 json!({"type": "chat/turnCancelled", "turnId": turn, "duration": duration});
@@ -232,10 +167,10 @@ impl RefHost {
         let runs = self.channels.uris().filter(|uri| own(uri)).cloned();
         for run in runs.collect::<Vec<String>>() {
             self.cancel_run(&run);
-            self.automation_runs.open.remove(&run);
+            self.automation_runs.end(&run);
             self.drop_channel(&run);
         }
-        self.automation_runs.requested.retain(|(of, _), _| of != automation);
+        self.automation_runs.forget_requests(automation);
         self.schedules.forget(automation);
     }
 

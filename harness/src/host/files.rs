@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::files::tree::{FileError, FileNode, FileTree, TreeFile, parent};
 
-use super::connection::ErrorResponse;
+use super::request::ErrorResponse;
 
 /// The folder that every client may read and write.
 pub(super) const AREA: &str = "/harness";

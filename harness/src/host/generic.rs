@@ -5,15 +5,16 @@
 
 use crate::agent::script::{ScriptStep, ToolStep};
 use crate::host::agent::HostAgentOp;
-use crate::host::connection::{CallReply, HostCall};
-use crate::host::dispatch::{DispatchRefusal, DispatchedAction, RejectedAction};
+use crate::host::dispatched::ActionOrigin;
+use crate::host::dispatched::{DispatchRefusal, DispatchedAction, RejectedAction};
 use crate::host::engine::RefHost;
 use crate::host::injected::{
-    ActionStage, AgentStep, HostEvent, HostHooks, MadeValue, ReducedAction, ServedRequest,
-    StateFault,
+    ActionStage, AgentStep, HostEvent, HostHooks, MadeValue, ServedRequest,
 };
-use crate::host::publish::{ActionOrigin, action_type};
-use crate::host::rules::RuleFacts;
+use crate::host::reading::action_type;
+use crate::host::request::{CallReply, HostCall};
+use crate::host::rule_facts::RuleFacts;
+use crate::host::state_faults::{ReducedAction, StateFault};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 

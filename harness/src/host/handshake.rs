@@ -13,11 +13,11 @@ use crate::wire::json::{Value, json};
 
 use super::agent::COMMAND_PREFIX;
 use super::chats::TRIGGER;
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::connections::{HostConnection, MAX_SUBSCRIPTIONS};
 use super::engine::RefHost;
 use super::files::AREA;
 use super::log::LoggedEnvelope;
+use super::request::{CallReply, ErrorResponse, HostCall};
 use super::resources::uri_of;
 use super::{automations, telemetry};
 use crate::agent::script;

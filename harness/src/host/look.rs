@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
+use super::dispatched::ActionOrigin;
 use super::engine::RefHost;
-use super::publish::ActionOrigin;
 use super::version_views::VersionView;
 use crate::model::{ActionOutcome, NoOp, apply};
 use crate::transcript::ConnId;

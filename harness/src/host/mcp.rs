@@ -15,15 +15,13 @@
 
 use std::time::Duration;
 
-use litemap::LiteMap;
-
 use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::customizations::entries;
 use super::engine::RefHost;
-use crate::agent::mcp::{McpReply, McpServer};
+use super::request::{CallReply, ErrorResponse, HostCall};
+use crate::agent::mcp::McpReply;
 use crate::wire::message::Message;
 
 /// The time that a server takes to become ready.
@@ -41,14 +39,6 @@ const SERVED: &[(&str, &str, Option<&str>)] = &[
     ("serverResources", "resources/templates/list", None),
     ("serverResources", "resources/read", Some("uri")),
 ];
-
-/// A side channel of a session: the id of the MCP server, and the server.
-#[derive(Clone, Debug)]
-pub(super) struct SideChannel {
-    session: String,
-    server: String,
-    mcp: McpServer,
-}
 
 /// Returns the MCP app capabilities of this host's servers.
 pub(super) fn app() -> Value {
@@ -70,19 +60,10 @@ pub(super) fn channel_of(message: &Message) -> Option<&str> {
     top.or(inner).and_then(Value::as_str)
 }
 
-/// The MCP servers that start or run in sessions.
-#[derive(Debug, Default)]
-pub(super) struct HostServers {
-    /// The time at which each starting server is ready, by session and server id.
-    starts: LiteMap<(String, String), Duration>,
-    /// The open side channels, by URI.
-    side_channels: LiteMap<String, SideChannel>,
-}
-
 impl RefHost {
     /// Returns whether a client can subscribe to a URI.
     pub(super) fn exists(&self, uri: &str) -> bool {
-        self.channels.has(uri) || self.mcp.side_channels.contains_key(uri) || self.is_telemetry(uri)
+        self.channels.has(uri) || self.mcp.has_channel(uri) || self.is_telemetry(uri)
     }
 
     /// Sets the first state of a server; ignores the state that the client of the server has published.
@@ -99,21 +80,12 @@ impl RefHost {
 
     /// Schedules the time at which a server becomes ready. The state of the server is already `starting`.
     pub(super) fn start_server(&mut self, session: &str, server: &str) {
-        self.mcp.starts.insert((session.to_owned(), server.to_owned()), self.clock.now() + START);
-    }
-
-    /// Returns the time at which the next server is ready; `None` if no server is starting.
-    pub(super) fn next_server(&self) -> Option<Duration> {
-        self.mcp.starts.values().min().copied()
+        self.mcp.start(session, server, self.clock.now() + START);
     }
 
     /// Makes the servers ready whose start time has come. Source: `session.customizations.mcp.start`.
     pub(super) fn ready_servers(&mut self) {
-        let due = self.mcp.starts.iter().filter(|(_, at)| **at <= self.clock.now());
-        let due: Vec<(String, String)> = due.map(|(key, _)| key.clone()).collect();
-        for key in due {
-            self.mcp.starts.remove(&key);
-            let (session, server) = key;
+        for (session, server) in self.mcp.take_ready(self.clock.now()) {
             if self.server_state(&session, &server) != Some("starting") {
                 continue;
             }
@@ -124,9 +96,7 @@ impl RefHost {
             if !bare || !self.keeps("session.customizations.mcpApp-gated") {
                 let uri = format!("{SCHEME}//{}", self.fresh_id("server"));
                 action["channel"] = json!(uri);
-                let mcp = McpServer::default();
-                let side = SideChannel { session: session.clone(), server, mcp };
-                self.mcp.side_channels.insert(uri, side);
+                self.mcp.open(uri, &session, &server);
             }
             self.publish(&session, action);
         }
@@ -178,14 +148,14 @@ impl RefHost {
 
     /// Closes the side channels that no ready server of a session uses any more.
     pub(super) fn close_side_channels(&mut self, session: &str) {
-        let named = |uri: &str, side: &SideChannel| {
-            let server = self.server(session, &side.server);
+        let named = |uri: &str, server: &str| {
+            let server = self.server(session, server);
             server.is_some_and(|it| it["channel"] == uri && it["state"]["kind"] == "ready")
         };
-        let own = self.mcp.side_channels.iter().filter(|(_, side)| side.session == session);
-        let gone = own.filter(|(uri, side)| !named(uri, side)).map(|(uri, _)| uri.clone());
+        let own = self.mcp.channels_of(session);
+        let gone = own.filter(|(uri, server)| !named(uri, server)).map(|(uri, _)| uri.to_owned());
         for uri in gone.collect::<Vec<String>>() {
-            self.mcp.side_channels.remove(&uri);
+            self.mcp.close(&uri);
             self.drop_channel(&uri);
         }
     }
@@ -193,17 +163,17 @@ impl RefHost {
     /// Removes the plugins, starting servers and side channels of a disposed session.
     pub(super) fn forget_customizations(&mut self, session: &str) {
         self.plugins.forget(session);
-        self.mcp.starts.retain(|(of, _), _| of != session);
+        self.mcp.forget_starts(session);
         self.close_side_channels(session);
     }
 
     /// Serves a request of a client to a server on a side channel. Source: mcp-channel.md; `mcp.*`.
     pub(super) fn relay(&mut self, call: &HostCall, channel: &str, method: &str) -> CallReply {
         self.admits(call, false)?;
-        let side = self.mcp.side_channels.get(channel);
-        let side =
+        let side = self.mcp.of_channel(channel);
+        let (session, server) =
             side.ok_or_else(|| ErrorResponse::named(ErrorName::NotFound, "no such side channel"))?;
-        let server = self.server(&side.session, &side.server).unwrap_or(&Value::Null);
+        let server = self.server(session, server).unwrap_or(&Value::Null);
         let granted = &server["mcpApp"]["capabilities"];
         let row = SERVED.iter().find(|(capability, served, _)| {
             *served == method && granted.get(capability).is_some_and(|it| !it.is_null())
@@ -217,11 +187,7 @@ impl RefHost {
             let message = format!("expected a text at `params.{member}`");
             return Err(ErrorResponse::invalid_params(message));
         }
-        let mut reply = self
-            .mcp
-            .side_channels
-            .get_mut(channel)
-            .map_or(McpReply::Never, |side| side.mcp.respond(method, call.params));
+        let mut reply = self.mcp.respond(channel, method, call.params);
         if !self.keeps("mcp.verbatim") {
             reply = altered(reply);
         }

@@ -10,8 +10,6 @@
 
 use std::time::Duration;
 
-use litemap::LiteMap;
-
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
@@ -28,38 +26,11 @@ const MERGED: &[(&str, &str, &[&str])] = &[
 /// The longest delay, even if the client allows more.
 const MAX_LATENCY: Duration = Duration::from_secs(10);
 
-/// A delayed envelope to which later text may be appended.
-#[derive(Debug)]
-struct HeldEnvelope {
-    params: Value,
-    /// The end of the latency that the client allows.
-    due: Duration,
-}
-
 /// Returns the time that the deliveries of a subscription may be delayed; `None` for no delay. Source:
 /// `subscribe`, `delivery`.
 pub(super) fn latency(params: &Value) -> Option<Duration> {
     let millis = params.pointer("/delivery/maxLatencyMs")?.as_u64().filter(|millis| *millis > 0)?;
     Some(Duration::from_millis(millis).min(MAX_LATENCY))
-}
-
-/// The delayed envelopes.
-#[derive(Debug, Default)]
-pub(super) struct HeldEnvelopes {
-    /// At most one envelope for each connection.
-    by_connection: LiteMap<ConnId, HeldEnvelope>,
-}
-
-impl HeldEnvelopes {
-    /// Drops the envelope of a connection that has ended.
-    pub(super) fn forget(&mut self, conn: ConnId) {
-        self.by_connection.remove(&conn);
-    }
-
-    /// Drops all envelopes.
-    pub(super) fn clear(&mut self) {
-        self.by_connection.clear();
-    }
 }
 
 impl RefHost {
@@ -78,45 +49,33 @@ impl RefHost {
             return false;
         }
         let whole = self.keeps("subscribe.delivery.same-reduced-state");
-        if let Some(held) = self.held.by_connection.get_mut(&conn) {
+        if let Some(held) = self.held.params_mut(conn) {
             let action = |params: &Value, name: &str| params["action"][name].clone();
-            let equal = |name: &&str| action(&held.params, name) == action(params, name);
-            if held.params["channel"] == params["channel"]
-                && equal(&"type")
-                && same.iter().all(equal)
-            {
-                let (first, next) = (action(&held.params, text), action(params, text));
+            let equal = |name: &&str| action(held, name) == action(params, name);
+            if held["channel"] == params["channel"] && equal(&"type") && same.iter().all(equal) {
+                let (first, next) = (action(held, text), action(params, text));
                 let (first, next) = (first.as_str().unwrap_or(""), next.as_str().unwrap_or(""));
                 let joined = if whole { format!("{first}{next}") } else { next.to_owned() };
-                held.params["action"][*text] = json!(joined);
-                held.params["serverSeq"] = json!(envelope.seq);
+                held["action"][*text] = json!(joined);
+                held["serverSeq"] = json!(envelope.seq);
                 return true;
             }
         }
         self.send_held(conn);
-        let held = HeldEnvelope { params: params.clone(), due: self.clock.now() + latency };
-        self.held.by_connection.insert(conn, held);
+        self.held.hold(conn, params.clone(), self.clock.now() + latency);
         true
     }
 
     /// Sends the delayed envelope of a connection.
     pub(super) fn send_held(&mut self, conn: ConnId) {
-        if let Some(held) = self.held.by_connection.remove(&conn) {
-            self.send_frame(conn, Frame::Text(self.envelope_text(&held.params)));
+        if let Some(params) = self.held.take(conn) {
+            self.send_frame(conn, Frame::Text(self.envelope_text(&params)));
         }
-    }
-
-    /// Returns the time at which the next delayed envelope is due; `None` if there is none.
-    pub(super) fn next_held(&self) -> Option<Duration> {
-        self.held.by_connection.values().map(|held| held.due).min()
     }
 
     /// Sends the delayed envelopes that are due.
     pub(super) fn send_due(&mut self) {
-        let due = |(conn, held): (&ConnId, &HeldEnvelope)| {
-            (held.due <= self.clock.now()).then_some(*conn)
-        };
-        let conns: Vec<ConnId> = self.held.by_connection.iter().filter_map(due).collect();
-        conns.into_iter().for_each(|conn| self.send_held(conn));
+        let due = self.held.due(self.clock.now());
+        due.into_iter().for_each(|conn| self.send_held(conn));
     }
 }

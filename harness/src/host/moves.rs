@@ -11,9 +11,9 @@
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Value, json};
 
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::{MAX_CHATS, MAX_SESSIONS, RefHost};
-use super::publish::unknown_channel;
+use super::request::unknown_channel;
+use super::request::{CallReply, ErrorResponse, HostCall};
 use super::sessions::empty_state;
 
 impl RefHost {

@@ -13,8 +13,8 @@ use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
 use crate::wire::trim::TrimType;
 
-use super::connection::{ErrorResponse, HostCall};
 use super::engine::RefHost;
+use super::request::{ErrorResponse, HostCall};
 
 fn before_chats(protocol: &Protocol) -> bool {
     !protocol.has(ProtocolFeature::Chats)

@@ -11,10 +11,10 @@
 use crate::wire::json::{Value, json};
 
 use super::changeset_records::EditedFile;
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
 use super::files::KEPT;
-use super::publish::unknown_channel;
+use super::request::unknown_channel;
+use super::request::{CallReply, ErrorResponse, HostCall};
 use super::resources::uri_of;
 use crate::files::tree::{ExpectedContent, FileChange, WriteMode};
 

@@ -7,9 +7,9 @@
 
 use crate::wire::json::{Value, json};
 
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
 use super::publish::trim_summary;
+use super::request::{CallReply, ErrorResponse, HostCall};
 use crate::wire::feature::ProtocolFeature;
 
 /// The maximum and default number of sessions of a page.

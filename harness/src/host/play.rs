@@ -9,6 +9,7 @@
 //!
 //! Start at [`RefHost::play`].
 
+use super::reading::tool_call;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -379,13 +380,6 @@ pub(super) fn doing(kind: &str, text: Option<&str>) -> Value {
         action["activity"] = json!(text);
     }
     action
-}
-
-/// Returns a tool call of the active turn; null if there is none.
-pub(super) fn tool_call<'a>(state: &'a Value, id: &str) -> &'a Value {
-    let parts = state["activeTurn"]["responseParts"].as_array();
-    let mut calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
-    calls.find(|call| call["toolCallId"] == id).unwrap_or(&Value::Null)
 }
 
 fn answered(state: &Value, id: &str) -> bool {

@@ -5,40 +5,25 @@
 //!
 //! Start at [`RefHost::publish`].
 
+use super::dispatched::ActionOrigin;
+use super::reading::action_type;
+use super::request::unknown_channel;
 use std::sync::Arc;
 
 use crate::wire::json::{Map, Value, json};
 
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
 use super::injected::{ActionStage, HostEvent};
 use super::log::LoggedEnvelope;
 use super::merge;
+use super::request::{CallReply, ErrorResponse, HostCall};
 use super::version_views::ViewedAction;
-use super::view::ViewedDispatch;
 use crate::model::ActionOutcome;
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
-use crate::wire::error_code::ErrorName;
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::frame::Frame;
 use crate::wire::version::Version;
-
-/// The client that dispatched an action.
-#[derive(Clone, Debug)]
-pub(super) struct ActionOrigin {
-    pub(super) conn: ConnId,
-    pub(super) client: String,
-    pub(super) client_seq: Value,
-    /// The dispatch in the client's spelling; `None` if the client uses the newest version.
-    pub(super) sent: Option<ViewedDispatch>,
-}
-
-impl ActionOrigin {
-    pub(super) fn value(&self) -> Value {
-        json!({"clientId": self.client, "clientSeq": self.client_seq})
-    }
-}
 
 /// The members of a session's summary that the oldest version lacks, each with its first version. Source:
 /// protocol changes of 1.0.0.
@@ -362,19 +347,4 @@ pub(super) fn trim_summary(summary: &mut Value, version: Version) {
             members.remove(name);
         });
     }
-}
-
-/// Returns the error for a channel that does not exist.
-pub(super) fn unknown_channel(uri: &str) -> ErrorResponse {
-    match ChannelKind::of_uri(uri) {
-        Some(ChannelKind::Session) => {
-            ErrorResponse::named(ErrorName::SessionNotFound, "no such session")
-        }
-        _ => ErrorResponse::named(ErrorName::NotFound, "no such channel"),
-    }
-}
-
-/// Returns the type of an action; an empty string if the action has no type.
-pub(super) fn action_type(action: &Value) -> &str {
-    action.get("type").and_then(Value::as_str).unwrap_or("")
 }

@@ -11,14 +11,15 @@
 //!
 //! Start at [`RefHost::resource_read`].
 
+use super::visitor::ResourceRight;
 use crate::wire::channel::ROOT;
 use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 use crate::wire::percent;
 
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
 use super::files::{AREA, ASKED, KEPT, ODD, SHOWN};
+use super::request::{CallReply, ErrorResponse, HostCall};
 use crate::files::requests::{WriteRequest, list_result, read_result, resolve_result};
 use crate::files::tree::{ExpectedContent, FileChange, FileError, parent, within};
 
@@ -244,23 +245,6 @@ impl RefHost {
             self.grant(call, ResourceRight::Write)?;
         }
         Ok(json!({}))
-    }
-}
-
-/// The access that a client can be granted.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(super) enum ResourceRight {
-    Read,
-    Write,
-}
-
-impl ResourceRight {
-    /// Returns the name of the right in a `resourceRequest`.
-    fn name(self) -> &'static str {
-        match self {
-            ResourceRight::Read => "read",
-            ResourceRight::Write => "write",
-        }
     }
 }
 

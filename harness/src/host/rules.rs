@@ -6,6 +6,7 @@
 //!
 //! Start at [`RULES`].
 
+use super::rule_facts::{RuleFacts, require};
 use crate::model::NoOp;
 use crate::wire::channel::ROOT;
 use crate::wire::json::Value;
@@ -16,9 +17,9 @@ use super::changesets;
 use super::configuration::{self, FrozenProperties};
 use super::customizations::{entries, is_on};
 use super::door;
-use super::engine::{MAX_STORED_BYTES, RefHost};
+use super::engine::MAX_STORED_BYTES;
 use super::errands::not_over;
-use super::play::tool_call;
+use super::reading::tool_call;
 use super::timestamp::is_iso;
 
 /// The maximum number of queued messages of a chat.
@@ -27,19 +28,6 @@ const MAX_QUEUE: usize = 100;
 const MAX_ACTIVE_CLIENTS: usize = 64;
 /// The maximum number of plugins that a client may publish in a session.
 const MAX_PLUGINS: usize = 64;
-
-/// The input of a rule: an action, the client that dispatched the action, and the state of the channel.
-pub(super) struct RuleFacts<'a> {
-    pub(super) host: &'a RefHost,
-    /// The client that dispatched the action.
-    pub(super) client: &'a str,
-    /// The URI of the channel.
-    pub(super) uri: &'a str,
-    /// The state of the channel.
-    pub(super) state: &'a Value,
-    /// The dispatched action.
-    pub(super) action: &'a Value,
-}
 
 /// A precondition of a client action.
 pub(super) struct ActionRule {
@@ -200,10 +188,6 @@ pub(super) fn unmet(action: &str, why: NoOp) -> &'static str {
     let exact = UNMET.iter().find(|(name, reason, _)| *name == action && *reason == why);
     let anyhow = || UNMET_ANYHOW.iter().find(|(name, _)| action.starts_with(name));
     exact.map(|row| row.2).or_else(|| anyhow().map(|row| row.1)).unwrap_or("")
-}
-
-pub(super) fn require(holds: bool, otherwise: &str) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(otherwise.to_owned()) }
 }
 
 impl RuleFacts<'_> {

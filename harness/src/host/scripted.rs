@@ -11,8 +11,9 @@ use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 
 use super::ScriptedEnvelope;
+use super::dispatched::ActionOrigin;
 use super::engine::RefHost;
-use super::publish::{ActionOrigin, action_type};
+use super::reading::action_type;
 
 /// The connection id of a client that is not connected.
 const NOWHERE: ConnId = ConnId(u32::MAX);

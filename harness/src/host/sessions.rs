@@ -13,10 +13,10 @@ use crate::wire::json::{Value, json};
 
 use super::auth;
 use super::configuration;
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::customizations;
 use super::engine::{MAX_SESSIONS, RefHost};
-use super::publish::unknown_channel;
+use super::request::unknown_channel;
+use super::request::{CallReply, ErrorResponse, HostCall};
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::error_code::ErrorName;

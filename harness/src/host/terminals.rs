@@ -12,24 +12,16 @@
 
 use std::time::Duration;
 
-use litemap::LiteMap;
-
 use crate::wire::json::{Value, json};
 
 use super::HostOutput;
-use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
-use super::publish::unknown_channel;
-use super::shell::{PrintedPiece, ShellDeed, ShellEvent, TerminalShell, TerminalSize};
+use super::request::unknown_channel;
+use super::request::{CallReply, ErrorResponse, HostCall};
+use super::shell::{PrintedPiece, ShellDeed, ShellEvent, TerminalSize};
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::error_code::ErrorName;
 
-/// The maximum number of terminals.
-const MAX_TERMINALS: usize = 200;
-/// The maximum number of bytes of output that a terminal retains.
-const MAX_RETAINED: usize = 1 << 20;
-/// The maximum length of a typed line in bytes; the rest is dropped.
-const MAX_LINE: usize = 4 << 10;
 /// The members of a terminal's state that the root's list repeats; versions without a lifecycle use `exitCode`.
 const LISTED: &[&str] = &["title", "claim", "lifecycle", "exitCode"];
 /// The actions on a terminal that do not change the root's list.
@@ -42,25 +34,6 @@ const QUIET: &[&str] = &[
     "terminal/resized",
 ];
 
-/// The host's record of a terminal, in addition to its state.
-#[derive(Debug, Default)]
-struct HostTerminal {
-    /// The input since the last line end.
-    line: String,
-    /// The number of bytes of retained output.
-    retained: usize,
-    /// The size that the shell sees.
-    size: TerminalSize,
-    /// The real shell; `None` for a simulated shell.
-    shell: Option<TerminalShell>,
-}
-
-/// The records of all terminals, by URI.
-#[derive(Debug, Default)]
-pub(super) struct HostTerminals {
-    all: LiteMap<String, HostTerminal>,
-}
-
 impl RefHost {
     /// Serves `createTerminal`. Source: terminal-channel.md; `terminal.create.*`.
     pub(super) fn create_terminal(&mut self, call: &HostCall) -> CallReply {
@@ -72,7 +45,7 @@ impl RefHost {
         if self.channels.has(&uri) {
             return Err(ErrorResponse::named(ErrorName::AlreadyExists, "the URI is in use"));
         }
-        if self.terminals.all.len() >= MAX_TERMINALS {
+        if self.terminals.is_full() {
             return Err(ErrorResponse::invalid_request("too many terminals"));
         }
         let own = self.connections.client(call.conn);
@@ -101,10 +74,8 @@ impl RefHost {
         let folder = state["cwd"].as_str().map(str::to_owned);
         let size = size(&state);
         self.open_terminal(&uri, state);
-        if self.config.shells
-            && let Some(terminal) = self.terminals.all.get_mut(&uri)
-        {
-            terminal.shell = Some(TerminalShell::default());
+        if self.config.shells {
+            self.terminals.add_shell(&uri);
             self.outbox.push(HostOutput::Shell(uri, ShellDeed::Start { folder, size }));
         }
         Ok(Value::Null)
@@ -112,9 +83,9 @@ impl RefHost {
 
     /// Creates a terminal with its first state.
     pub(super) fn open_terminal(&mut self, uri: &str, state: Value) {
-        let terminal = HostTerminal { size: size(&state), ..HostTerminal::default() };
+        let size = size(&state);
         self.add_channel(uri, ChannelKind::Terminal, state);
-        self.terminals.all.insert(uri.to_owned(), terminal);
+        self.terminals.add(uri, size);
         self.list_terminals();
     }
 
@@ -135,12 +106,13 @@ impl RefHost {
     /// Serves `disposeTerminal`.
     pub(super) fn dispose_terminal(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel();
-        let Some(terminal) = self.terminals.all.remove(uri) else {
+        if !self.terminals.has(uri) {
             return Err(unknown_channel(uri));
-        };
-        if terminal.shell.is_some() {
+        }
+        if self.terminals.has_shell(uri) {
             self.outbox.push(HostOutput::Shell(uri.to_owned(), ShellDeed::End));
         }
+        self.terminals.remove(uri);
         self.drop_channel(uri);
         self.list_terminals();
         Ok(Value::Null)
@@ -164,7 +136,7 @@ impl RefHost {
             }
             entry
         };
-        let list: Vec<Value> = self.terminals.all.keys().map(entry).collect();
+        let list: Vec<Value> = self.terminals.uris().map(entry).collect();
         let list = json!(list);
         if self.state(ROOT)["terminals"] != list {
             self.publish(ROOT, json!({"type": "root/terminalsChanged", "terminals": list}));
@@ -177,34 +149,20 @@ impl RefHost {
         if !self.keeps("terminal.resize") {
             return;
         }
-        if let Some(terminal) = self.terminals.all.get_mut(uri) {
-            terminal.size = size;
-            if terminal.shell.is_some() {
-                self.outbox.push(HostOutput::Shell(uri.to_owned(), ShellDeed::Resize(size)));
-            }
+        self.terminals.set_size(uri, size);
+        if self.terminals.has_shell(uri) {
+            self.outbox.push(HostOutput::Shell(uri.to_owned(), ShellDeed::Resize(size)));
         }
     }
 
     /// Handles input of a client. In a simulated shell every complete line is a command.
     pub(super) fn type_into(&mut self, uri: &str, data: &str) {
-        let mut lines = Vec::new();
-        let Some(terminal) = self.terminals.all.get_mut(uri) else {
-            return;
-        };
-        if terminal.shell.is_some() {
+        if self.terminals.has_shell(uri) {
             let typed = ShellDeed::Type(data.to_owned());
             return self.outbox.push(HostOutput::Shell(uri.to_owned(), typed));
         }
-        for character in data.chars() {
-            match character {
-                '\r' | '\n' if terminal.line.is_empty() => {}
-                '\r' | '\n' => lines.push(std::mem::take(&mut terminal.line)),
-                other if terminal.line.len() < MAX_LINE => terminal.line.push(other),
-                _ => {}
-            }
-        }
         let mut ends = Vec::new();
-        for line in lines {
+        for line in self.terminals.type_text(uri, data) {
             if let Some(code) = line.strip_prefix("exit") {
                 return self.exit(uri, Some(code.trim().parse().unwrap_or(0)));
             }
@@ -240,8 +198,7 @@ impl RefHost {
             let sum = terms.ok()?.into_iter().try_fold(0, i32::checked_add)?;
             Some(format!("{before}{sum}{after}"))
         });
-        let TerminalSize { columns, rows } =
-            self.terminals.all.get(uri).map(|terminal| terminal.size).unwrap_or_default();
+        let TerminalSize { columns, rows } = self.terminals.size(uri);
         match line {
             _ if !self.keeps("terminal.input.forwarded") => line.to_owned(),
             "stty size" => format!("{rows} {columns}"),
@@ -252,8 +209,7 @@ impl RefHost {
     /// Handles an event of a terminal's real shell. Ignores events after the end of its process.
     pub(super) fn hear_shell(&mut self, uri: &str, said: ShellEvent) {
         let running = self.state(uri)["lifecycle"]["status"] == "running";
-        let shell = self.terminals.all.get_mut(uri).and_then(|terminal| terminal.shell.as_mut());
-        let Some(shell) = shell.filter(|_| running) else {
+        let Some(shell) = self.terminals.shell(uri).filter(|_| running) else {
             return;
         };
         match said {
@@ -274,8 +230,7 @@ impl RefHost {
 
     /// Publishes a parsed piece of a shell's output.
     fn tell_of_shell(&mut self, uri: &str, piece: PrintedPiece) {
-        let shell = self.terminals.all.get_mut(uri).and_then(|terminal| terminal.shell.as_mut());
-        let Some(shell) = shell else {
+        let Some(shell) = self.terminals.shell(uri) else {
             return;
         };
         match piece {
@@ -292,8 +247,7 @@ impl RefHost {
                 let line = std::mem::take(&mut shell.line);
                 self.detect_commands(uri);
                 let command = (self.begin_command(uri, &line), self.clock.now());
-                let terminal = self.terminals.all.get_mut(uri);
-                if let Some(shell) = terminal.and_then(|terminal| terminal.shell.as_mut()) {
+                if let Some(shell) = self.terminals.shell(uri) {
                     shell.command = Some(command);
                 }
             }
@@ -347,12 +301,7 @@ impl RefHost {
     /// Clears a terminal that cannot retain `more` bytes. A simulated shell clears the terminal before a
     /// command starts, so the output of a command stays whole.
     fn make_room(&mut self, uri: &str, more: usize) {
-        let Some(terminal) = self.terminals.all.get_mut(uri) else {
-            return;
-        };
-        terminal.retained += more;
-        if terminal.retained > MAX_RETAINED {
-            terminal.retained = more;
+        if self.terminals.retain(uri, more) {
             self.publish(uri, json!({"type": "terminal/cleared"}));
         }
     }
@@ -369,9 +318,9 @@ impl RefHost {
     /// Ends every process after a crash.
     pub(super) fn end_terminals(&mut self) {
         let running = |uri: &&String| self.state(uri)["lifecycle"]["status"] == "running";
-        let running: Vec<String> = self.terminals.all.keys().filter(running).cloned().collect();
+        let running: Vec<String> = self.terminals.uris().filter(running).cloned().collect();
         for uri in running {
-            if self.terminals.all.get(&uri).is_some_and(|terminal| terminal.shell.is_some()) {
+            if self.terminals.has_shell(&uri) {
                 self.outbox.push(HostOutput::Shell(uri.clone(), ShellDeed::End));
             }
             self.publish(&uri, json!({"type": "terminal/exited"}));

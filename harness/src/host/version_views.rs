@@ -14,8 +14,8 @@ use std::collections::HashMap;
 use litemap::LiteMap;
 
 use super::configuration::PROVIDER;
-use super::injected::StateFaults;
-use super::publish::action_type;
+use super::reading::action_type;
+use super::state_faults::StateFaults;
 use crate::edge::{ChangeContext, VersionEdge};
 use crate::model::{ActionOutcome, apply_at};
 use crate::wire::channel::ChannelKind;

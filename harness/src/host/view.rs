@@ -5,6 +5,7 @@
 //!
 //! Start at [`RefHost::worded`].
 
+use super::dispatched::ViewedDispatch;
 use crate::edge::{ChangeContext, VersionEdge};
 use crate::model::{ActionOutcome, NoOp};
 use crate::transcript::ConnId;
@@ -14,19 +15,14 @@ use crate::wire::json::{Map, Text, Value, json};
 use crate::wire::protocol::Protocol;
 
 use super::annotations::place_note;
-use super::connection::{CallReply, ErrorResponse, HostCall};
+use super::dispatched::ActionOrigin;
 use super::engine::RefHost;
 use super::log::VersionFace;
-use super::publish::{ActionOrigin, action_type, unknown_channel};
+use super::reading::action_type;
+use super::request::unknown_channel;
+use super::request::{CallReply, ErrorResponse, HostCall};
 use super::rollup::IDENTITY;
 use super::version_views::{VersionView, ViewedAction, ViewedChannel, as_shown};
-
-/// A dispatch of a client of an older version.
-#[derive(Clone, Debug)]
-pub(super) struct ViewedDispatch {
-    pub(super) view: usize,
-    pub(super) worded: ViewedAction,
-}
 
 impl RefHost {
     /// Returns the index of a connection's view; `None` if the version of the connection needs no view.

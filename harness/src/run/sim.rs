@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::agent::acp::{self, AUTH_METHOD, AcpAgent, AgentOutput as Said};
 use crate::agent::mcp::TOOL;
 use crate::agent::mode::AgentMode;
-use crate::host::auth;
 use crate::host::door;
 use crate::host::engine::{HostConfig, RefHost};
 use crate::host::files;
+use crate::host::protected;
 use crate::host::{HostOutput, SansIoHost};
 use crate::scenario::capability::{HARNESS_SERVER, WORKSPACE, server_config};
 use crate::scenario::parse::ParsedScenario;
@@ -110,7 +110,7 @@ pub fn facts(scenario: &ParsedScenario, version: Version) -> Vec<(String, String
     }
     let mut detected = detected(version).to_vec();
     detected.extend(given());
-    detect::facts(&detected, Some(auth::TOKEN.1))
+    detect::facts(&detected, Some(protected::TOKEN.1))
 }
 
 /// Returns the capabilities that the options of a run against reference hosts provide.

@@ -16,8 +16,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::agent::mode::AgentMode;
-use crate::host::auth;
 use crate::host::engine::HostConfig;
+use crate::host::protected;
 use crate::host::variant::{VariantHost, VariantRow};
 use crate::scenario::parse::ParsedScenario;
 use crate::transcript::ConnectionEvent;
@@ -278,7 +278,7 @@ impl VariantFirstLook {
         player: VariantPlayer<'_>,
     ) -> io::Result<VariantFirstLook> {
         let mut host = VariantHost::new(rows, sim::speaking(HostConfig::default(), version));
-        let (resource, token) = auth::TOKEN;
+        let (resource, token) = protected::TOKEN;
         let (offers, tokens) = ([version], [(resource.to_owned(), token.to_owned())]);
         let trials = detect::trials(SEED);
         let options =
@@ -308,7 +308,7 @@ impl VariantFirstLook {
             look.facts.extend(detected.facts.iter().cloned());
             look.detected.push(detected);
         }
-        let given = [(auth::TOKEN.0.to_owned(), auth::TOKEN.1.to_owned())];
+        let given = [(protected::TOKEN.0.to_owned(), protected::TOKEN.1.to_owned())];
         let token = detect::token(&look.detected, &given).map(str::to_owned);
         look.detected.push(detect::tokened(token.as_deref()));
         look.detected.extend(sim::given());

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use ahp_harness::host::auth;
 use ahp_harness::host::engine::{HostConfig, RefHost};
+use ahp_harness::host::protected;
 use ahp_harness::report::event::{CaseReport, CaseStart, FORMAT, RunHeader, SourceText};
 use ahp_harness::report::jsonl::RunWriter;
 use ahp_harness::report::redact::SecretRedactor;
@@ -65,7 +65,7 @@ fn played_by(
     host: impl FnOnce(ScenarioPlay) -> ScenarioVerdict,
 ) -> WrittenPlay {
     let sheet = MemoryFile::default();
-    let redactor = SecretRedactor::new([auth::TOKEN.1.to_owned()], Vec::new());
+    let redactor = SecretRedactor::new([protected::TOKEN.1.to_owned()], Vec::new());
     let writer = RunWriter::new(Box::new(sheet.clone()), redactor);
     let header = RunHeader {
         format: FORMAT,

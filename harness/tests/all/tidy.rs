@@ -107,7 +107,7 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 }
 
 /// Returns the sources of both packages, which form one tree of modules.
-fn modules() -> impl Iterator<Item = (String, String)> {
+pub(crate) fn modules() -> impl Iterator<Item = (String, String)> {
     sources("core/src").into_iter().chain(sources("src"))
 }
 
@@ -121,7 +121,7 @@ fn layer(name: &str) -> Option<usize> {
 }
 
 /// Returns the code of a file without its tests.
-fn code(text: &str) -> &str {
+pub(crate) fn code(text: &str) -> &str {
     text.split("#[cfg(test)]").next().unwrap_or_default()
 }
 

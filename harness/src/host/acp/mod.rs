@@ -15,102 +15,21 @@
 
 use litemap::LiteMap;
 
-use super::HostOutput;
+use self::link::{AgentRequestPurpose, ChatTalk, HandshakeStage, line};
 use super::engine::RefHost;
-use super::play::tool_call;
-use super::publish::action_type;
+use super::reading::action_type;
+use super::reading::tool_call;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
+pub(super) mod link;
 mod updates;
 
 /// The error type of a turn that fails because the agent process has exited.
 pub(super) const AGENT_ENDED: &str = "agent-ended";
 /// The version of ACP that the host speaks.
 const VERSION: u64 = 1;
-
-/// The host's connection to the agent process.
-#[derive(Debug)]
-pub(super) struct AgentConnection {
-    /// The working folder for chats whose session has no working directory.
-    cwd: String,
-    stage: HandshakeStage,
-    serial: u64,
-    /// The open requests to the agent, by request id.
-    asked: LiteMap<u64, AgentRequestPurpose>,
-    talks: LiteMap<String, ChatTalk>,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum HandshakeStage {
-    Unknown,
-    Greeted,
-    Ready,
-}
-
-/// The purpose of a request to the agent.
-#[derive(Clone, Debug)]
-enum AgentRequestPurpose {
-    Greeting,
-    Session { chat: String },
-    Prompt { chat: String, turn: String },
-}
-
-/// The conversation with the agent for one chat.
-#[derive(Debug, Default)]
-struct ChatTalk {
-    /// The agent's session id; `None` until the agent has created the session. `asked` states whether the host
-    /// has requested the session.
-    session: Option<String>,
-    asked: bool,
-    /// The turn on which the agent works, and its unsent prompt: the message and the context.
-    turn: Option<String>,
-    prompt: Option<Vec<String>>,
-    /// The response part to which the host appends chunks: the kind and the id of the part.
-    part: Option<(&'static str, String)>,
-    calls: LiteMap<String, KnownCall>,
-}
-
-/// A tool call of the agent; the map's key is the agent's id.
-#[derive(Clone, Debug, Default)]
-struct KnownCall {
-    /// The id of the tool call in the chat's state.
-    call: String,
-    title: String,
-    input: String,
-    content: Value,
-    /// The id of the agent's permission request, and its options.
-    permission: Option<(Value, Value)>,
-}
-
-impl AgentConnection {
-    pub(super) fn new(cwd: String) -> AgentConnection {
-        AgentConnection {
-            cwd,
-            stage: HandshakeStage::Unknown,
-            serial: 0,
-            asked: LiteMap::new(),
-            talks: LiteMap::new(),
-        }
-    }
-
-    /// Returns the connection to a new process. Request ids continue, so that no late response matches an open
-    /// request.
-    pub(super) fn anew(self) -> AgentConnection {
-        AgentConnection { serial: self.serial, ..AgentConnection::new(self.cwd) }
-    }
-
-    fn ask(&mut self, asked: AgentRequestPurpose, method: &str, params: Value) -> HostOutput {
-        self.serial += 1;
-        self.asked.insert(self.serial, asked);
-        line(Message::request(self.serial, method, params))
-    }
-}
-
-fn line(message: Message) -> HostOutput {
-    HostOutput::ToAgent(message.into_value().to_text())
-}
 
 impl RefHost {
     /// Sends the message of a turn to the agent as soon as the agent has a session for the chat.

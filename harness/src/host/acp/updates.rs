@@ -9,8 +9,8 @@
 //! Start at [`RefHost::updated`].
 
 use super::super::engine::RefHost;
-use super::super::play::tool_call;
-use super::KnownCall;
+use super::super::reading::tool_call;
+use super::link::KnownCall;
 use crate::wire::json::{Value, json};
 
 impl RefHost {

@@ -3,7 +3,9 @@
 //! Knows: rules by their requirements. Never knows: the checks that find a fault.
 
 use super::FaultPart::Host;
-use crate::host::dispatch::{DispatchRefusal, SERVER_ONLY};
+use crate::host::dispatch::SERVER_ONLY;
+use crate::host::dispatched::ActionOrigin;
+use crate::host::dispatched::DispatchRefusal;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
     ActsAfterApplying, ChangesDispatches, ChangesRejections, LiftsRules, RefusesActions,
@@ -11,9 +13,10 @@ use crate::host::generic::{
 };
 use crate::host::injected::ActionStage::{Accepted, Followed};
 use crate::host::injected::HostHooks;
-use crate::host::play::tool_call;
-use crate::host::publish::{ActionOrigin, action_type};
-use crate::host::rules::{RuleFacts, several_directories};
+use crate::host::reading::action_type;
+use crate::host::reading::tool_call;
+use crate::host::rule_facts::RuleFacts;
+use crate::host::rules::several_directories;
 use crate::model::{ActionOutcome, NoOp};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};

@@ -7,14 +7,15 @@ use data_encoding::BASE64;
 use super::FaultPart::Host;
 use crate::agent::script::ScriptStep;
 use crate::host::agent::HostAgentOp;
-use crate::host::connection::{CallReply, HostCall};
+use crate::host::dispatched::ActionOrigin;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
     ActsBeforeApplying, ChangesAgentSteps, ChangesContextForAgent, ChangesDispatches,
     ChangesMessageForAgent,
 };
 use crate::host::injected::{HostHooks, MadeValue};
-use crate::host::publish::{ActionOrigin, action_type};
+use crate::host::reading::action_type;
+use crate::host::request::{CallReply, HostCall};
 use crate::wire::json::{Value, json};
 
 fault_table![

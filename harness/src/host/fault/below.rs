@@ -4,12 +4,13 @@
 
 use super::FaultPart::Host;
 use super::attachments::messages_of_other_chats;
+use crate::host::dispatched::ActionOrigin;
 use crate::host::engine::RefHost;
 use crate::host::generic::{ActsAfterApplying, AltersAction, ChangesContextForAgent, LiftsRules};
 use crate::host::injected::ActionStage::{Accepted, Published};
 use crate::host::injected::{ActionStage, HostHooks};
-use crate::host::play::tool_call;
-use crate::host::publish::{ActionOrigin, action_type};
+use crate::host::reading::action_type;
+use crate::host::reading::tool_call;
 use crate::wire::json::{Value, json};
 
 fault_table![

@@ -3,15 +3,15 @@
 //! Knows: connections, clients, rules by their requirements. Never knows: the checks that find a fault.
 
 use super::FaultPart::Host;
-use crate::host::connection::{CallReply, ErrorResponse, HostCall};
-use crate::host::door::EndpointVisitor;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
     ActsAfterRestart, ActsOnEvents, AnswersRequests, ChangesReplies, LiftsRules,
 };
 use crate::host::injected::HostEvent;
-use crate::host::publish::unknown_channel;
+use crate::host::request::unknown_channel;
+use crate::host::request::{CallReply, ErrorResponse, HostCall};
 use crate::host::sessions::FIRST_TITLE;
+use crate::host::visitor::EndpointVisitor;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 

@@ -12,7 +12,9 @@
 //! Start at the macro `fault_table` and [`FaultPart`].
 
 use super::chain::MessageRewriter;
-use super::injected::{HostHooks, StateFault};
+pub use super::fault_name::HostFault;
+use super::injected::HostHooks;
+use super::state_faults::StateFault;
 use crate::fault::{FaultDescription, FaultKind};
 
 /// Declares a table of faults: its rows, `FAULTS`, and a constant of [`HostFault`] for each row. A row has the
@@ -21,7 +23,7 @@ macro_rules! fault_table {
     ($($fault:ident($name:literal, $doc:literal, $($part:expr),+ $(,)?)),+ $(,)?) => {
         #[expect(non_upper_case_globals, reason = "they are written as the variants of an enumeration")]
         impl super::HostFault {
-            $(#[doc = $doc] pub const $fault: super::HostFault = super::HostFault($name);)+
+            $(#[doc = $doc] pub const $fault: super::HostFault = super::HostFault::of_row($name);)+
         }
 
         /// The faults of this module.
@@ -44,7 +46,7 @@ mod frames;
 mod handshake;
 mod lists;
 mod load;
-mod memory;
+pub(super) mod memory;
 mod model;
 mod notices;
 mod parts;
@@ -61,12 +63,6 @@ mod terminals;
 mod tokens;
 mod tool_calls;
 mod turns;
-
-pub(super) use memory::FaultMemory;
-
-/// An injected fault, identified by its name on the command line.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct HostFault(&'static str);
 
 /// An implementation of a fault, or of a part of a fault.
 #[derive(Clone, Copy)]
@@ -159,11 +155,6 @@ impl HostFault {
     /// Returns the fault with this name; `None` if no fault has the name.
     pub fn by_name(name: &str) -> Option<HostFault> {
         <HostFault as FaultKind>::named(name)
-    }
-
-    /// Returns the name on the command line.
-    pub fn name(self) -> &'static str {
-        self.0
     }
 
     /// Returns whether the fault can be observed only on a host with an agent subprocess that speaks ACP.

@@ -4,11 +4,11 @@ use super::FaultPart::{Host, Message};
 use super::parts::MessageChange;
 use crate::host::canvases::SHOWN;
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
-use crate::host::connection::CallReply;
 use crate::host::connections::HostConnection;
 use crate::host::engine::RefHost;
 use crate::host::generic::{ChangesNotifications, LiftsRules};
 use crate::host::injected::{HostHooks, ServedRequest};
+use crate::host::request::CallReply;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 

@@ -4,7 +4,7 @@
 
 use super::FaultPart::State;
 use crate::host::generic::{ChangesState, LeavesState};
-use crate::host::injected::StateFault;
+use crate::host::state_faults::StateFault;
 use crate::wire::json::{Value, json};
 
 fault_table![

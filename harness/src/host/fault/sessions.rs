@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::FaultPart::{Host, Message, State};
 use super::parts::{RequestChange, remove};
 use super::reduction::{ACTIVITY, IN_PROGRESS, INPUT_NEEDED, set_status, status_of};
-use crate::host::connection::ErrorResponse;
 use crate::host::customizations;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
@@ -17,7 +16,8 @@ use crate::host::generic::{
 };
 use crate::host::injected::ActionStage::Published;
 use crate::host::injected::{HostEvent, HostHooks};
-use crate::host::publish::action_type;
+use crate::host::reading::action_type;
+use crate::host::request::ErrorResponse;
 use crate::host::rollup::IDENTITY;
 use crate::host::sessions::{STAGES, is_session};
 use crate::wire::channel::{ChannelKind, ROOT};

@@ -3,9 +3,9 @@
 //! Knows: `authenticate` and its errors. Never knows: the checks that find a fault.
 
 use super::FaultPart::Host;
-use crate::host::connection::{CallReply, ErrorResponse};
 use crate::host::generic::{AnswersRequests, ChangesNotifications, ChangesReplies, LiftsRules};
 use crate::host::injected::ServedRequest;
+use crate::host::request::{CallReply, ErrorResponse};
 use crate::wire::error_code::ErrorName;
 use crate::wire::json::{Value, json};
 

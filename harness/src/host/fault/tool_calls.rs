@@ -12,7 +12,7 @@ use crate::host::generic::{
 };
 use crate::host::injected::ActionStage::{Followed, Published};
 use crate::host::injected::AgentStep;
-use crate::host::play::tool_call;
+use crate::host::reading::tool_call;
 use crate::model::ActionOutcome;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};

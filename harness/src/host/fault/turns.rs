@@ -8,6 +8,7 @@ use super::FaultPart::Host;
 use crate::agent::script::ScriptStep;
 use crate::host::acp::AGENT_ENDED;
 use crate::host::agent::{HostAgentOp, HostAgentWait};
+use crate::host::dispatched::ActionOrigin;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
     ActsAfterApplying, ActsBeforeApplying, ActsOnEvents, AltersAction, ChangesAgentSteps,
@@ -15,7 +16,7 @@ use crate::host::generic::{
 };
 use crate::host::injected::ActionStage::{Followed, Published};
 use crate::host::injected::{HostEvent, HostHooks};
-use crate::host::publish::{ActionOrigin, action_type};
+use crate::host::reading::action_type;
 use crate::wire::json::{Value, json};
 
 fault_table![

@@ -124,7 +124,7 @@ fn challenges(host: Box<dyn SansIoHost>) -> String {
     pair.run();
     pair.start(a, &chat, "t2", "tool mcp echo x auth");
     pair.run();
-    let resource = super::super::challenge::RESOURCE;
+    let resource = super::super::protected::TOOLS;
     let token = json!({"channel": ROOT, "resource": resource, "token": "any token"});
     pair.ask(a, "authenticate", token);
     pair.run();

@@ -1,6 +1,6 @@
 //! Conversations about tokens, telemetry, limits, and plugins that clients publish at their own URIs.
 
-use super::super::auth::TOKEN;
+use super::super::protected::TOKEN;
 use super::super::{SansIoHost, configuration};
 use super::faults::{opened, text};
 use super::guests;

@@ -6,8 +6,8 @@
 use crate::wire::json::{Map, Value, json};
 use crate::wire::version::Version;
 
-use super::catalogue::{OPTIONAL, VariantMaker, VariantRow};
-use super::{MessageLink, MessageRewriter, RewriterOutput, each_envelope_list};
+use super::row::{OPTIONAL, VariantMaker, VariantRow};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput, each_envelope_list};
 
 /// The methods, members and actions that a host lacks if it does not offer a feature.
 #[derive(Debug)]

@@ -13,13 +13,13 @@ use crate::host::generic::{
     ChangesFirstState, ChangesMessageForAgent, ChangesToolCalls, LiftsRules,
 };
 use crate::host::injected::{ActionStage, AgentStep, HostHooks};
-use crate::host::publish::action_type;
+use crate::host::reading::action_type;
 use crate::host::sessions::FIRST_TITLE;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
-use super::catalogue::{VariantRow, behaviour, offering_less, since};
+use super::row::{VariantRow, behaviour, offering_less, since};
 
 /// Sets the `activity` of a chat at the start of each turn, and removes the activity at the end of the turn.
 struct OwnActivity;

@@ -8,8 +8,8 @@ use crate::transcript::ConnId;
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
-use super::catalogue::{VariantRow, row, since};
-use super::{MessageLink, MessageRewriter, RewriterOutput};
+use super::row::{VariantRow, row, since};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 
 /// Adds a session of another user to session lists.
 #[derive(Default)]

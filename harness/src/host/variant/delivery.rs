@@ -7,8 +7,9 @@ use std::time::Duration;
 use crate::dice::Dice;
 use crate::wire::json::{Value, json};
 
-use super::catalogue::{RPC, VariantRow, row};
-use super::{MessageLink, MessageRewriter, RewriterOutput, each_envelope_list, walk};
+use super::row::{RPC, VariantRow, row};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput, each_envelope_list};
+use crate::wire::spelling::walk;
 
 /// Members of the host's messages whose value is a `serverSeq` number.
 const NUMBERS: [&str; 2] = ["serverSeq", "fromSeq"];

@@ -16,11 +16,8 @@ use crate::peer::errand::ClientErrand;
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
-use crate::wire::spelling::walk;
 
-use super::chain::{
-    MessageChain, MessageLink, MessageRewriter, RewriterOutput, each_envelope_list,
-};
+use super::chain::MessageChain;
 use super::engine::{HostConfig, RefHost};
 use super::{HostOutput, SansIoHost, shell};
 
@@ -31,12 +28,14 @@ mod companions;
 mod delivery;
 mod names;
 mod omission;
+mod row;
 mod settings;
 mod spelling;
 mod traffic;
 mod values;
 
-pub use catalogue::{VARIANTS, VariantRow};
+pub use catalogue::VARIANTS;
+pub use row::VariantRow;
 
 /// The reference host behind a chain of variants. Injected faults are nearer to the host than the variants.
 pub struct VariantHost {

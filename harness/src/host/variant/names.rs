@@ -8,8 +8,9 @@ use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
 use super::super::configuration::{PROVIDER, has_provider};
-use super::catalogue::{OPTIONAL, VariantRow, offering_less, row, since};
-use super::{MessageLink, MessageRewriter, RewriterOutput, walk};
+use super::row::{OPTIONAL, VariantRow, offering_less, row, since};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
+use crate::wire::spelling::walk;
 
 /// Changes the form of URIs that the host chooses.
 struct RenamedUris {

@@ -3,7 +3,7 @@
 //! Knows: types and their optional members. Never knows: the implementation of types.
 
 use super::absence::{AbsentFeature, MEMBER, NOTHING, absent};
-use super::catalogue::VariantRow;
+use super::row::VariantRow;
 
 /// The variants of hosts that never send certain members.
 pub(super) const ROWS: &[VariantRow] = &[

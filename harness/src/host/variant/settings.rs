@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::catalogue::{VariantRow, setting};
+use super::row::{VariantRow, setting};
 
 const RECONNECT: &str = "docs/specification/subscriptions.md › Reconnection";
 const BUFFER: &str =

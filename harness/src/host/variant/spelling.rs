@@ -10,8 +10,8 @@ use crate::wire::spelling::{
 use crate::wire::timestamp;
 use crate::wire::version::Version;
 
-use super::catalogue::{JSON, RPC, UNKNOWN, VariantRow, row, since};
-use super::{MessageLink, MessageRewriter, RewriterOutput};
+use super::row::{JSON, RPC, UNKNOWN, VariantRow, row, since};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 
 /// Writes timestamps in another form of ISO 8601.
 struct HostInstantForm(fn(&str) -> String);

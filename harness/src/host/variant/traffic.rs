@@ -9,8 +9,8 @@ use crate::transcript::ConnId;
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
-use super::catalogue::{RPC, VariantRow, offering_less, row, since};
-use super::{MessageLink, MessageRewriter, RewriterOutput};
+use super::row::{RPC, VariantRow, offering_less, row, since};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
 
 /// Returns fewer entries on a page of a list than the client requested.
 struct ShortPages;

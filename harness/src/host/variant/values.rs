@@ -5,8 +5,9 @@
 use crate::wire::json::{Map, Value, json};
 use crate::wire::version::Version;
 
-use super::catalogue::{OPTIONAL, UNKNOWN, VariantRow, row, since};
-use super::{MessageLink, MessageRewriter, RewriterOutput, walk};
+use super::row::{OPTIONAL, UNKNOWN, VariantRow, row, since};
+use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
+use crate::wire::spelling::walk;
 
 /// Changes objects in the host's messages. The function receives the name of the type and the object.
 struct ChangedRecords(fn(&str, &mut Map));

@@ -7,10 +7,11 @@ use std::collections::{HashMap, HashSet};
 use crate::agent::acp::AgentConfig;
 use crate::wire::json::{Value, json};
 
-use super::catalogue::{AgentVariantRow, CANCEL, OPTION, PERMISSION, offering_less, row};
-use super::{
-    AgentVariant, CallReportKind, MessageFlow, VariantLink, key, session_of, success, told_call,
+use super::rewriting::{
+    AgentVariant, CallReportKind, MessageFlow, ToldCall, VariantLink, key, session_of, success,
+    told_call,
 };
+use super::row::{AgentVariantRow, CANCEL, OPTION, PERMISSION, offering_less, row};
 
 fn asks(message: &Value) -> bool {
     message["method"] == "session/request_permission"
@@ -308,7 +309,7 @@ impl AgentVariant for WithdrawnQuestions {
 }
 
 /// Changes the tool call in each permission request.
-struct ChangedQuestions(fn(&mut super::ToldCall<'_>));
+struct ChangedQuestions(fn(&mut ToldCall<'_>));
 
 impl AgentVariant for ChangedQuestions {
     fn on_agent_message(

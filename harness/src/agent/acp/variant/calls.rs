@@ -6,10 +6,10 @@ use std::collections::HashMap;
 
 use crate::wire::json::{Map, Value, json};
 
-use super::catalogue::{AgentVariantRow, CALL, CALLS, STATUS, offering_less, row};
-use super::{
+use super::rewriting::{
     AgentVariant, CallReportKind, MessageFlow, ToldCall, VariantLink, told_call, updating,
 };
+use super::row::{AgentVariantRow, CALL, CALLS, STATUS, offering_less, row};
 
 /// Changes the members of a tool call in messages.
 struct ChangedCalls(fn(&mut ToldCall<'_>));

@@ -8,8 +8,10 @@ use std::time::Duration;
 use crate::dice::Dice;
 use crate::wire::json::{Value, json};
 
-use super::catalogue::{AgentVariantRow, PERMISSION, RPC, TERMINALS, row};
-use super::{AgentVariant, MessageFlow, OpenPrompts, VariantLink, key, session_of, success};
+use super::rewriting::{
+    AgentVariant, MessageFlow, OpenPrompts, VariantLink, key, session_of, success,
+};
+use super::row::{AgentVariantRow, PERMISSION, RPC, TERMINALS, row};
 
 /// Delays messages to the client by this many milliseconds.
 struct AgentDelayedMessages {

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::catalogue::{AgentVariantRow, CALLS, CANCEL, TURN, offering_less, row};
-use super::{
+use super::rewriting::{
     AgentVariant, CallReportKind, MessageFlow, OpenPrompts, ToldCall, VariantLink, chunk, key,
     session_of, told_call, updating,
 };
+use super::row::{AgentVariantRow, CALLS, CANCEL, TURN, offering_less, row};
 
 /// Replaces the stop reason of turns that were not cancelled by this stop reason.
 struct OtherReason(&'static str);

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use crate::wire::json::{Value, json};
 use crate::wire::spelling::walk;
 
-use super::catalogue::{AgentVariantRow, RPC, outermost, row};
-use super::{AgentVariant, MessageFlow, VariantLink, key, told_call};
+use super::rewriting::{AgentVariant, MessageFlow, VariantLink, key, told_call};
+use super::row::{AgentVariantRow, RPC, outermost, row};
 
 /// Replaces every string value of a member, at any depth.
 fn replace(message: &mut Value, member: &str, by: &mut dyn FnMut(&str) -> Option<String>) {

@@ -4,8 +4,8 @@
 
 use crate::wire::json::{Map, Value, json};
 
-use super::catalogue::{AgentVariantRow, INITIALIZE, offering_less, row};
-use super::{AgentVariant, MessageFlow, VariantLink, session_of, success, updating};
+use super::rewriting::{AgentVariant, MessageFlow, VariantLink, session_of, success, updating};
+use super::row::{AgentVariantRow, INITIALIZE, offering_less, row};
 
 /// Changes the result of every request of one method.
 struct ChangedResult {

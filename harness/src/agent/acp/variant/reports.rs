@@ -6,10 +6,10 @@ use std::collections::HashMap;
 
 use crate::wire::json::{Map, Value, json};
 
-use super::catalogue::{AgentVariantRow, CALLS, STATUS, offering_less, row};
-use super::{
+use super::rewriting::{
     AgentVariant, CallReportKind, MessageFlow, OpenPrompts, VariantLink, told_call, updating,
 };
+use super::row::{AgentVariantRow, CALLS, STATUS, offering_less, row};
 
 /// Delays the first report of a call until the next message. If the next message reports the call as in
 /// progress, merges the two.

@@ -5,10 +5,10 @@
 use crate::agent::acp::AgentConfig;
 use crate::wire::json::Value;
 
-use super::catalogue::{AgentVariantRow, offering_less, row};
-use super::{
+use super::rewriting::{
     AgentVariant, CallReportKind, MessageFlow, VariantLink, chunk, chunk_of, session_of, told_call,
 };
+use super::row::{AgentVariantRow, offering_less, row};
 
 /// Replays each call of a conversation in one report, with the state at the end of the call.
 #[derive(Default)]

@@ -9,8 +9,8 @@ use crate::wire::spelling::{
     written_in_ascii, written_in_escapes,
 };
 
-use super::catalogue::{AgentVariantRow, EXTENSIONS, JSON, RPC, row};
-use super::{AgentVariant, MessageFlow, VariantLink, told_call};
+use super::rewriting::{AgentVariant, CallReportKind, MessageFlow, VariantLink, told_call};
+use super::row::{AgentVariantRow, EXTENSIONS, JSON, RPC, row};
 
 /// Writes integers with a zero fraction, such as `1.0`.
 struct AgentFractionalNumbers(FractionPlace);
@@ -111,7 +111,7 @@ impl AgentVariant for NullMembers {
         }
         if let Some(call) = told_call(&mut message) {
             match call.told {
-                super::CallReportKind::First => add_nulls(call.members, &["name"]),
+                CallReportKind::First => add_nulls(call.members, &["name"]),
                 _ => add_nulls(call.members, &NULLABLE_UPDATES),
             }
             let places = call.members.get_mut("locations").and_then(Value::as_array_mut);

@@ -6,11 +6,11 @@ use std::collections::HashSet;
 
 use crate::wire::json::{Value, json};
 
-use super::catalogue::{AgentVariantRow, EXTENSIONS, RPC, TURN, UPDATE, row};
-use super::{
-    AgentVariant, MessageFlow, OpenPrompts, VariantLink, chunk, chunk_of, key, session_of,
-    told_call, updating,
+use super::rewriting::{
+    AgentVariant, CallReportKind, MessageFlow, OpenPrompts, VariantLink, chunk, chunk_of, key,
+    session_of, told_call, updating,
 };
+use super::row::{AgentVariantRow, EXTENSIONS, RPC, TURN, UPDATE, row};
 
 /// The time of an additional update.
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -239,7 +239,7 @@ impl AgentVariant for SpokenReports {
         flow: &mut MessageFlow,
     ) {
         if let Some(call) = told_call(&mut message)
-            && call.told == super::CallReportKind::First
+            && call.told == CallReportKind::First
         {
             let text = format!("Now: {}.", call.text("title"));
             flow.to_client.push(chunk(&call.session, "agent_message_chunk", &text));
