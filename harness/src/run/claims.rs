@@ -220,10 +220,10 @@ impl ScenarioCase {
     /// Changes the failure kind of a step that waits for a message to [`FailureKind::Trouble`] if one of the
     /// step's clients dropped unread messages.
     fn excuse_dropped(&self, step: &ScenarioStep, failure: &mut StepFailure) {
-        // The mailbox does not keep responses.
+        // The mailbox does not keep responses, and a forbidden message is recognised when it arrives.
         let row = step.verb.row();
         let is_answered = row.answered || row.nature == VerbNature::Reads;
-        if is_answered || step.verb == StepVerb::Connect {
+        if is_answered || matches!(step.verb, StepVerb::Connect | StepVerb::Never) {
             return;
         }
         let dropped = step.actors().find_map(|(_, name)| {

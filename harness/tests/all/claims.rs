@@ -144,6 +144,18 @@ fn dropped_messages_leave_a_claim_untested() {
     let report =
         check(&[flood(20_100), barrier, nothing(ESSENTIAL, "")], Status::Untested, &["untested"]);
     assert!(report.reason.raw().contains("messages were dropped"), "{}", report.reason.raw());
+    // A forbidden message is evidence, regardless of the messages that were dropped.
+    let never = |kind: &str| format!("never: {{ at: A, type: {kind}, proves: {ESSENTIAL} }}");
+    let archive = r#"dispatch: { by: B, channel: "${session}", action: { type: session/isArchivedChanged, isArchived: true } }"#;
+    let barrier = |client: &str| format!(r#"barrier: {{ by: {client}, channel: "${{session}}" }}"#);
+    for (kind, status, claim) in
+        [("session/isArchivedChanged", Status::Fail, "FAIL"), ("chat/usage", Status::Pass, "pass")]
+    {
+        let flood = [flood(20_100), barrier("B"), barrier("A")];
+        let then = [never(kind), archive.to_owned(), barrier("B"), barrier("A")];
+        let steps = [flood.as_slice(), then.as_slice()].concat();
+        check(&steps, status, &[claim]);
+    }
 }
 
 #[test]
