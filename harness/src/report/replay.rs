@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::run::case::DriverOutput;
 use crate::run::detect;
+use crate::run::output::DriverOutput;
 use crate::run::play::{ScenarioPlay, TranscriptRecorder};
 use crate::run::setup::{CaseSetup, TestedClientSetup};
 use crate::run::suite;

@@ -11,16 +11,17 @@ use crate::transcript::SeenFrame;
 use crate::wire::frame::Frame;
 use crate::wire::message::Message;
 
-use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
-use super::case_peers::CasePeer;
+use super::case::ScenarioCase;
+use super::case_peers::{CasePeer, PeerId};
+use super::case_witness::FileLook;
+use super::goal::{DispatchGoal, OpeningGoal, RequestGoal};
 use super::mailbox::{ClientMailbox, MailboxItem};
 use super::mangle;
-use super::serve::FileLook;
-use super::state_claim::MirrorClaim;
-use super::task::{
-    DispatchGoal, MessageOrder, OpeningGoal, PeerId, RawFrame, RequestGoal, StepTask, TaskAct,
-    TestedStateClaim,
-};
+use super::message_filter::MessageOrder;
+use super::output::DriverOutput;
+use super::state_claim::{MirrorClaim, TestedStateClaim};
+use super::task::{RawFrame, StepTask, TaskAct};
+use super::task_wait::{TaskWait, WaitProgress};
 
 /// The method with which the harness tests whether an agent still responds. No agent implements this method, so every
 /// agent has to answer with an error.

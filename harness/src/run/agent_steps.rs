@@ -14,9 +14,12 @@ use crate::wire::json::{Value, json};
 
 use super::agent_waits::{CalledWait, TextsWait};
 use super::case::ScenarioCase;
-use super::expand::{merged, peer, peers, script, want};
+use super::case_peers::PeerId;
+use super::goal::{RequestGoal, ResultUse};
+use super::permission_reply::PermissionReply;
 use super::side::AskingSetup;
-use super::task::{PeerId, PermissionReply, RequestGoal, ResultUse, TaskAct};
+use super::step_members::{merged, peer, peers, script, want};
+use super::task::TaskAct;
 
 /// The ACP version that clients request.
 const VERSION: u64 = 1;

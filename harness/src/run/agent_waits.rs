@@ -9,9 +9,9 @@ use crate::scenario::pattern::ValuePattern;
 use crate::wire::json::Value;
 
 use super::case::ScenarioCase;
+use super::case_peers::PeerId;
 use super::failure::NearMiss;
 use super::step_wait::{StepWait, StepWaitExpiry, StepWaitStatus};
-use super::task::PeerId;
 
 /// Waits until the harness's own tool was called a number of times. Each call has to match a pattern.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 
 use super::case::ScenarioCase;
-use super::task::PeerId;
+use super::case_peers::PeerId;
 
 impl ScenarioCase {
     /// Confirms a tool call with a pending confirmation if the peer is the scenario's approving client.

@@ -8,8 +8,6 @@
 //! afterwards. If there is no chat, or the host rejects the marker, the barrier uses only `ping`, and the report says
 //! so.
 
-use std::collections::HashSet;
-
 use crate::wire::json::{Value, json};
 
 use crate::scenario::pattern::brief;
@@ -18,62 +16,12 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::message::Message;
 
-use super::case::{ScenarioCase, TaskWait, WaitProgress, params};
+use super::case::{ScenarioCase, params};
+use super::case_marks::{PendingBarrier, PendingMark};
+use super::case_peers::PeerId;
 use super::failure::FailureKind;
-use super::task::{DispatchGoal, PeerId};
-
-/// A barrier that is in progress.
-#[derive(Clone, Debug)]
-pub struct PendingBarrier {
-    by: PeerId,
-    /// The marker action; `None` once every subscriber has seen its envelope.
-    mark: Option<PendingMark>,
-    /// The pings without an answer.
-    pings: Vec<(PeerId, u64)>,
-    /// The dispatch whose outcome the barrier decides, identified by its `clientSeq`.
-    decides: Option<(u64, DispatchGoal)>,
-}
-
-/// A marker action that is in progress.
-#[derive(Clone, Debug)]
-struct PendingMark {
-    channel: String,
-    /// The action's `clientSeq` at the client that dispatched it.
-    seq: u64,
-    /// The peers that have to see the envelope.
-    at: Vec<PeerId>,
-}
-
-/// The state of all marker actions of a case.
-#[derive(Debug, Default)]
-pub struct CaseMarks {
-    /// The dispatched marker actions, each as (client, `clientSeq`). Steps do not see these actions.
-    sent: HashSet<(PeerId, u64)>,
-    /// The markers that have arrived, each as (dispatching client, `clientSeq`, receiving client).
-    seen: HashSet<(PeerId, u64, PeerId)>,
-    /// The marker actions that the host rejected.
-    refused: HashSet<(PeerId, u64)>,
-}
-
-impl CaseMarks {
-    /// Records the arrival of an envelope. Returns whether the envelope is a marker.
-    pub(super) fn arrived(&mut self, by: PeerId, seq: u64, at: PeerId, rejected: bool) -> bool {
-        if !self.sent.contains(&(by, seq)) {
-            return false;
-        }
-        if rejected {
-            self.refused.insert((by, seq));
-        } else {
-            self.seen.insert((by, seq, at));
-        }
-        true
-    }
-
-    /// Returns whether the case has not dispatched any marker action.
-    pub(super) fn is_empty(&self) -> bool {
-        self.sent.is_empty()
-    }
-}
+use super::goal::DispatchGoal;
+use super::task_wait::{TaskWait, WaitProgress};
 
 impl ScenarioCase {
     /// Returns whether a message is the marker of a barrier. If it is, its arrival is recorded.
@@ -122,7 +70,7 @@ impl ScenarioCase {
 
     /// Returns whether the host accepts the markers of this client's barriers.
     pub(super) fn has_markers(&self, by: PeerId, channel: &str) -> bool {
-        self.marks.refused.is_empty() && self.marked_chat(by, Some(&channel.into())).is_some()
+        !self.marks.any_refused() && self.marked_chat(by, Some(&channel.into())).is_some()
     }
 
     fn mark(&mut self, by: PeerId, channel: String) -> PendingMark {
@@ -143,7 +91,7 @@ impl ScenarioCase {
             return 0;
         };
         let (seq, message) = peer.engine.dispatch(channel, action, None);
-        self.marks.sent.insert((by, seq));
+        self.marks.dispatched(by, seq);
         self.send(by, SeenFrame::of(message));
         seq
     }
@@ -163,7 +111,7 @@ impl ScenarioCase {
     ) -> WaitProgress {
         let by = barrier.by;
         if let Some(mark) = barrier.mark.take() {
-            if self.marks.refused.contains(&(by, mark.seq)) {
+            if self.marks.is_refused(by, mark.seq) {
                 self.log.note(
                     "the host rejected the barrier's marker (`chat/draftChanged`), so the barrier used `ping` instead"
                         .to_owned(),
@@ -171,9 +119,8 @@ impl ScenarioCase {
                 self.ping_everyone(&mut barrier, &[]);
                 return self.check_barrier(step, barrier);
             }
-            let waits = |id: &PeerId| {
-                self.is_connected(*id) && !self.marks.seen.contains(&(by, mark.seq, *id))
-            };
+            let waits =
+                |id: &PeerId| self.is_connected(*id) && !self.marks.has_seen(by, mark.seq, *id);
             if mark.at.iter().any(waits) {
                 barrier.mark = Some(mark);
                 return WaitProgress::Wait(TaskWait::Barrier(barrier));

@@ -10,77 +10,26 @@ use std::time::Duration;
 use crate::wire::json::{Value, json};
 
 use crate::scenario::parse::ScenarioStep;
-use crate::scenario::pattern::ValuePattern;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::message::{Message, MessageKind, is_handshake};
 
-use super::barrier::{CaseMarks, PendingBarrier};
 use super::case_clients::CaseClients;
+use super::case_marks::CaseMarks;
 use super::case_names::CaseNames;
+use super::case_observers::ScenarioObservers;
+use super::case_peers::PeerId;
 use super::case_progress::{BUDGET, CaseProgress, CurrentWait};
 use super::case_traffic::TrafficBudget;
-use super::claims::StepLog;
-use super::cleanup::{AUTOMATION, CreatedResources};
+use super::case_watches::AbsenceWatches;
+use super::case_witness::CaseWitness;
+use super::created_resources::{AUTOMATION, CreatedResources};
 use super::decisions::OpenDecisions;
-use super::expand;
 use super::failure::{FailureKind, StepFailure};
-use super::observer::ScenarioObservers;
-pub use super::output::DriverOutput;
-use super::output::OutputQueue;
-use super::serve::{CaseWitness, FileLook};
+use super::output::{DriverOutput, OutputQueue};
 use super::setup::CaseSetup;
-use super::state_claim::MirrorClaim;
-use super::step_wait::StepWait;
-use super::task::{
-    DispatchGoal, DriverGoal, FilterMode, MessageFilter, OpeningGoal, PeerId, PermissionReply,
-    RequestGoal, ResultUse, TestedStateClaim,
-};
-use super::tested::TestedClient;
-use super::watch::AbsenceWatches;
-
-/// The event that the current task waits for. A wait ignores messages in the mailbox up to and including line
-/// `looked`.
-#[derive(Debug)]
-pub(super) enum TaskWait {
-    Connected(PeerId, OpeningGoal),
-    Response { peer: PeerId, id: u64, want: RequestGoal, exact: bool, keep: ResultUse },
-    Settled { peer: PeerId, seq: u64, settle: DispatchGoal, looked: u64 },
-    Message { peer: PeerId, filter: MessageFilter, mode: FilterMode, looked: u64 },
-    DefaultChat { peer: PeerId, session: Value, bind: String },
-    Barrier(PendingBarrier),
-    Answer { peer: PeerId, id: ValuePattern, want: RequestGoal, keep: ResultUse },
-    Asked { peer: PeerId, method: String, id: ValuePattern, params: Option<ValuePattern> },
-    NoAnswer { peer: PeerId, id: ValuePattern, ping: u64, want: Option<RequestGoal> },
-    Closed(PeerId),
-    Restarted,
-    // Waits until the reference host has published an action for the tested client.
-    Published,
-    // Waits for no event: only its time has to pass.
-    Rested,
-    Observers,
-    Permission { peer: PeerId, answer: PermissionReply },
-    Looked { token: u64, look: FileLook },
-    // Reads a file again at the time `at`.
-    LookAgain { at: Duration, look: FileLook },
-    // A wait that a module of its own implements.
-    Own(Box<dyn StepWait>),
-    // Waits for the driver of the tested client to answer a command.
-    Driven { id: u64, want: DriverGoal, bind: Option<String> },
-    // Waits for the state of the tested client.
-    TestedState { id: u64, claim: TestedStateClaim, until: Duration },
-    // Asks for the state of the tested client again at the time `at`.
-    TestedStateAgain { at: Duration, claim: TestedStateClaim, until: Duration },
-    // Compares a client's state again after further messages, because the barrier could not prove that all messages had
-    // arrived.
-    Mirrored(MirrorClaim),
-}
-
-/// The state of the current wait after the received messages were checked against it.
-pub(super) enum WaitProgress {
-    Done,
-    Wait(TaskWait),
-    Failed(Box<StepFailure>),
-}
+use super::step_log::StepLog;
+use super::task_wait::{TaskWait, WaitProgress};
+use super::tested_client::TestedClient;
 
 /// A scenario that is being played. A case neither reads a clock nor owns a socket. Events are passed to the `handle_*`
 /// methods. [`poll_output`](Self::poll_output) returns the next action of the driver, or `None`.
@@ -118,7 +67,7 @@ impl ScenarioCase {
 
     /// Creates a case that has not started; [`begin`](Self::begin) starts it.
     pub fn new(setup: CaseSetup) -> ScenarioCase {
-        let mirrors = expand::needs_mirrors(&setup.scenario);
+        let mirrors = setup.needs_mirrors();
         let mut names = CaseNames::new(&setup);
         let tag = names.number() as u32;
         let clients = setup.scenario.clients.clone();
@@ -388,9 +337,7 @@ impl ScenarioCase {
                     self.approve(id, message);
                 }
             }
-            MessageKind::Request
-                if expand::serves(&self.setup.scenario, peer.name(), message.method()) =>
-            {
+            MessageKind::Request if self.setup.serves(peer.name(), message.method()) => {
                 peer.keep_request(line, seen);
                 if peer.answers_itself(message.method().unwrap_or_default()) {
                     self.answer_from_folder(id, message);
@@ -504,7 +451,7 @@ impl ScenarioCase {
                 if self.lacks_a_name(index, step) {
                     return;
                 }
-                let tasks = expand::tasks(self, index, step);
+                let tasks = self.tasks_of(index, step);
                 self.progress.play(tasks);
             }
             None if index == scenario.steps.len() && self.last_observer(now) => {

@@ -1,6 +1,6 @@
 //! The clients of a case: its peers by name, by connection and by client id, and the numbers of their connections.
 //!
-//! Knows: peers, the setup of the case. Never knows: tasks, waits, the content of messages.
+//! Knows: peers. Never knows: the case, tasks, waits, the content of messages.
 //!
 //! Start at [`CaseClients`].
 
@@ -8,11 +8,9 @@ use std::ops::Range;
 
 use crate::peer::client::ClientEngine;
 use crate::transcript::ConnId;
-use crate::wire::json::{Value, json};
+use crate::wire::json::Value;
 
-use super::case::ScenarioCase;
-use super::case_peers::CasePeer;
-use super::task::PeerId;
+use super::case_peers::{CasePeer, PeerId};
 
 /// The clients of a case, and the peer that represents the host, if there is one.
 #[derive(Debug, Default)]
@@ -22,6 +20,16 @@ pub(super) struct CaseClients {
 }
 
 impl CaseClients {
+    /// Returns the id of the next client.
+    pub(super) fn next_id(&self) -> PeerId {
+        self.peers.len()
+    }
+
+    /// Adds a client.
+    pub(super) fn add(&mut self, peer: CasePeer) {
+        self.peers.push(peer);
+    }
+
     /// Returns a client.
     pub(super) fn get(&self, id: PeerId) -> Option<&CasePeer> {
         self.peers.get(id)
@@ -107,47 +115,5 @@ impl CaseClients {
             Some(conn)
         };
         self.peers.iter_mut().filter_map(close).collect()
-    }
-}
-
-impl ScenarioCase {
-    /// Adds a client of the scenario, or the peer that represents the host.
-    pub(super) fn push_peer(&mut self, name: String, client_id: String, mirrors: bool) -> PeerId {
-        let id = self.clients.peers.len();
-        let engine = ClientEngine::new(client_id, mirrors);
-        let peer = CasePeer::new(id, name, engine, self.edge(), self.setup());
-        self.names.set(peer.seq_name(), json!(0));
-        self.clients.peers.push(peer);
-        id
-    }
-
-    /// Adds a client that the scenario does not name, such as an observer.
-    pub(super) fn add_peer(&mut self, role: &str) -> PeerId {
-        let number = self.clients.peers.len();
-        let client_id = format!("ahp-harness-{:08x}-{role}", self.names.number() as u32);
-        self.push_peer(format!("{role}-{number}"), client_id, false)
-    }
-
-    /// Returns the client of a name. For the name of the tested client, this is the peer that represents the host.
-    pub(super) fn peer_named(&self, name: &str) -> PeerId {
-        if let Some(tested) = self.tested.as_ref().filter(|tested| tested.name() == name) {
-            return tested.host();
-        }
-        self.clients.named(name).unwrap_or_default()
-    }
-
-    /// Returns the name of a client, for messages.
-    pub(super) fn name(&self, peer: PeerId) -> String {
-        self.clients.get(peer).map(|peer| peer.name().to_owned()).unwrap_or_default()
-    }
-
-    /// Returns the client id of a client.
-    pub(super) fn client_id(&self, peer: PeerId) -> &str {
-        self.clients.get(peer).map_or("", |peer| peer.engine.client_id.as_str())
-    }
-
-    /// Returns whether a client is connected.
-    pub(super) fn is_connected(&self, peer: PeerId) -> bool {
-        self.clients.get(peer).is_some_and(CasePeer::is_connected)
     }
 }

@@ -19,16 +19,17 @@ use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};
 
-use super::expand;
+use super::agent_client_side::AgentClientSide;
 use super::mailbox::ClientMailbox;
 use super::output::DriverOutput;
-use super::serve::AgentClientSide;
 use super::setup::CaseSetup;
-use super::task::PeerId;
 
 /// The maximum number of responses kept for `answer` steps; beyond this number, the oldest responses are
 /// dropped.
 const MAX_ANSWERS: usize = 1_000;
+
+/// A client of the case, by its index in [`CaseClients`](super::case_clients::CaseClients).
+pub(super) type PeerId = usize;
 
 /// A client of the case.
 #[derive(Debug)]
@@ -68,7 +69,7 @@ impl CasePeer {
         edge: VersionEdge,
         setup: &CaseSetup,
     ) -> CasePeer {
-        let serves = expand::serves(&setup.scenario, &name, None);
+        let serves = setup.serves(&name, None);
         CasePeer {
             seq_name: format!("{name}.seq"),
             name,

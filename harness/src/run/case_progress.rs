@@ -10,9 +10,10 @@ use std::time::Duration;
 use crate::scenario::parse::ScenarioStep;
 use crate::wire::version::Version;
 
-use super::case::TaskWait;
 use super::failure::{NearMiss, StepFailure};
-use super::task::{PATIENCE, RequestGoal, ResultUse, StepTask, TaskAct};
+use super::goal::{RequestGoal, ResultUse};
+use super::task::{PATIENCE, StepTask, TaskAct};
+use super::task_wait::TaskWait;
 
 /// The time limit of a whole scenario, as a multiple of the time limit of one wait. The cleanup has the same limit.
 pub(super) const BUDGET: u32 = 30;

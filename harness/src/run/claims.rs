@@ -7,7 +7,6 @@
 //!
 //! Start at [`ScenarioCase::goes_on_after`] and [`ScenarioCase::claims`].
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::ledger::{BreachKind, RequirementLedger};
@@ -18,8 +17,9 @@ use crate::scenario::verbs::{StepVerb, VerbNature};
 use crate::wire::protocol::{DispatchRight, Protocol};
 
 use super::case::ScenarioCase;
+use super::case_peers::PeerId;
 use super::failure::{FailureKind, StepFailure};
-use super::task::{DispatchGoal, PeerId};
+use super::step_log::ANY;
 
 /// The outcome of one claim.
 #[derive(Clone, Debug)]
@@ -43,23 +43,6 @@ pub struct ClaimOutcome {
     /// [`ScenarioCase::accepted`]. If the host does not accept it, the refusal that the claim expects is not evidence.
     /// `None` if the claim expects no refusal.
     pub twin: Option<String>,
-}
-
-/// The results of the steps that were played. A step is identified by its index in the scenario.
-#[derive(Debug, Default)]
-pub(super) struct StepLog {
-    held: Vec<(usize, u64)>,
-    broken: Vec<(usize, StepFailure)>,
-    left_out: Vec<(usize, String)>,
-    refusals: Vec<(usize, String)>,
-    /// The actions and requests that the host has accepted, as listed by [`ScenarioCase::accepted`].
-    accepted: std::collections::BTreeSet<String>,
-    /// The names that a failed step should have bound.
-    missing: HashSet<String>,
-    /// The responses with a bound name: the client, the name, and the transcript line of the response.
-    responses: Vec<(PeerId, String, u64)>,
-    /// The notes for the report, apart from the verdict.
-    notes: Vec<String>,
 }
 
 impl ClaimOutcome {
@@ -91,53 +74,6 @@ impl ClaimOutcome {
     }
 }
 
-impl StepLog {
-    /// Returns how often a claim was tested and held.
-    pub(super) fn observations(&self) -> u64 {
-        self.held.iter().map(|(_, times)| times).sum()
-    }
-
-    /// Returns the notes for the report, apart from the verdict.
-    pub(super) fn notes(&self) -> &[String] {
-        &self.notes
-    }
-
-    /// Adds a note for the report.
-    pub(super) fn note(&mut self, note: String) {
-        self.notes.push(note);
-    }
-
-    /// Adds a note about the agent's behaviour outside its conversation, unless there is the same note or there are many.
-    pub(super) fn note_once(&mut self, note: String) {
-        if self.notes.len() < MAX_NOTED && !self.notes.contains(&note) {
-            self.notes.push(note);
-        }
-    }
-
-    /// Records the transcript line of a response that a name is bound to.
-    pub(super) fn responded(&mut self, peer: PeerId, name: &str, line: u64) {
-        self.responses.push((peer, name.to_owned(), line));
-    }
-
-    /// Returns the transcript line of the latest response that is bound to this name of the client.
-    pub(super) fn response(&self, peer: PeerId, name: &str) -> Option<u64> {
-        let mut latest = self.responses.iter().rev();
-        latest.find(|(by, known, _)| *by == peer && known == name).map(|(.., line)| *line)
-    }
-
-    /// Records that the host accepted a dispatch or answered a request with a result.
-    pub(super) fn accepted(&mut self, what: &str, name: &str) {
-        if self.accepted.insert(format!("{what} {name}")) {
-            self.accepted.insert(format!("{what} {ANY}"));
-        }
-    }
-}
-
-/// The name that stands for any action or method. If no host may accept the refused action or method, any other
-/// accepted one shows that the host does not refuse everything.
-const ANY: &str = "*";
-/// The maximum number of notes about the agent's behaviour outside its conversation.
-const MAX_NOTED: usize = 10;
 /// The prefix of the methods with which a host uses the files of a client.
 const SERVED: &str = "resource";
 /// The method with which a host reads a file of a client.
@@ -148,10 +84,7 @@ impl ScenarioCase {
     pub(super) fn observed(&mut self, step: Option<usize>) {
         let Some(index) = step.filter(|_| !self.progress.prepares()) else { return };
         if self.step_at(step).is_some_and(ScenarioStep::is_claim) {
-            match self.log.held.iter_mut().find(|(known, _)| *known == index) {
-                Some((_, times)) => *times += 1,
-                None => self.log.held.push((index, 1)),
-            }
+            self.log.hold(index);
         }
     }
 
@@ -186,7 +119,7 @@ impl ScenarioCase {
 
     fn expects_refusal(&mut self, step: Option<usize>, what: &str, name: &str) {
         if let Some(step) = step {
-            self.log.refusals.push((step, format!("{what} {name}")));
+            self.log.expect_refusal(step, format!("{what} {name}"));
         }
     }
 
@@ -208,8 +141,8 @@ impl ScenarioCase {
             FailureKind::Alternative | FailureKind::Trouble => false,
         };
         self.leave_out_names(&step);
-        if blames && !self.log.broken.iter().any(|(known, _)| *known == at) {
-            self.log.broken.push((at, (*failure).clone()));
+        if blames {
+            self.log.break_claim(at, &failure);
         }
         if !goes_on {
             self.progress.stop(failure);
@@ -273,7 +206,7 @@ impl ScenarioCase {
         let mut lacking = None;
         names::occurrences(step, &mut |_, occurrence| {
             if let NameOccurrence::Used(name) = occurrence
-                && self.log.missing.contains(name)
+                && self.log.misses(name)
                 && self.names.get(name).is_none()
             {
                 lacking.get_or_insert(name.to_owned());
@@ -283,7 +216,7 @@ impl ScenarioCase {
         let why = format!("`${{{name}}}` has no value, since the step that sets it failed");
         self.leave_out_names(step);
         if step.verb.row().nature.observes() || step.flag("independent") {
-            self.log.left_out.push((index, why));
+            self.log.leave_out(index, why);
         } else {
             self.progress.stop(self.failure_of(Some(index), FailureKind::Trouble, why));
         }
@@ -295,7 +228,7 @@ impl ScenarioCase {
             if let NameOccurrence::Found(name) = occurrence
                 && self.names.get(name).is_none()
             {
-                self.log.missing.insert(name.to_owned());
+                self.log.miss(name);
             }
         });
     }
@@ -303,7 +236,7 @@ impl ScenarioCase {
     /// Returns the actions and requests that the host accepted, as `dispatch TYPE` and `request METHOD`, in
     /// alphabetical order.
     pub fn accepted(&self) -> impl Iterator<Item = &str> {
-        self.log.accepted.iter().map(String::as_str)
+        self.log.all_accepted()
     }
 
     /// Returns the outcome of every claim that applies to the version under test, in the order of the steps.
@@ -315,15 +248,12 @@ impl ScenarioCase {
     }
 
     fn claim(&self, index: usize, step: &ScenarioStep) -> ClaimOutcome {
-        fn of<T>(rows: &[(usize, T)], index: usize) -> Option<&T> {
-            rows.iter().find(|(known, _)| *known == index).map(|(_, value)| value)
-        }
-        let observations = of(&self.log.held, index).copied().unwrap_or_default();
-        let failure = of(&self.log.broken, index).cloned();
+        let observations = self.log.observations_of(index);
+        let failure = self.log.failure_of(index).cloned();
         // A claim about several clients does not count as held if it failed or was interrupted at one of them.
         let stop = self.progress.failure();
         let stopped = stop.is_some_and(|stop| stop.step == Some(index));
-        let untested = match (&failure, of(&self.log.left_out, index), stop) {
+        let untested = match (&failure, self.log.reason_left_out(index), stop) {
             (Some(_), ..) => String::new(),
             (None, Some(why), _) => why.clone(),
             (None, None, Some(stop)) if observations > 0 && !stopped => {
@@ -335,7 +265,7 @@ impl ScenarioCase {
             (None, None, None) if self.progress.was_interrupted() => "interrupted".to_owned(),
             (None, None, None) => "nothing was observed".to_owned(),
         };
-        let follows = !untested.is_empty() && !self.log.broken.is_empty();
+        let follows = !untested.is_empty() && self.log.any_broken();
         let choice = stop.and_then(|stop| self.choice(stop));
         ClaimOutcome {
             follows,
@@ -345,20 +275,18 @@ impl ScenarioCase {
             observations: if untested.is_empty() { observations } else { 0 },
             failure,
             untested,
-            twin: of(&self.log.refusals, index).cloned(),
+            twin: self.log.twin(index).cloned(),
         }
     }
 
     /// Returns why an observed refusal is not evidence; empty if the refusal is evidence. A refusal is not evidence if
     /// a later premise failed and the host accepted nothing comparable, because the host may refuse everything.
     fn reason_without_twin(&self, index: usize, stop: &StepFailure) -> String {
-        let twin = self.log.refusals.iter().find(|(step, _)| *step == index).map(|(_, twin)| twin);
-        let Some(twin) = twin.filter(|twin| !self.log.accepted.contains(*twin)) else {
+        let twin = self.log.twin(index).filter(|twin| !self.log.has_accepted(twin));
+        let Some(twin) = twin else {
             return String::new();
         };
-        let of_a_claim =
-            stop.step.is_some_and(|at| self.log.broken.iter().any(|(it, _)| *it == at));
-        if of_a_claim {
+        if stop.step.is_some_and(|at| self.log.is_broken(at)) {
             return String::new();
         }
         format!(
@@ -400,12 +328,5 @@ impl ScenarioCase {
             }
             _ => stop.message.clone(),
         }
-    }
-}
-
-impl DispatchGoal {
-    /// Returns whether the goal is that the host does not accept the action.
-    pub(super) fn is_refusal(&self) -> bool {
-        !matches!(self, DispatchGoal::Accept(_))
     }
 }

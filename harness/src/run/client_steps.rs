@@ -11,8 +11,11 @@ use crate::scenario::pattern::ValuePattern;
 use crate::wire::json::Value;
 
 use super::case::ScenarioCase;
-use super::expand::empty;
-use super::task::{DriverGoal, ResponseChange, ResponseRule, TaskAct, TestedStateClaim};
+use super::goal::DriverGoal;
+use super::response_rule::{ResponseChange, ResponseRule};
+use super::state_claim::TestedStateClaim;
+use super::step_members::empty;
+use super::task::TaskAct;
 
 /// The HTTP status of a refused connection, unless the step specifies another status.
 const UNAVAILABLE: u16 = 503;

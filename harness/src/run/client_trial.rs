@@ -19,7 +19,7 @@ use crate::transcript::{ClosingSide, ConnId, HandshakeLines};
 use crate::wire::frame::Frame;
 
 use super::act::padded;
-use super::case::DriverOutput;
+use super::output::DriverOutput;
 use super::play::{ScenarioPlay, ScenarioVerdict};
 
 /// The close code for a connection that ends without a closing handshake.

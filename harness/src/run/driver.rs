@@ -18,7 +18,7 @@ use crate::transport::below::HeardBelow;
 use crate::transport::link::{LinkEndpoint, LinkEvent, TransportLink};
 
 use super::act::padded;
-use super::case::DriverOutput;
+use super::output::DriverOutput;
 use super::play::{ScenarioPlay, ScenarioVerdict};
 
 /// The future that a method of [`HostControl`] returns.

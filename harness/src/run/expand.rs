@@ -2,12 +2,12 @@
 //! steps that an author could have written instead.
 
 use crate::agent::mode::AgentMode;
-use crate::agent::script::{CASE, HEADER, RELEASE};
+use crate::agent::script::RELEASE;
 use crate::wire::json::{Value, json};
 
 use crate::peer::guise::ClientCredentials;
 use crate::scenario::bind::ValueTemplate;
-use crate::scenario::parse::{ParsedScenario, ScenarioStep};
+use crate::scenario::parse::ScenarioStep;
 use crate::scenario::pattern::ValuePattern;
 use crate::scenario::source::SourceSpan;
 use crate::scenario::verbs::StepVerb;
@@ -15,173 +15,189 @@ use crate::wire::channel::ROOT;
 
 use super::agent_steps;
 use super::case::ScenarioCase;
+use super::case_peers::PeerId;
 use super::client_steps;
-use super::task::{
-    DispatchGoal, FilterMode, MessageFilter, OpeningGoal, PeerId, RawFrame, RequestGoal,
-    ResponseSide, ResultUse, StepTask, TaskAct,
-};
+use super::goal::{DispatchGoal, OpeningGoal, RequestGoal, ResultUse};
+use super::message_filter::{FilterMode, MessageFilter, ResponseSide};
+use super::step_members::{empty, merged, peer, peers, script, want};
+use super::task::{RawFrame, StepTask, TaskAct};
 
-/// Returns the tasks of one step.
-pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<StepTask> {
-    let within = step.duration("within");
-    let acts = match step.verb {
-        StepVerb::Initialize | StepVerb::Open if case.is_acp() => agent_steps::opening(case, step),
-        StepVerb::Prompt => agent_steps::prompt(case, step),
-        StepVerb::Permit => agent_steps::permit(case, step),
-        StepVerb::Disk => agent_steps::disk(case, step),
-        StepVerb::Called => agent_steps::called(step),
-        StepVerb::Call => agent_steps::call(case, step),
-        StepVerb::Texts => agent_steps::texts(case, step),
-        StepVerb::Connect => {
-            let by = peers(case, step, "by").into_iter();
-            by.map(|peer| come(step, peer)).collect()
-        }
-        StepVerb::Initialize => {
-            let by = peers(case, step, "by");
-            by.into_iter().flat_map(|peer| initialize(case, step, peer)).collect()
-        }
-        StepVerb::Open => open(case, step),
-        StepVerb::Request => vec![TaskAct::Request {
-            peer: peer(case, step, "by"),
-            method: step.text("method").unwrap_or_default().to_owned(),
-            params: step.template("params").cloned().unwrap_or_else(|| empty(step.span)),
-            want: want(step),
-            exact: step.flag("exact"),
-            keep: ResultUse { bind: step.text("as").map(str::to_owned), default_chat: None },
-        }],
-        StepVerb::Notify => vec![TaskAct::Notify {
-            peer: peer(case, step, "by"),
-            method: step.text("method").unwrap_or_default().to_owned(),
-            params: step.template("params").cloned().unwrap_or_else(|| empty(step.span)),
-        }],
-        StepVerb::Dispatch => vec![TaskAct::Dispatch {
-            peer: peer(case, step, "by"),
-            channel: step.template("channel").cloned().unwrap_or_else(|| empty(step.span)),
-            action: step.template("action").cloned().unwrap_or_else(|| empty(step.span)),
-            seq: step.template("clientSeq").cloned(),
-            settle: settle(step),
-            bind: step.text("as").map(str::to_owned),
-        }],
-        StepVerb::Turn => turn(case, step),
-        StepVerb::Subscribe => peers(case, step, "by")
-            .into_iter()
-            .map(|peer| TaskAct::Request {
-                peer,
-                method: "subscribe".to_owned(),
-                params: subscribe_params(case, step, step.template("channel")),
+impl ScenarioCase {
+    /// Returns the tasks of one step.
+    pub(super) fn tasks_of(&mut self, index: usize, step: &ScenarioStep) -> Vec<StepTask> {
+        let within = step.duration("within");
+        let acts = match step.verb {
+            StepVerb::Initialize | StepVerb::Open if self.is_acp() => {
+                agent_steps::opening(self, step)
+            }
+            StepVerb::Prompt => agent_steps::prompt(self, step),
+            StepVerb::Permit => agent_steps::permit(self, step),
+            StepVerb::Disk => agent_steps::disk(self, step),
+            StepVerb::Called => agent_steps::called(step),
+            StepVerb::Call => agent_steps::call(self, step),
+            StepVerb::Texts => agent_steps::texts(self, step),
+            StepVerb::Connect => {
+                let by = peers(self, step, "by").into_iter();
+                by.map(|peer| come(step, peer)).collect()
+            }
+            StepVerb::Initialize => {
+                let by = peers(self, step, "by");
+                by.into_iter().flat_map(|peer| initialize(self, step, peer)).collect()
+            }
+            StepVerb::Open => open(self, step),
+            StepVerb::Request => vec![TaskAct::Request {
+                peer: peer(self, step, "by"),
+                method: step.text("method").unwrap_or_default().to_owned(),
+                params: step.template("params").cloned().unwrap_or_else(|| empty(step.span)),
                 want: want(step),
-                exact: false,
+                exact: step.flag("exact"),
                 keep: ResultUse { bind: step.text("as").map(str::to_owned), default_chat: None },
-            })
-            .collect(),
-        StepVerb::Unsubscribe => peers(case, step, "by")
-            .into_iter()
-            .map(|peer| TaskAct::Notify {
-                peer,
-                method: "unsubscribe".to_owned(),
-                params: with_channel(step.span, step.template("channel")),
-            })
-            .collect(),
-        StepVerb::Expect | StepVerb::Next | StepVerb::Await => peers(case, step, "at")
-            .into_iter()
-            .map(|peer| TaskAct::Await {
-                peer,
-                filter: filter(step),
-                channel: step.template("channel").cloned(),
-                mode: match step.verb {
-                    StepVerb::Next => FilterMode::Next,
-                    StepVerb::Await => FilterMode::Look,
-                    _ => FilterMode::First,
-                },
-            })
-            .collect(),
-        StepVerb::Never => peers(case, step, "at")
-            .into_iter()
-            .map(|peer| TaskAct::Watch {
-                peer,
-                filter: filter(step),
-                channel: step.template("channel").cloned(),
-            })
-            .collect(),
-        StepVerb::Barrier => vec![TaskAct::Barrier {
-            peer: peer(case, step, "by"),
-            channel: step.template("channel").cloned(),
-        }],
-        StepVerb::Snapshot => snapshot(case, step),
-        StepVerb::Mirror if case.tests(step) => vec![client_steps::state(step)],
-        StepVerb::Mirror => peers(case, step, "at")
-            .into_iter()
-            .filter_map(|peer| {
-                Some(TaskAct::Mirror {
+            }],
+            StepVerb::Notify => vec![TaskAct::Notify {
+                peer: peer(self, step, "by"),
+                method: step.text("method").unwrap_or_default().to_owned(),
+                params: step.template("params").cloned().unwrap_or_else(|| empty(step.span)),
+            }],
+            StepVerb::Dispatch => vec![TaskAct::Dispatch {
+                peer: peer(self, step, "by"),
+                channel: step.template("channel").cloned().unwrap_or_else(|| empty(step.span)),
+                action: step.template("action").cloned().unwrap_or_else(|| empty(step.span)),
+                seq: step.template("clientSeq").cloned(),
+                settle: settle(step),
+                bind: step.text("as").map(str::to_owned),
+            }],
+            StepVerb::Turn => turn(self, step),
+            StepVerb::Subscribe => peers(self, step, "by")
+                .into_iter()
+                .map(|peer| TaskAct::Request {
                     peer,
-                    channel: step.template("of")?.clone(),
-                    state: step.pattern("state")?.clone(),
-                    exact: step.flag("exact"),
+                    method: "subscribe".to_owned(),
+                    params: subscribe_params(self, step, step.template("channel")),
+                    want: want(step),
+                    exact: false,
+                    keep: ResultUse {
+                        bind: step.text("as").map(str::to_owned),
+                        default_chat: None,
+                    },
                 })
-            })
-            .collect(),
-        StepVerb::Send => vec![TaskAct::Send {
-            peer: peer(case, step, "by"),
-            frame: raw(step),
-            times: step.count("times").unwrap_or(1),
-        }],
-        StepVerb::Asked => vec![TaskAct::Asked {
-            peer: peer(case, step, "at"),
-            method: step.text("method").unwrap_or_default().to_owned(),
-            id: step.pattern("id").cloned().unwrap_or_else(|| ValuePattern::anything(step.span)),
-            params: step.pattern("where").cloned(),
-        }],
-        StepVerb::Serve => {
-            let given = |name| step.template(name).cloned();
-            let missing = || ValueTemplate::fixed(step.span, Value::Null);
-            vec![TaskAct::Serve {
-                peer: peer(case, step, "by"),
-                folder: given("folder").unwrap_or_else(missing),
-                files: given("files").unwrap_or_else(missing),
-                withheld: step.clients("withholds").to_vec(),
-                writable: step.flag("writable"),
-            }]
-        }
-        StepVerb::Pause | StepVerb::Resume => peers(case, step, "by")
-            .into_iter()
-            .map(|peer| TaskAct::Hold { peer, paused: step.verb == StepVerb::Pause })
-            .collect(),
-        StepVerb::Answer if case.tests(step) => vec![client_steps::answer(step)],
-        StepVerb::Drive => vec![client_steps::drive(step)],
-        StepVerb::Respond => vec![client_steps::respond(step)],
-        StepVerb::Publish => vec![client_steps::publish(step)],
-        StepVerb::Refuse => vec![client_steps::refuse(step)],
-        StepVerb::Answer => vec![TaskAct::Answer {
-            peer: peer(case, step, "at"),
-            id: step.pattern("id").cloned().unwrap_or_else(|| ValuePattern::anything(step.span)),
-            want: match (step.flag("none"), step.pattern("error")) {
-                (true, None) => None,
-                _ => Some(want(step)),
-            },
-            silent: step.flag("none"),
-            keep: ResultUse { bind: step.text("as").map(str::to_owned), default_chat: None },
-        }],
-        StepVerb::Drop => peers(case, step, "by")
-            .into_iter()
-            .map(|peer| TaskAct::Hang { peer, graceful: false })
-            .collect(),
-        StepVerb::Reconnect => {
-            peers(case, step, "by").into_iter().flat_map(|peer| reconnect(step, peer)).collect()
-        }
-        StepVerb::Closed => peers(case, step, "at").into_iter().map(TaskAct::AwaitClosed).collect(),
-        StepVerb::Release => release(case, step),
-        StepVerb::Restart => vec![TaskAct::Restart { crash: step.flag("crash") }],
-        StepVerb::Rest => {
-            let act = TaskAct::Rest;
-            let within = step.duration("for");
-            return vec![StepTask { step: Some(index), within, act, prepares: false }];
-        }
-        // The loader has already replaced this step with the fragment's steps.
-        StepVerb::Include => Vec::new(),
-    };
-    let task =
-        |act| StepTask { step: Some(index), within, prepares: prepares(step.verb, &act), act };
-    acts.into_iter().map(task).collect()
+                .collect(),
+            StepVerb::Unsubscribe => peers(self, step, "by")
+                .into_iter()
+                .map(|peer| TaskAct::Notify {
+                    peer,
+                    method: "unsubscribe".to_owned(),
+                    params: with_channel(step.span, step.template("channel")),
+                })
+                .collect(),
+            StepVerb::Expect | StepVerb::Next | StepVerb::Await => peers(self, step, "at")
+                .into_iter()
+                .map(|peer| TaskAct::Await {
+                    peer,
+                    filter: filter(step),
+                    channel: step.template("channel").cloned(),
+                    mode: match step.verb {
+                        StepVerb::Next => FilterMode::Next,
+                        StepVerb::Await => FilterMode::Look,
+                        _ => FilterMode::First,
+                    },
+                })
+                .collect(),
+            StepVerb::Never => peers(self, step, "at")
+                .into_iter()
+                .map(|peer| TaskAct::Watch {
+                    peer,
+                    filter: filter(step),
+                    channel: step.template("channel").cloned(),
+                })
+                .collect(),
+            StepVerb::Barrier => vec![TaskAct::Barrier {
+                peer: peer(self, step, "by"),
+                channel: step.template("channel").cloned(),
+            }],
+            StepVerb::Snapshot => snapshot(self, step),
+            StepVerb::Mirror if self.tests(step) => vec![client_steps::state(step)],
+            StepVerb::Mirror => peers(self, step, "at")
+                .into_iter()
+                .filter_map(|peer| {
+                    Some(TaskAct::Mirror {
+                        peer,
+                        channel: step.template("of")?.clone(),
+                        state: step.pattern("state")?.clone(),
+                        exact: step.flag("exact"),
+                    })
+                })
+                .collect(),
+            StepVerb::Send => vec![TaskAct::Send {
+                peer: peer(self, step, "by"),
+                frame: raw(step),
+                times: step.count("times").unwrap_or(1),
+            }],
+            StepVerb::Asked => vec![TaskAct::Asked {
+                peer: peer(self, step, "at"),
+                method: step.text("method").unwrap_or_default().to_owned(),
+                id: step
+                    .pattern("id")
+                    .cloned()
+                    .unwrap_or_else(|| ValuePattern::anything(step.span)),
+                params: step.pattern("where").cloned(),
+            }],
+            StepVerb::Serve => {
+                let given = |name| step.template(name).cloned();
+                let missing = || ValueTemplate::fixed(step.span, Value::Null);
+                vec![TaskAct::Serve {
+                    peer: peer(self, step, "by"),
+                    folder: given("folder").unwrap_or_else(missing),
+                    files: given("files").unwrap_or_else(missing),
+                    withheld: step.clients("withholds").to_vec(),
+                    writable: step.flag("writable"),
+                }]
+            }
+            StepVerb::Pause | StepVerb::Resume => peers(self, step, "by")
+                .into_iter()
+                .map(|peer| TaskAct::Hold { peer, paused: step.verb == StepVerb::Pause })
+                .collect(),
+            StepVerb::Answer if self.tests(step) => vec![client_steps::answer(step)],
+            StepVerb::Drive => vec![client_steps::drive(step)],
+            StepVerb::Respond => vec![client_steps::respond(step)],
+            StepVerb::Publish => vec![client_steps::publish(step)],
+            StepVerb::Refuse => vec![client_steps::refuse(step)],
+            StepVerb::Answer => vec![TaskAct::Answer {
+                peer: peer(self, step, "at"),
+                id: step
+                    .pattern("id")
+                    .cloned()
+                    .unwrap_or_else(|| ValuePattern::anything(step.span)),
+                want: match (step.flag("none"), step.pattern("error")) {
+                    (true, None) => None,
+                    _ => Some(want(step)),
+                },
+                silent: step.flag("none"),
+                keep: ResultUse { bind: step.text("as").map(str::to_owned), default_chat: None },
+            }],
+            StepVerb::Drop => peers(self, step, "by")
+                .into_iter()
+                .map(|peer| TaskAct::Hang { peer, graceful: false })
+                .collect(),
+            StepVerb::Reconnect => {
+                peers(self, step, "by").into_iter().flat_map(|peer| reconnect(step, peer)).collect()
+            }
+            StepVerb::Closed => {
+                peers(self, step, "at").into_iter().map(TaskAct::AwaitClosed).collect()
+            }
+            StepVerb::Release => release(self, step),
+            StepVerb::Restart => vec![TaskAct::Restart { crash: step.flag("crash") }],
+            StepVerb::Rest => {
+                let act = TaskAct::Rest;
+                let within = step.duration("for");
+                return vec![StepTask { step: Some(index), within, act, prepares: false }];
+            }
+            // The loader has already replaced this step with the fragment's steps.
+            StepVerb::Include => Vec::new(),
+        };
+        let task =
+            |act| StepTask { step: Some(index), within, prepares: prepares(step.verb, &act), act };
+        acts.into_iter().map(task).collect()
+    }
 }
 
 /// Returns whether an act only prepares the main act of its step, such as the handshake of an observer.
@@ -207,53 +223,9 @@ fn come(step: &ScenarioStep, peer: PeerId) -> TaskAct {
     TaskAct::Come { peer, credentials, origin: step.template("origin").cloned(), want }
 }
 
-pub(super) fn peers(case: &ScenarioCase, step: &ScenarioStep, member: &str) -> Vec<PeerId> {
-    step.clients(member).iter().map(|name| case.peer_named(name)).collect()
-}
-
-pub(super) fn peer(case: &ScenarioCase, step: &ScenarioStep, member: &str) -> PeerId {
-    step.clients(member).first().map_or(0, |name| case.peer_named(name))
-}
-
-pub(super) fn empty(span: SourceSpan) -> ValueTemplate {
-    ValueTemplate::fixed(span, json!({}))
-}
-
-/// Returns a map of the usual members and the members of `more`. A member of `more` replaces a usual member of
-/// the same name.
-pub(super) fn merged(
-    span: SourceSpan,
-    usual: Vec<(&str, ValueTemplate)>,
-    more: Option<&ValueTemplate>,
-) -> ValueTemplate {
-    let mut members: Vec<(String, ValueTemplate)> =
-        usual.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-    for (key, value) in more.map(ValueTemplate::members).unwrap_or_default() {
-        members.retain(|(name, _)| name != key);
-        members.push((key.clone(), value.clone()));
-    }
-    ValueTemplate::map(span, members)
-}
-
 fn with_channel(span: SourceSpan, channel: Option<&ValueTemplate>) -> ValueTemplate {
     let channel = channel.cloned().unwrap_or_else(|| ValueTemplate::fixed(span, json!(ROOT)));
     ValueTemplate::map(span, vec![("channel".to_owned(), channel)])
-}
-
-pub(super) fn want(step: &ScenarioStep) -> RequestGoal {
-    if let (Some(result), Some(error)) = (step.pattern("result"), step.pattern("error")) {
-        return RequestGoal::Either(result.clone(), error.clone());
-    }
-    if let Some(pattern) = step.pattern("error") {
-        return match step.flag("closed") {
-            true => RequestGoal::Refused(pattern.clone()),
-            false => RequestGoal::Error(pattern.clone()),
-        };
-    }
-    if step.flag("closed") {
-        return RequestGoal::Closed;
-    }
-    RequestGoal::Result(step.pattern("result").cloned())
 }
 
 fn settle(step: &ScenarioStep) -> Option<DispatchGoal> {
@@ -399,25 +371,6 @@ fn subscribe_params(
     merged(step.span, usual, more)
 }
 
-/// Returns the text of a prompt that makes an agent play a script: the script of the step, or else the script of the
-/// scenario. If the script is empty, the text contains only the name of the scenario, or is empty.
-pub(super) fn script(case: &ScenarioCase, step: &ScenarioStep) -> String {
-    let script = match step.text("script") {
-        Some(script) => script.to_owned(),
-        None => case.setup().scenario.agent.clone(),
-    };
-    // An agent outside the host needs the name of the scenario to which the conversation belongs.
-    let named = || format!("{CASE} {} {}", case.setup().name, step.span.start);
-    match (script.trim(), case.setup().agent) {
-        ("", AgentMode::Model | AgentMode::Acp) if step.text("script").is_some() => named(),
-        ("", _) => String::new(),
-        (script, AgentMode::Host) => format!("{HEADER}\n{script}"),
-        (script, AgentMode::Model | AgentMode::Acp | AgentMode::Fixed) => {
-            format!("{HEADER}\n{}\n{script}", named())
-        }
-    }
-}
-
 fn turn(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let span = step.span;
     let script = script(case, step);
@@ -554,20 +507,4 @@ fn release(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
         settle: None,
         bind: None,
     }]
-}
-
-/// Returns whether steps of the scenario answer requests that the host sends to this client. If `method` is given, only
-/// requests of that method count.
-pub fn serves(scenario: &ParsedScenario, client: &str, method: Option<&str>) -> bool {
-    let asked = |step: &ScenarioStep| {
-        step.verb == StepVerb::Asked
-            && step.clients("at").iter().any(|it| it == client)
-            && method.is_none_or(|method| step.text("method") == Some(method))
-    };
-    scenario.steps.iter().any(asked)
-}
-
-/// Returns whether any step looks at the client's own mirror of a channel's state.
-pub fn needs_mirrors(scenario: &ParsedScenario) -> bool {
-    scenario.steps.iter().any(|step| step.verb == StepVerb::Mirror)
 }

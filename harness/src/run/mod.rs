@@ -14,6 +14,7 @@
 //! Start at [`play`].
 
 pub mod act;
+mod agent_client_side;
 pub mod agent_facts;
 #[cfg(feature = "cli")]
 mod agent_link;
@@ -22,36 +23,48 @@ pub mod agent_variants;
 mod agent_waits;
 pub mod agents;
 mod approve;
-pub mod barrier;
+mod barrier;
 pub mod case;
 mod case_clients;
+mod case_failures;
+mod case_marks;
 mod case_names;
+mod case_observers;
 mod case_peers;
 mod case_progress;
+mod case_roster;
 mod case_traffic;
+mod case_watches;
+mod case_witness;
 pub mod claims;
-pub mod cleanup;
+mod cleanup;
 pub mod client_look;
 pub mod client_mutants;
 pub mod client_sim;
 mod client_steps;
 pub mod client_trial;
 pub mod contract;
+mod created_resources;
 mod decisions;
 pub mod detect;
 #[cfg(feature = "cli")]
 pub mod driver;
+mod driver_talk;
 pub mod expand;
+mod expiry;
 pub mod failure;
 pub mod first_steps;
 pub mod folders;
 pub mod fuse;
+pub mod goal;
 #[cfg(feature = "cli")]
 pub mod introduction;
 pub mod kills;
 pub mod mailbox;
 mod mangle;
+pub mod message_filter;
 pub mod mint;
+mod mirror;
 pub mod mutant_rows;
 pub mod mutants;
 mod observer;
@@ -59,6 +72,7 @@ mod open;
 pub mod output;
 #[cfg(feature = "cli")]
 pub mod permission_look;
+pub mod permission_reply;
 pub mod plan;
 pub mod play;
 #[cfg(feature = "cli")]
@@ -69,6 +83,7 @@ pub mod profile;
 pub mod profile_draft;
 pub mod provider;
 pub mod recent;
+pub mod response_rule;
 pub mod schedule;
 #[cfg(feature = "cli")]
 pub mod sentinel;
@@ -78,10 +93,14 @@ pub mod setup;
 pub mod side;
 pub mod sim;
 mod state_claim;
+mod step_log;
+mod step_members;
 pub mod step_wait;
 pub mod suite;
 pub mod task;
+mod task_wait;
 mod tested;
+mod tested_client;
 mod tested_driver;
 pub mod variants;
 pub mod wait;

@@ -20,10 +20,11 @@ use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
-use super::case::{DriverOutput, ScenarioCase};
+use super::case::ScenarioCase;
 use super::case_progress::BUDGET;
 use super::claims::ClaimOutcome;
 use super::failure::StepFailure;
+use super::output::DriverOutput;
 use super::setup::CaseSetup;
 
 /// A recorder of the transcript.

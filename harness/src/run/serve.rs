@@ -5,16 +5,11 @@
 //!
 //! Start at [`ScenarioCase::serve`].
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use litemap::LiteMap;
-
 use crate::peer::errand::{ClientErrand, KILLED};
-use crate::peer::reports::ToolCallReports;
-use crate::peer::serving::{AgentOffers, AgentServing, ServingDeed};
-use crate::peer::texts::ConversationTexts;
+use crate::peer::serving::ServingDeed;
 use crate::scenario::bind::ValueTemplate;
 use crate::scenario::parse::{AUTH, SERVER_URL, WORK};
 use crate::scenario::pattern::{ValuePattern, brief};
@@ -23,21 +18,16 @@ use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 use crate::wire::version::ProtocolStandard;
 
+use super::agent_client_side::WaitingPermission;
 use super::agent_steps;
-use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
-use super::case_peers::CasePeer;
-use super::side::AgentSide;
-use super::task::{PeerId, PermissionReply, StepTask};
+use super::case::ScenarioCase;
+use super::case_peers::{CasePeer, PeerId};
+use super::case_witness::{CaseWitness, FileLook};
+use super::output::DriverOutput;
+use super::permission_reply::PermissionReply;
+use super::task::StepTask;
+use super::task_wait::{TaskWait, WaitProgress};
 
-/// The maximum number of pending requests for permission.
-const MAX_ASKING: usize = 1_000;
-/// The maximum number of file contents that are kept until a step reads them.
-const MAX_LOOKS: usize = 100;
-/// The maximum number of calls of the harness's own tool that are kept; later calls are only counted.
-const MAX_CALLS: usize = 100;
-/// The first token of the errands with which `disk` steps read files. It is far larger than the tokens of the clients'
-/// own errands.
-const LOOKS: u64 = 1 << 48;
 /// The time limit of a wait after the agent started slowly, as a multiple of the time that the agent needed to start.
 const SLOWER: u32 = 3;
 /// The maximum of a time limit that was extended after a slow start, as a multiple of the usual limit.
@@ -49,105 +39,6 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const TIDIES: &str = "terminal/release";
 /// The interval at which a file is read again until it has the expected content.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-
-/// The state with which a client serves the requests of an agent.
-#[derive(Debug, Default)]
-pub(super) struct AgentClientSide {
-    /// The time at which the client's connection was opened.
-    opened: Duration,
-    serving: AgentServing,
-    asking: VecDeque<WaitingPermission>,
-    /// The prompts without an answer, by request identifier. The value is the session.
-    prompts: LiteMap<u64, Value>,
-    /// The messages of each session since the client connected, joined from their chunks.
-    texts: ConversationTexts,
-    /// The reports of tool calls that the client received.
-    reports: ToolCallReports,
-}
-
-/// A pending request for permission.
-#[derive(Debug)]
-struct WaitingPermission {
-    id: Value,
-    options: Value,
-    line: u64,
-}
-
-/// A check of a file in the agent's folder.
-#[derive(Clone, Debug)]
-pub(super) struct FileLook {
-    /// The file's absolute path.
-    pub(super) path: String,
-    /// The pattern for the file's content.
-    pub(super) text: ValuePattern,
-    /// The time until which the file is read again if its content does not match; `None` for a single read.
-    pub(super) until: Option<Duration>,
-}
-
-impl FileLook {
-    /// Returns whether the file is read again if its content does not match at the time `at`.
-    pub(super) fn goes_on(&self, at: Duration) -> bool {
-        self.until.is_some_and(|until| at < until)
-    }
-}
-
-/// The events that the case observed outside the conversation.
-#[derive(Debug, Default)]
-pub(super) struct CaseWitness {
-    /// The time limit of a wait before it was extended because of a slow start of the agent.
-    usual: Option<Duration>,
-    /// The reports of the first calls of the harness's own tool, each with its line in the transcript.
-    calls: Vec<(u64, Value)>,
-    called: u64,
-    looks: LiteMap<u64, Value>,
-    serial: u64,
-}
-
-impl CaseWitness {
-    /// Returns the number of calls of the harness's own tool.
-    pub(super) fn called(&self) -> u64 {
-        self.called
-    }
-
-    /// Returns the reports of the first calls of the harness's own tool, each with its line in the transcript.
-    pub(super) fn calls(&self) -> &[(u64, Value)] {
-        &self.calls
-    }
-}
-
-impl AgentClientSide {
-    /// Creates a client's state for serving the agent; `number` distinguishes the clients' tokens.
-    pub(super) fn of(side: &AgentSide, number: usize) -> AgentClientSide {
-        let first = u64::try_from(number).unwrap_or_default() << 32;
-        AgentClientSide {
-            serving: AgentServing::new(&side.work, first),
-            ..AgentClientSide::default()
-        }
-    }
-
-    /// Records the time at which the client's connection was opened.
-    pub(super) fn opened(&mut self, now: Duration) {
-        self.opened = now;
-        self.texts = ConversationTexts::default();
-        self.reports = ToolCallReports::default();
-    }
-
-    /// Takes what a notification of the agent says about messages and tool calls.
-    pub(super) fn hear(&mut self, message: &Message) {
-        self.reports.take(message);
-        self.texts.take(message);
-    }
-
-    /// Returns the messages of a session since the client connected, joined from their chunks.
-    pub(super) fn texts_of(&self, session: &Value) -> Value {
-        self.texts.of(session)
-    }
-
-    /// Sets the capabilities that the client offers from now on.
-    pub(super) fn offer(&mut self, offers: AgentOffers) {
-        self.serving.offer(offers);
-    }
-}
 
 impl ScenarioCase {
     /// Binds the names that scenarios use for the tested agent's folder and authentication method.
@@ -183,9 +74,7 @@ impl ScenarioCase {
         peer.served.reports.take(message);
         if method == "session/request_permission" {
             let options = message.params()["options"].clone();
-            if peer.served.asking.len() < MAX_ASKING {
-                peer.served.asking.push_back(WaitingPermission { id: asked, options, line });
-            }
+            peer.served.ask(WaitingPermission { id: asked, options, line });
             let approves = self.setup().scenario.approves.as_deref();
             if approves == self.clients.get(id).map(CasePeer::name) {
                 // If the request offers no such option, it stays pending and the scenario reports the problem.
@@ -210,11 +99,11 @@ impl ScenarioCase {
 
     /// Extends the time limits if the agent started slowly, which happens on a busy machine.
     pub(super) fn slow_start(&mut self, id: PeerId) {
-        let opened = self.clients.get(id).map(|peer| peer.served.opened);
+        let opened = self.clients.get(id).map(|peer| peer.served.opened_at());
         let Some(opened) = opened.filter(|_| self.is_acp()) else { return };
         let took = self.now().saturating_sub(opened);
         let limit = self.setup().limit;
-        let usual = *self.witness.usual.get_or_insert(limit);
+        let usual = self.witness.usual_limit(limit);
         self.extend_limit((took * SLOWER).min(usual * SLOWEST).max(limit));
     }
 
@@ -265,16 +154,9 @@ impl ScenarioCase {
         }
         match (way, told["token"].as_u64()) {
             (BelowEvent::Tool, _) => {
-                self.witness.called += 1;
-                if self.witness.calls.len() < MAX_CALLS {
-                    self.witness.calls.push((self.traffic.last_line(), told.clone()));
-                }
+                self.witness.reported(self.traffic.last_line(), told);
             }
-            (_, Some(token)) if token >= LOOKS => {
-                if self.witness.looks.len() < MAX_LOOKS {
-                    self.witness.looks.insert(token, told.clone());
-                }
-            }
+            (_, Some(token)) if CaseWitness::is_look(token) => self.witness.looked(token, told),
             _ => {
                 for id in self.clients.ids() {
                     let deeds = self.clients.get_mut(id).map(|peer| peer.served.serving.done(told));
@@ -297,9 +179,9 @@ impl ScenarioCase {
             _ => return false,
         };
         let peers = self.clients.ids().filter(|id| only.is_none_or(|only| only == *id));
-        let mut prompts = peers.filter_map(|id| self.clients.get(id)).flat_map(|peer| {
-            peer.served.prompts.keys().map(|id| peer.engine.awaits(*id).is_none())
-        });
+        let mut prompts = peers
+            .filter_map(|id| self.clients.get(id))
+            .flat_map(|peer| peer.served.prompts().map(|id| peer.engine.awaits(id).is_none()));
         // If the client has sent no prompt, there is no turn that could be over.
         self.is_acp() && prompts.next().is_some_and(|over| over && prompts.all(|over| over))
     }
@@ -309,7 +191,7 @@ impl ScenarioCase {
     pub(super) fn waits_for_permission(&self, wait: &TaskWait) -> Option<String> {
         let TaskWait::Answer { peer, .. } = wait else { return None };
         let peer = self.clients.get(*peer).filter(|_| self.is_acp())?;
-        let waiting = peer.served.asking.len() + peer.unread_requests();
+        let waiting = peer.served.pending() + peer.unread_requests();
         (waiting > 0)
             .then(|| format!("the agent waits for the answer to {waiting} of its requests"))
     }
@@ -327,7 +209,7 @@ impl ScenarioCase {
         let Some(peer) = self.clients.get_mut(id) else { return WaitProgress::Done };
         let (number, message) = peer.engine.request(method, params);
         if method == "session/prompt" {
-            peer.served.prompts.insert(number, session);
+            peer.served.prompted(number, session);
         }
         self.send(id, SeenFrame::of(message));
         if let Some(name) = bind {
@@ -354,7 +236,7 @@ impl ScenarioCase {
             }
             None => match self.ended(id) {
                 Some(end) => {
-                    self.closed_instead(step, id, end, &super::task::RequestGoal::Result(None))
+                    self.closed_instead(step, id, end, &super::goal::RequestGoal::Result(None))
                 }
                 None => WaitProgress::Wait(TaskWait::Permission { peer: id, answer }),
             },
@@ -369,7 +251,7 @@ impl ScenarioCase {
         id: PeerId,
         answer: PermissionReply,
     ) -> Option<Result<(), (u64, &'static str)>> {
-        let asking = self.clients.get_mut(id)?.served.asking.pop_front()?;
+        let asking = self.clients.get_mut(id)?.served.take_asked()?;
         let selected = |option: &Value| {
             let outcome = json!({"outcome": "selected", "optionId": (option.clone())});
             Message::success(asking.id.clone(), json!({"outcome": outcome}))
@@ -382,7 +264,7 @@ impl ScenarioCase {
                     None => {
                         // The request stays pending, and the case cancels it at its end.
                         let line = asking.line;
-                        self.clients.get_mut(id)?.served.asking.push_front(asking);
+                        self.clients.get_mut(id)?.served.put_back(asking);
                         return Some(Err((line, kind)));
                     }
                 }
@@ -401,8 +283,7 @@ impl ScenarioCase {
     }
 
     pub(super) fn look(&mut self, look: FileLook) -> WaitProgress {
-        self.witness.serial += 1;
-        let token = LOOKS + self.witness.serial;
+        let token = self.witness.new_look();
         self.outputs
             .push(DriverOutput::Errand(ClientErrand::Read { token, path: look.path.clone() }));
         WaitProgress::Wait(TaskWait::Looked { token, look })
@@ -414,7 +295,7 @@ impl ScenarioCase {
         token: u64,
         look: FileLook,
     ) -> WaitProgress {
-        let Some(told) = self.witness.looks.remove(&token) else {
+        let Some(told) = self.witness.take_look(token) else {
             return WaitProgress::Wait(TaskWait::Looked { token, look });
         };
         match self.names.take(&look.text, told.get("text"), false) {
@@ -466,7 +347,7 @@ impl ScenarioCase {
         let mut acts = Vec::new();
         for id in self.clients.ids() {
             let Some(peer) = self.clients.get_mut(id) else { continue };
-            let prompts = std::mem::take(&mut peer.served.prompts).into_iter();
+            let prompts = peer.served.take_prompts();
             let open = prompts.filter(|(prompt, _)| peer.engine.awaits(*prompt).is_some());
             for (prompt, session) in open.collect::<Vec<_>>() {
                 let cancel = Message::notification("session/cancel", json!({"sessionId": session}));

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::mode::AgentMode;
 use crate::scenario::capability::{CLIENT_FOLDER, TOKEN};
-use crate::scenario::parse::ParsedScenario;
+use crate::scenario::parse::{ParsedScenario, ScenarioStep};
+use crate::scenario::verbs::StepVerb;
 use crate::wire::version::Version;
 
 use super::side::AgentSide;
@@ -133,5 +134,21 @@ impl CaseSetup {
             side: AgentSide::default(),
             tested: TestedClientSetup::default(),
         }
+    }
+
+    /// Returns whether steps of the scenario answer requests that the host sends to this client. If `method` is given,
+    /// only requests of that method count.
+    pub(super) fn serves(&self, client: &str, method: Option<&str>) -> bool {
+        let asked = |step: &ScenarioStep| {
+            step.verb == StepVerb::Asked
+                && step.clients("at").iter().any(|it| it == client)
+                && method.is_none_or(|method| step.text("method") == Some(method))
+        };
+        self.scenario.steps.iter().any(asked)
+    }
+
+    /// Returns whether any step looks at the client's own mirror of a channel's state.
+    pub(super) fn needs_mirrors(&self) -> bool {
+        self.scenario.steps.iter().any(|step| step.verb == StepVerb::Mirror)
     }
 }

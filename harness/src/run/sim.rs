@@ -22,8 +22,8 @@ use crate::wire::protocol::Protocol;
 use crate::wire::version::{PUBLISHED, Version};
 
 use super::act::padded;
-use super::case::DriverOutput;
 use super::detect::{self, DetectedFeature, DetectionResult, FeatureDetection, LookOptions};
+use super::output::DriverOutput;
 use super::play::{ScenarioPlay, ScenarioVerdict};
 use super::side::AgentSide;
 

@@ -1,6 +1,8 @@
-//! The claims of a scenario about the state of a channel, either in a snapshot or in a client's own copy.
+//! The claims of a scenario about the state of a channel, and the comparison of a state with them.
 //!
-//! Knows: states, patterns, and the decisions that are pending. Never knows: the source of a state.
+//! Knows: states, patterns. Never knows: the source of a state, the case.
+//!
+//! Start at [`match_state`] and [`disagreement`].
 
 use crate::model;
 use crate::reducers::compare;
@@ -11,9 +13,7 @@ use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
 use crate::wire::trim::TrimType;
 
-use super::case::{ScenarioCase, TaskWait, WaitProgress};
-use super::failure::{FailureKind, StepFailure};
-use super::task::PeerId;
+use super::case_peers::PeerId;
 
 /// Returns a channel's state, reduced to the members that the newest version defines for its type, with canonical
 /// timestamps. Copies of the same state may differ in other members and in the notation of timestamps.
@@ -122,66 +122,19 @@ pub(super) struct MirrorClaim {
     pub(super) exact: bool,
 }
 
-impl ScenarioCase {
-    /// Compares a client's own copy of a channel's state with a pattern. After a barrier with a marker, the client has
-    /// received every message. After a barrier that used only `ping`, messages may still arrive. If the claim fails
-    /// then, it waits for these messages unless `last` is set.
-    pub(super) fn mirror(
-        &mut self,
-        step: Option<usize>,
-        claim: MirrorClaim,
-        last: bool,
-    ) -> WaitProgress {
-        let MirrorClaim { peer, channel, state, exact } = &claim;
-        let (name, channel) = (self.name(*peer), channel.as_str().unwrap_or_default());
-        let engine = self.clients.get(*peer).map(|peer| &peer.engine);
-        let Some(own) = engine.and_then(|it| it.shown(channel)) else {
-            let message = format!(
-                "client `{name}`: expected a state of `{channel}`, the client is not subscribed to it"
-            );
-            return WaitProgress::Failed(self.failure_at(step, message));
-        };
-        match match_state(state, channel, &own, self.names.bindings(), *exact) {
-            Ok(bound) => {
-                self.names.bind(state, bound);
-                self.observed(step);
-                WaitProgress::Done
-            }
-            Err(_) if !last && !self.has_markers(*peer, channel) => {
-                WaitProgress::Wait(TaskWait::Mirrored(claim))
-            }
-            Err(miss) => {
-                let failure =
-                    self.mismatch(step, &name, "own state", self.traffic.last_line(), &miss);
-                WaitProgress::Failed(self.state_failure(failure, (state, channel), (&own, *exact)))
-            }
-        }
-    }
-
-    /// Returns the failure of a claim about a state. The failure is no evidence against the host if the host has asked
-    /// again for the approval of a tool call and the claim would hold if that call were running. The scenario does not
-    /// answer a repeated question.
-    pub(super) fn state_failure(
-        &self,
-        mut failure: Box<StepFailure>,
-        (pattern, channel): (&ValuePattern, &str),
-        (state, exact): (&Value, bool),
-    ) -> Box<StepFailure> {
-        let Some(call) = self.decisions.asked_again(channel) else { return failure };
-        let mut approved = state.clone();
-        let parts = approved.pointer_mut("/activeTurn/responseParts").and_then(Value::as_array_mut);
-        for part in parts.into_iter().flatten() {
-            if part["toolCall"]["toolCallId"] == call {
-                part["toolCall"]["status"] = "running".into();
-            }
-        }
-        if match_state(pattern, channel, &approved, self.names.bindings(), exact).is_ok() {
-            failure.kind = FailureKind::Trouble;
-            failure.message = format!(
-                "{}; the host requested the approval of `{call}` again, which the scenario does not answer",
-                failure.message
-            );
-        }
-        failure
-    }
+/// A claim about the state of the tested client.
+#[derive(Clone, Debug)]
+pub struct TestedStateClaim {
+    /// The channel, after its template was filled in.
+    pub channel: String,
+    /// The pattern of the state.
+    pub state: Option<ValuePattern>,
+    /// The members of the state that the step tests in addition to those of the pattern.
+    pub compares: Vec<String>,
+    /// Whether objects must not have members beyond those of the pattern.
+    pub exact: bool,
+    /// Whether the optimistic state is compared, which includes pending actions, instead of the confirmed state.
+    pub shown: bool,
+    /// The number of pending actions.
+    pub pending: Option<u64>,
 }

@@ -8,8 +8,8 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use super::case::ScenarioCase;
+use super::case_peers::PeerId;
 use super::failure::StepFailure;
-use super::task::PeerId;
 
 /// What a wait has found out so far.
 #[derive(Debug)]

@@ -12,20 +12,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use litemap::LiteMap;
-
 use crate::edge::VersionEdge;
-use crate::peer::received::ReceivedStates;
-use crate::scenario::pattern::ValuePattern;
 use crate::scenario::verbs::HOST;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::json::{Value, json};
 use crate::wire::message::{Message, MessageKind, is_handshake};
 use crate::wire::protocol::Protocol;
 
-use super::case::{DriverOutput, ScenarioCase};
-use super::task::{PeerId, ResponseChange, ResponseRule};
-use super::tested_driver::ClientDriverTalk;
+use super::case::ScenarioCase;
+use super::case_peers::PeerId;
+use super::output::DriverOutput;
+use super::response_rule::{ResponseChange, ResponseRule};
+use super::tested_client::TestedClient;
 
 /// The first number of the connections of the harness's own clients in a scenario about a client. The tested client's
 /// connections are numbered from 0, by the server that accepts them.
@@ -33,65 +31,8 @@ const FIRST_CONN: u32 = 1 << 20;
 /// The first id of the requests that a step sends to the tested client. The reference host numbers its own
 /// requests from 1.
 const FIRST_ID: u64 = 1 << 40;
-/// The maximum number of requests from steps to the tested client whose ids are remembered.
-const MAX_ASKED: usize = 200_000;
-/// The maximum number of frames that are held back because a step delays them.
-const MAX_HELD_BACK: usize = 10_000;
 /// The JSON-RPC code for an error that a step does not specify.
 const INTERNAL: i64 = -32603;
-
-/// The tested client of a case.
-#[derive(Debug)]
-pub(super) struct TestedClient {
-    name: String,
-    /// The peer that represents the host.
-    host: PeerId,
-    /// The open connections of the client, oldest first.
-    conns: Vec<ConnId>,
-    received: ReceivedStates,
-    /// Whether the client has sent `initialize` or `reconnect`.
-    introduced: bool,
-    pub(super) driver: ClientDriverTalk,
-    rules: Vec<ResponseRule>,
-    /// The requests whose response a rule changes, by the text of their id.
-    changed: LiteMap<String, ResponseRule>,
-    /// The requests of steps to the client, by the text of their id.
-    asked: LiteMap<String, ()>,
-    /// The frames that are held back, each with the time at which it is sent.
-    held_back: Vec<(Duration, ConnId, Arc<SeenFrame>)>,
-    /// The transcript line and the reason of the end of the connection that the client closed last; `None` after the
-    /// client has opened the next connection.
-    left: Option<(u64, String)>,
-    /// The number of the client's next connections to refuse, and the HTTP status of the refusal.
-    refusals: (u64, u16),
-}
-
-impl TestedClient {
-    /// Returns the name of the client.
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the peer that represents the host.
-    pub(super) fn host(&self) -> PeerId {
-        self.host
-    }
-
-    /// Returns the states that result from the frames that were sent to the client.
-    pub(super) fn received(&self) -> &ReceivedStates {
-        &self.received
-    }
-
-    /// Returns whether the client has begun a handshake.
-    pub(super) fn introduced(&self) -> bool {
-        self.introduced
-    }
-
-    /// Returns the time at which the next frame that is held back is sent.
-    pub(super) fn next_due(&self) -> Option<Duration> {
-        self.held_back.iter().map(|(at, ..)| *at).min()
-    }
-}
 
 impl ScenarioCase {
     /// Adds the tested client, and the peer that represents the host.
@@ -103,25 +44,12 @@ impl ScenarioCase {
         self.clients.number_conns_from(FIRST_CONN);
         self.names.set(&format!("{name}.id"), Value::Null);
         self.names.set(&format!("{name}.seq"), json!(0));
-        self.tested = Some(TestedClient {
-            name,
-            host,
-            conns: Vec::new(),
-            received: ReceivedStates::default(),
-            introduced: false,
-            driver: ClientDriverTalk::default(),
-            rules: Vec::new(),
-            changed: LiteMap::new(),
-            asked: LiteMap::new(),
-            held_back: Vec::new(),
-            left: None,
-            refusals: (0, 0),
-        });
+        self.tested = Some(TestedClient::new(name, host));
     }
 
     /// Returns whether a peer represents the host.
     pub(super) fn is_host(&self, peer: PeerId) -> bool {
-        self.tested.as_ref().is_some_and(|tested| tested.host == peer)
+        self.tested.as_ref().is_some_and(|tested| tested.host() == peer)
     }
 
     /// Returns whether a connection belongs to the tested client.
@@ -133,7 +61,7 @@ impl ScenarioCase {
     /// `None` if the client has opened another connection since then. A client may open the next connection before it
     /// closes the last one.
     pub(super) fn left_host(&self, peer: PeerId) -> Option<(u64, String)> {
-        self.tested.as_ref().filter(|tested| tested.host == peer)?.left.clone()
+        self.tested.as_ref().filter(|tested| tested.host() == peer)?.left().cloned()
     }
 
     // Methods about the connections of the tested client.
@@ -143,26 +71,14 @@ impl ScenarioCase {
     /// # Errors
     /// Returns the HTTP status if a step refuses the connection.
     pub fn admit_tested(&mut self) -> Result<(), u16> {
-        let Some(tested) = &mut self.tested else { return Ok(()) };
-        match tested.refusals {
-            (0, _) => Ok(()),
-            (left, status) => {
-                tested.refusals.0 = left - 1;
-                Err(status)
-            }
-        }
+        self.tested.as_mut().map_or(Ok(()), TestedClient::admit)
     }
 
     /// Handles an opened connection of the tested client.
     pub fn handle_tested_opened(&mut self, now: Duration, conn: ConnId) {
         self.expire(now);
         let Some(tested) = &mut self.tested else { return };
-        let is_only = tested.conns.is_empty();
-        if is_only {
-            tested.left = None;
-        }
-        tested.conns.push(conn);
-        let host = tested.host;
+        let (host, is_only) = (tested.host(), tested.opened(conn));
         if let Some(peer) = self.clients.get_mut(host) {
             peer.joined(conn, is_only);
         }
@@ -187,20 +103,10 @@ impl ScenarioCase {
 
     fn tested_left(&mut self, conn: ConnId, end: Option<(u64, String)>) {
         let Some(tested) = &mut self.tested else { return };
-        let open = tested.conns.len();
-        tested.conns.retain(|it| *it != conn);
-        if tested.conns.len() == open {
+        if !tested.closed(conn, end.as_ref()) {
             return;
         }
-        tested.held_back.retain(|(_, it, _)| *it != conn);
-        if end.is_some() {
-            tested.left.clone_from(&end);
-        }
-        let (host, newest) = (tested.host, tested.conns.last().copied());
-        if newest.is_none() {
-            tested.received.lost();
-            tested.changed.clear();
-        }
+        let (host, newest) = (tested.host(), tested.newest_conn());
         if let Some(peer) = self.clients.get_mut(host) {
             match newest {
                 Some(newest) => peer.remain_on(newest),
@@ -211,7 +117,7 @@ impl ScenarioCase {
 
     /// Ends the connections of the tested client.
     pub(super) fn cut_tested(&mut self, graceful: bool) {
-        let conns = self.tested.as_ref().map(|tested| tested.conns.clone()).unwrap_or_default();
+        let conns = self.tested.as_ref().map(|tested| tested.conns().to_vec()).unwrap_or_default();
         for conn in conns {
             self.outputs.push(DriverOutput::Close { conn, graceful });
             self.tested_left(conn, None);
@@ -221,7 +127,7 @@ impl ScenarioCase {
     /// Refuses the next connections.
     pub(super) fn refuse(&mut self, times: u64, status: u16) {
         if let Some(tested) = &mut self.tested {
-            tested.refusals = (times, status);
+            tested.refuse(times, status);
         }
     }
 
@@ -243,7 +149,7 @@ impl ScenarioCase {
         }
         let message = seen.message();
         if let (Some(tested), Some(message)) = (&mut self.tested, message) {
-            tested.received.sent(message);
+            tested.sent(message);
         }
         let passes = match message {
             Some(message) => self.tested_message(now, conn, line, seen, message),
@@ -265,11 +171,11 @@ impl ScenarioCase {
         message: &Message,
     ) -> bool {
         let Some(tested) = &self.tested else { return true };
-        let host = tested.host;
+        let host = tested.host();
         match message.kind() {
             MessageKind::Success | MessageKind::Failure => {
                 let Some(peer) = self.clients.get_mut(host) else { return true };
-                let own = message.id().is_some_and(|id| tested.asked.contains_key(&id.to_string()));
+                let own = message.id().is_some_and(|id| tested.was_asked(id));
                 if own {
                     if let Some(method) = peer.accepted_request(message) {
                         self.log.accepted("request", &method);
@@ -326,9 +232,9 @@ impl ScenarioCase {
             return;
         }
         let Some(tested) = &mut self.tested else { return };
-        tested.introduced = true;
+        tested.introduce();
         let id = message.params()["clientId"].clone();
-        let name = format!("{}.id", tested.name);
+        let name = format!("{}.id", tested.name());
         let is_known = self.names.get(&name).is_some_and(Value::is_string);
         if id.is_string() && (message.method() == Some("initialize") || !is_known) {
             self.names.set(&name, id);
@@ -339,17 +245,9 @@ impl ScenarioCase {
     /// request, or ignores the notification, so that the host does not see it.
     fn intercept(&mut self, now: Duration, conn: ConnId, message: &Message) -> bool {
         let Some(method) = message.method() else { return false };
-        let bindings = self.names.bindings();
-        let fits = |rule: &&mut ResponseRule| {
-            let fits = |pattern: &ValuePattern| {
-                pattern.matches(Some(message.params()), bindings, false).is_ok()
-            };
-            rule.times > 0 && rule.method == method && rule.params.as_ref().is_none_or(fits)
-        };
         let Some(tested) = &mut self.tested else { return false };
-        let Some(rule) = tested.rules.iter_mut().find(fits) else { return false };
-        rule.times -= 1;
-        let rule = rule.clone();
+        let rule = tested.use_rule(method, message.params(), self.names.bindings());
+        let Some(rule) = rule else { return false };
         let Some(id) = message.id().cloned() else {
             return matches!(rule.change, ResponseChange::Silence);
         };
@@ -357,7 +255,7 @@ impl ScenarioCase {
             // The host still receives the handshake, because otherwise it would not serve the connection. The response
             // of the host is replaced later.
             ResponseChange::Result(_) if is_handshake(method) => {
-                tested.changed.insert(id.to_string(), rule);
+                tested.change_response(&id, rule);
                 return false;
             }
             ResponseChange::Result(result) => Message::success(id, result.clone()),
@@ -367,7 +265,7 @@ impl ScenarioCase {
                 Message::failure(id, code, text, error["data"].clone())
             }
             _ => {
-                tested.changed.insert(id.to_string(), rule);
+                tested.change_response(&id, rule);
                 return false;
             }
         };
@@ -382,8 +280,8 @@ impl ScenarioCase {
         let answers = message.filter(|message| {
             matches!(message.kind(), MessageKind::Success | MessageKind::Failure)
         });
-        let id = answers.and_then(Message::id).map(Value::to_string);
-        let rule = id.and_then(|id| self.tested.as_mut()?.changed.remove(&id));
+        let id = answers.and_then(Message::id);
+        let rule = id.and_then(|id| self.tested.as_mut()?.take_change(id));
         let Some((rule, message)) = rule.zip(message) else {
             self.send_to_tested(conn, Arc::clone(seen));
             // A step may wait for the response to the handshake.
@@ -422,23 +320,19 @@ impl ScenarioCase {
         delay: Option<Duration>,
         seen: Arc<SeenFrame>,
     ) {
-        let tested = self.tested.as_mut().filter(|it| it.held_back.len() < MAX_HELD_BACK);
-        match (delay, tested) {
-            (Some(delay), Some(tested)) => tested.held_back.push((now + delay, conn, seen)),
-            _ => self.send_to_tested(conn, seen),
+        let now_due = match (delay, &mut self.tested) {
+            (Some(delay), Some(tested)) => tested.hold_back(now + delay, conn, seen),
+            _ => Some(seen),
+        };
+        if let Some(seen) = now_due {
+            self.send_to_tested(conn, seen);
         }
     }
 
     /// Sends the frames whose time has come.
     pub(super) fn release_held_back(&mut self, now: Duration) {
-        let Some(tested) = &mut self.tested else { return };
-        if tested.held_back.is_empty() {
-            return;
-        }
-        let (due, rest): (Vec<_>, Vec<_>) =
-            tested.held_back.drain(..).partition(|(at, ..)| *at <= now);
-        tested.held_back = rest;
-        for (_, conn, seen) in due {
+        let due = self.tested.as_mut().map(|tested| tested.take_due(now)).unwrap_or_default();
+        for (conn, seen) in due {
             self.send_to_tested(conn, seen);
         }
     }
@@ -448,9 +342,9 @@ impl ScenarioCase {
     fn send_to_tested(&mut self, conn: ConnId, seen: Arc<SeenFrame>) {
         let Some(tested) = &mut self.tested else { return };
         if let Some(message) = seen.message() {
-            tested.received.received(message);
-            let (name, host) = (format!("{}.seq", tested.name), format!("{HOST}.seq"));
-            let last_seen = json!(tested.received.last_seen());
+            tested.told(message);
+            let (name, host) = (format!("{}.seq", tested.name()), format!("{HOST}.seq"));
+            let last_seen = json!(tested.received().last_seen());
             self.names.set(&name, last_seen.clone());
             self.names.set(&host, last_seen);
         }
@@ -461,12 +355,10 @@ impl ScenarioCase {
     pub(super) fn send_as_host(&mut self, seen: Arc<SeenFrame>) {
         let Some(tested) = &mut self.tested else { return };
         let request = seen.message().filter(|message| message.kind() == MessageKind::Request);
-        if let Some(id) = request.and_then(Message::id)
-            && tested.asked.len() < MAX_ASKED
-        {
-            tested.asked.insert(id.to_string(), ());
+        if let Some(id) = request.and_then(Message::id) {
+            tested.ask(id);
         }
-        if let Some(conn) = tested.conns.last().copied() {
+        if let Some(conn) = tested.newest_conn() {
             self.send_to_tested(conn, seen);
         }
     }
@@ -481,20 +373,19 @@ impl ScenarioCase {
             other => other,
         };
         if let Some(tested) = &mut self.tested {
-            tested.rules.push(ResponseRule { change, ..rule });
+            tested.add_rule(ResponseRule { change, ..rule });
         }
     }
 
     /// Returns the table of the version that the tested client negotiated.
     pub(super) fn wire_protocol(&self) -> Option<&'static Protocol> {
-        Protocol::of(self.tested.as_ref()?.received.version()?)
+        Protocol::of(self.tested.as_ref()?.received().version()?)
     }
 
     /// Removes the rules of `respond` steps after the last step, so that the client can finish its work.
     pub(super) fn drop_rules(&mut self) {
         if let Some(tested) = &mut self.tested {
-            tested.rules.clear();
-            tested.changed.clear();
+            tested.drop_rules();
         }
     }
 }

@@ -19,27 +19,16 @@ use crate::transcript::SeenFrame;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
+use super::case::ScenarioCase;
 use super::failure::{FailureKind, StepFailure};
+use super::goal::DriverGoal;
+use super::output::DriverOutput;
 use super::state_claim;
-use super::task::{DriverGoal, TestedStateClaim};
+use super::state_claim::TestedStateClaim;
+use super::task_wait::{TaskWait, WaitProgress};
 
 /// The interval at which the state of the tested client is requested again.
 const STATE_EVERY: Duration = Duration::from_millis(40);
-/// The maximum number of answers of the driver that are kept.
-const MAX_ANSWERS: usize = 1_000;
-
-/// The commands to the driver of the tested client, and its answers.
-#[derive(Debug, Default)]
-pub(super) struct ClientDriverTalk {
-    /// The number of commands so far. The ids of the commands begin with 1.
-    commands: u64,
-    /// The answers that no step has read yet, each with its line in the transcript.
-    answers: Vec<(u64, Value)>,
-    /// The reason why the driver sends no further answers; empty while the driver runs.
-    gone: String,
-}
-
 impl ScenarioCase {
     // Methods about the driver of the tested client.
 
@@ -93,8 +82,7 @@ impl ScenarioCase {
     fn command(&mut self, command: &str, members: Value) -> u64 {
         let members = self.lowered(command, members);
         let Some(tested) = &mut self.tested else { return 0 };
-        tested.driver.commands += 1;
-        let id = tested.driver.commands;
+        let id = tested.driver.number();
         let mut line = json!({"id": id, "do": command});
         if command == "connect" {
             line["url"] = json!(self.setup().tested.url.as_str());
@@ -116,7 +104,7 @@ impl ScenarioCase {
         want: DriverGoal,
         bind: Option<String>,
     ) -> WaitProgress {
-        let commands = self.tested.as_ref().map_or(0, |tested| tested.driver.commands);
+        let commands = self.tested.as_ref().map_or(0, |tested| tested.driver.commands());
         let fits =
             |id_of: &u64| id.matches(Some(&json!(*id_of)), self.names.bindings(), false).is_ok();
         match (1..=commands).find(fits) {
@@ -134,24 +122,18 @@ impl ScenarioCase {
         self.traffic.reach(line);
         let told = seen.message().map(|it| it.value().clone()).unwrap_or_default();
         if let Some(tested) = &mut self.tested {
-            if let Some(how) = told["ended"].as_str() {
-                how.clone_into(&mut tested.driver.gone);
-            } else if told["id"].as_u64().is_some() && tested.driver.answers.len() < MAX_ANSWERS {
-                tested.driver.answers.push((line, told));
-            }
+            tested.driver.hear(line, told);
         }
         self.advance(now);
     }
 
     fn driver_answer(&mut self, id: u64) -> Option<(u64, Value)> {
-        let answers = &mut self.tested.as_mut()?.driver.answers;
-        let at = answers.iter().position(|(_, answer)| answer["id"].as_u64() == Some(id))?;
-        Some(answers.remove(at))
+        self.tested.as_mut()?.driver.take_answer(id)
     }
 
     /// Returns the failure of a wait for a driver that has ended.
     fn driver_ended(&self, step: Option<usize>) -> Option<Box<StepFailure>> {
-        let gone = &self.tested.as_ref()?.driver.gone;
+        let gone = self.tested.as_ref()?.driver.gone();
         let message = format!("expected an answer of the driver, the driver has ended: {gone}");
         (!gone.is_empty()).then(|| self.failure_of(step, FailureKind::Silence, message))
     }

@@ -10,15 +10,15 @@ use crate::scenario::pattern::{ValuePattern, brief};
 use crate::transcript::SeenFrame;
 use crate::wire::message::MessageKind;
 
-use super::case::{ScenarioCase, TaskWait, WaitProgress, params};
-use super::case_peers::CasePeer;
+use super::case::{ScenarioCase, params};
+use super::case_peers::{CasePeer, PeerId};
 use super::failure::{FailureKind, NearMiss};
+use super::goal::{DispatchGoal, OpeningGoal, RequestGoal, ResultUse};
+use super::message_filter::{FilterMode, MessageFilter, OrderMismatch};
 use super::state_claim::match_state;
 use super::step_wait::StepWaitStatus;
-use super::task::{
-    DispatchGoal, FilterMode, MessageFilter, OpeningGoal, OrderMismatch, PeerId, RequestGoal,
-    ResultUse, StepTask, TaskAct,
-};
+use super::task::{StepTask, TaskAct};
+use super::task_wait::{TaskWait, WaitProgress};
 
 impl ScenarioCase {
     pub(super) fn check(&mut self, step: Option<usize>, wait: TaskWait) -> WaitProgress {

@@ -13,8 +13,8 @@ use ahp_harness::report::event::{CaseReport, CaseStart, FORMAT, RunHeader, Sourc
 use ahp_harness::report::jsonl::RunWriter;
 use ahp_harness::report::redact::SecretRedactor;
 use ahp_harness::report::replay::judge;
-use ahp_harness::run::case::DriverOutput;
 use ahp_harness::run::detect::LookOptions;
+use ahp_harness::run::output::DriverOutput;
 use ahp_harness::run::play::{ScenarioPlay, ScenarioVerdict};
 use ahp_harness::run::setup::CaseSetup;
 use ahp_harness::run::sim;
