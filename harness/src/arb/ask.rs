@@ -11,13 +11,13 @@ use crate::reducers::aim::StateTargets;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-use super::act::{ActionLogEntry, FOLDERS, replace};
-use super::draft::{minted, with_chat_of_session};
+use super::draft_step::{members_mut, minted, replace, with_chat_of_session};
 use super::draw::ConversationDraw;
+use super::drawn_action::FOLDERS;
 use super::files::{FILES, OWN, file, has_folder};
 use super::observe::look;
 use super::rules;
-use super::step_result::ClientStepResult;
+use super::step_result::{ActionLogEntry, ClientStepResult};
 use super::subscribe::{follow, subscription};
 
 /// The prefixes of methods about files.
@@ -341,13 +341,13 @@ pub fn ask(draw: &mut ConversationDraw, wanted: impl Fn(&str) -> bool) -> Option
     if deviation == "again" {
         let again = draw.steps.iter().rev().find(|step| step.get("request").is_some()).cloned();
         let again = again.map(|mut step| {
-            if let Some(members) = super::draft::members_mut(&mut step) {
+            if let Some(members) = members_mut(&mut step) {
                 members.remove("proves");
                 members.insert("result", json!(true));
                 members.insert("error", json!(true));
                 members.remove("as");
             }
-            super::draft::minted(&step)
+            minted(&step)
         });
         if let Some(again) = again {
             send(draw, again, row.method, false)?;
@@ -437,7 +437,7 @@ fn result_of(draw: &mut ConversationDraw, method: &str, result: &Value) {
             };
             let listed: Vec<Value> = items.iter().filter_map(shown).collect();
             draw.wants(json!({"items": {"$contains": listed}}));
-            let step = draw.asked().and_then(super::draft::members_mut);
+            let step = draw.asked().and_then(members_mut);
             if let Some(members) = step.filter(|it| it.contains_key("proves")) {
                 members.insert("proves", json!("root.listSessions.contains-created"));
             }

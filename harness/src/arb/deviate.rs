@@ -8,8 +8,9 @@ use crate::reducers::aim::is_reference;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::DispatchRight;
 
-use super::act::{ActionBid, drawn, drop_member, replace};
+use super::draft_step::{drop_member, replace};
 use super::draw::ConversationDraw;
+use super::drawn_action::{ActionBid, drawn};
 
 /// A function that applies a deviation to an action. Returns `None` if the deviation does not apply.
 type DeviateFunction = fn(&mut ConversationDraw, &mut ActionBid) -> Option<()>;

@@ -8,16 +8,15 @@
 use std::sync::Arc;
 
 use crate::run::suite::{CarriedFiles, SuiteEntry};
-use crate::scenario::bind::SESSION;
 use crate::scenario::load::{load, tree};
 use crate::scenario::parse::ParsedScenario;
-use crate::scenario::verbs::{VERBS, VerbRow};
+use crate::scenario::verbs::VERBS;
 use crate::scenario::write::{self, WrittenTree};
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::version::{ProtocolStandard, Version};
 
-use super::draw::rule_of;
+use super::draft_step::{rule_of, verb_of};
 use super::offered::needs;
 
 /// A scenario whose steps are JSON values: objects with one member, as in a scenario file.
@@ -176,88 +175,6 @@ impl ScenarioDraft {
 /// Returns whether a step tests a requirement.
 fn claims(step: &Value) -> bool {
     verb_of(step).is_some_and(|(_, members)| members.get("proves").is_some())
-}
-
-/// Returns the names that the text of a step binds.
-pub fn bound(text: &str) -> Vec<String> {
-    let text = text.replace("${new chat ", "${new ");
-    let starts = ["$bind ", "${new "];
-    let rests = starts.iter().flat_map(|start| text.split(start).skip(1));
-    let names = rests.map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect());
-    names.collect()
-}
-
-/// Returns the verb of a step and its members.
-pub fn verb_of(step: &Value) -> Option<(&'static str, &Value)> {
-    let (name, members) = step.as_object()?.iter().next()?;
-    let row = VERBS.iter().find(|row| row.name == &**name)?;
-    Some((row.name, members))
-}
-
-/// Returns the mutable members of a step.
-pub fn members_mut(step: &mut Value) -> Option<&mut Map> {
-    step.as_object_mut()?.iter_mut().next()?.1.as_object_mut()
-}
-
-/// Returns the row of a step's verb.
-pub fn row_of(step: &Value) -> Option<&'static VerbRow> {
-    let (verb, _) = verb_of(step)?;
-    VERBS.iter().find(|row| row.name == verb)
-}
-
-/// Returns the clients that a step names.
-pub fn clients_of(step: &Value) -> Vec<String> {
-    let Some((_, members)) = verb_of(step) else { return Vec::new() };
-    let fields = row_of(step).into_iter().flat_map(VerbRow::client_members);
-    fields.filter_map(|name| members.get(name)).flat_map(names).collect()
-}
-
-/// Returns the names in a value that is a name or a list of names.
-pub fn names(value: &Value) -> Vec<String> {
-    match value {
-        Value::String(name) => vec![name.to_string()],
-        Value::Array(names) => {
-            names.iter().filter_map(|it| it.as_str().map(str::to_owned)).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Returns the step with each `${new name}` replaced by `${name}`.
-pub fn minted(step: &Value) -> Value {
-    match step {
-        Value::String(text) => {
-            let text = text.replace("${new chat ", "${new ");
-            // In a placeholder, the text after the name is the session to which a chat belongs.
-            let used = |part: &str| match part.split_once('}') {
-                Some((name, rest)) => {
-                    let name = name.split_once(" in ").map_or(name, |(name, _)| name);
-                    format!("${{{name}}}{rest}")
-                }
-                None => format!("${{new {part}"),
-            };
-            let mut parts = text.split("${new ");
-            let first = parts.next().unwrap_or_default().to_owned();
-            json!(parts.fold(first, |text, part| text + &used(part)))
-        }
-        Value::Array(items) => items.iter().map(minted).collect(),
-        Value::Object(members) => Value::Object(
-            members.iter().map(|(key, value)| (key.to_string(), minted(value))).collect(),
-        ),
-        other => other.clone(),
-    }
-}
-
-/// Returns the params of a request. If `chat` is a new chat, its name is bound to the session of the request.
-pub fn with_chat_of_session(mut params: Value) -> Value {
-    let session =
-        params["channel"].as_str().and_then(|it| it.strip_prefix("${")?.strip_suffix('}'));
-    let session = session.filter(|name| *name != SESSION).map(str::to_owned);
-    let chat = params["chat"].as_str().filter(|it| it.starts_with("${new chat "));
-    if let Some((session, chat)) = session.zip(chat.and_then(|it| it.strip_suffix('}'))) {
-        params["chat"] = json!(format!("{chat} in {session}}}"));
-    }
-    params
 }
 
 fn known(verb: &str, key: &str) -> Option<&'static str> {

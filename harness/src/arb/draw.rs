@@ -24,13 +24,14 @@ use crate::wire::protocol::Protocol;
 use crate::wire::sample::{SamplingOptions, ValueSampler};
 use crate::wire::version::Version;
 
-use super::draft::{ScenarioDraft, clients_of, members_mut};
-use super::generate::DrawTaste;
+use super::draft::ScenarioDraft;
+use super::draft_step::{clients_of, members_mut, prune};
 use super::names::BoundNames;
 use super::offered::{HostOffers, needs};
 use super::rules;
 use super::stage::{FuzzStage, PassedFrames};
 use super::step_result::{ClientStepResult, came};
+use super::taste::DrawTaste;
 
 /// The virtual time for the host to finish the work that a step started.
 const PAUSE: Duration = Duration::from_millis(1_300);
@@ -596,39 +597,6 @@ fn telling(value: &Value, names: &BoundNames) -> Value {
         told["changes"] = json!({"items": items});
     }
     told
-}
-
-/// Returns the requirement of a step.
-pub fn rule_of(step: &Value) -> Option<String> {
-    let (_, members) = step.as_object()?.iter().next()?;
-    members.get("proves")?.as_str().map(str::to_owned)
-}
-
-/// Removes waits that are not claims and bind only unused names. Such a wait stays if a later wait of the same kind
-/// would otherwise match its message.
-pub fn prune(steps: &mut Vec<Value>) {
-    let mut kept: Vec<Value> = Vec::new();
-    let mut later = String::new();
-    let mut past: Vec<[Value; 4]> = Vec::new();
-    for step in steps.drain(..).rev() {
-        let text = step.to_string();
-        let proves = rule_of(&step).is_some();
-        let binds = step.get("expect").is_some() && !proves && text.contains("$bind ");
-        let used = text.split("$bind ").skip(1).any(|rest| {
-            let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric()).collect();
-            later.contains(&format!("${{{name}}}"))
-        });
-        let kind = ["at", "type", "method", "channel"].map(|name| step["expect"][name].clone());
-        if !binds || used || past.contains(&kind) {
-            if binds {
-                past.push(kind);
-            }
-            later.push_str(&text);
-            kept.push(step);
-        }
-    }
-    kept.reverse();
-    *steps = kept;
 }
 
 /// Returns a scenario that consists of these steps, so that the stage can play them.

@@ -17,8 +17,8 @@ use crate::scenario::verbs::VERBS;
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 
-use super::draft::{ScenarioDraft, bound, clients_of, members_mut, verb_of};
-use super::draw::{prune, rule_of};
+use super::draft::ScenarioDraft;
+use super::draft_step::{bound, clients_of, members_mut, prune, rule_of, verb_of};
 
 /// The expected outcome of a step.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

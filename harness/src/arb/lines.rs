@@ -7,10 +7,10 @@
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::json::{Value, json};
 
-use super::act::ActionLogEntry;
+use super::draft_step::members_mut;
 use super::draw::ConversationDraw;
 use super::restarts;
-use super::step_result::ClientStepResult;
+use super::step_result::{ActionLogEntry, ClientStepResult};
 use crate::run::plan::HostRestarts;
 
 /// The first identifier of raw requests. It is far above the identifiers of other requests, which clients count up.
@@ -83,12 +83,12 @@ fn back(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
     let came = draw.act(json!({"reconnect": members}), |_, _| None)?;
     let replays = matches!(&came, ClientStepResult::Result(result) if result["type"] == "replay");
     if deviation == "future-number" && !restarted {
-        let last = draw.steps.last_mut().and_then(super::draft::members_mut)?;
+        let last = draw.steps.last_mut().and_then(members_mut)?;
         last.insert("snapshot", json!({}));
         last.insert("proves", json!("reconnect.lastseen-future"));
     }
     if deviation == "other-channels" && replays {
-        let last = draw.steps.last_mut().and_then(super::draft::members_mut)?;
+        let last = draw.steps.last_mut().and_then(members_mut)?;
         last.insert("replay", json!({"missing": ["ahp-session:/nowhere"]}));
         last.insert("proves", json!("reconnect.missing.disposed"));
     }
@@ -181,7 +181,7 @@ pub fn offer(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
             }
         }
         ClientStepResult::Error(-32005) => {
-            let last = draw.steps.last_mut().and_then(super::draft::members_mut)?;
+            let last = draw.steps.last_mut().and_then(members_mut)?;
             let data = json!({"supportedVersions": {"$type": "array"}});
             last.insert("error", json!({"code": -32005, "data": data}));
             draw.put(

@@ -1,6 +1,6 @@
 //! The generators of fuzzers and property tests, and the code that judges their results.
 //!
-//! Conversations: [`generate`] chooses moves according to one of the [`themes`]. [`talk`] starts turns, [`act`]
+//! Conversations: [`generate`] chooses [`moves`] according to one of the [`themes`]. [`talk`] starts turns, [`act`]
 //! dispatches actions, [`ask`] sends requests, and [`lines`] opens and drops connections and sends malformed frames.
 //! [`agents`] generates conversations with an agent under test. [`suite`] begins conversations with the steps of a
 //! scenario, one of the [`bases`]. A [`stage`] plays each step at once, [`draw`] adds the expected outcome by the
@@ -25,7 +25,10 @@ pub mod client_ground;
 pub mod client_talk;
 pub mod deviate;
 pub mod draft;
+pub mod draft_step;
 pub mod draw;
+pub mod drawn_action;
+pub mod drawn_sequence;
 pub mod embedded;
 pub mod files;
 pub mod finding;
@@ -34,9 +37,11 @@ pub mod generate;
 pub mod hold;
 pub mod liberty;
 pub mod lines;
+pub mod moves;
 pub mod names;
 pub mod observe;
 pub mod offered;
+pub mod opening;
 pub mod planted;
 pub mod races;
 pub mod restarts;
@@ -49,6 +54,7 @@ pub mod step_result;
 pub mod subscribe;
 pub mod suite;
 pub mod talk;
+pub mod taste;
 pub mod themes;
 
 pub mod choices;

@@ -10,12 +10,11 @@ use std::borrow::Cow;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-use super::act::ActionLogEntry;
 use super::draw::ConversationDraw;
 use super::names::BoundNames;
 use super::rules;
 use super::stage::is_made;
-use super::step_result::ClientStepResult;
+use super::step_result::{ActionLogEntry, ClientStepResult};
 
 /// Subscribes a client to a chat with only the latest turn, and then loads earlier turns or dispatches an
 /// action about an earlier turn.

@@ -12,7 +12,7 @@ use crate::run::detect::DetectedFeature;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 
-use super::draft::verb_of;
+use super::draft_step::verb_of;
 
 /// A condition on a step.
 enum OfferMember {

@@ -31,8 +31,9 @@ use crate::wire::version::Version;
 use super::agents::{AgentAbilitySet, AgentConversationGenerator};
 use super::draft::ScenarioDraft;
 use super::embedded::EmbeddedGround;
-use super::generate::{ConversationGenerator, DrawTaste};
+use super::generate::ConversationGenerator;
 use super::source::ConversationSource;
+use super::taste::DrawTaste;
 
 /// Why no conversation can find the faults in the admission of connections.
 const OUTSIDE: &str = "it concerns the HTTP request that opens a connection, and the credentials \

@@ -15,7 +15,8 @@ use crate::dice::Dice;
 use crate::scenario::verbs::VerbNature;
 use crate::wire::json::{Value, json};
 
-use super::draft::{ScenarioDraft, bound, clients_of, members_mut, minted, row_of, verb_of};
+use super::draft::ScenarioDraft;
+use super::draft_step::{bound, clients_of, members_mut, minted, row_of, verb_of};
 use super::hold::{StepEnding, names_in};
 
 /// The delays between the two steps, in milliseconds. An agent of the reference host takes a few milliseconds
@@ -268,7 +269,8 @@ pub fn ordered(draft: &ScenarioDraft, order: &OpenOrder, exchanged: bool) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arb::generate::{ConversationGenerator, DrawTaste};
+    use crate::arb::generate::ConversationGenerator;
+    use crate::arb::taste::DrawTaste;
     use crate::wire::version::Version;
 
     fn draft(steps: Vec<Value>) -> ScenarioDraft {

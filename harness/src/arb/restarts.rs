@@ -12,9 +12,8 @@
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-use super::act::ActionLogEntry;
 use super::draw::ConversationDraw;
-use super::step_result::ClientStepResult;
+use super::step_result::{ActionLogEntry, ClientStepResult};
 use crate::run::plan::HostRestarts;
 
 /// The percentage of restarts that are crashes, if the host can crash.
@@ -216,7 +215,8 @@ fn runs_once(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arb::generate::{ConversationGenerator, DrawTaste};
+    use crate::arb::generate::ConversationGenerator;
+    use crate::arb::taste::DrawTaste;
     use crate::arb::themes::RESTARTS;
     use crate::wire::version::Version;
 

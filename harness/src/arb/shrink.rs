@@ -8,8 +8,8 @@
 use crate::scenario::verbs::{VERBS, VerbRow};
 use crate::wire::json::Value;
 
-use super::draft::{ScenarioDraft, clients_of, members_mut, row_of, verb_of};
-use super::draw::{prune, rule_of};
+use super::draft::ScenarioDraft;
+use super::draft_step::{self, clients_of, members_mut, prune, replace, row_of, rule_of, verb_of};
 
 /// The default maximum number of candidates.
 pub const MAX_TRIES: usize = 600;
@@ -256,7 +256,7 @@ fn leave(step: &mut Value, gone: &str) {
     for name in names {
         let Some(value) = members.get_mut(name) else { continue };
         let rest: Vec<String> =
-            super::draft::names(value).into_iter().filter(|name| name != gone).collect();
+            draft_step::names(value).into_iter().filter(|name| name != gone).collect();
         match rest.as_slice() {
             [] => drop(members.remove(name)),
             [only] => *value = Value::from(only.as_str()),
@@ -271,7 +271,7 @@ fn rename(step: &mut Value, gone: &str, other: &str) {
     let Some(members) = members_mut(step) else { return };
     for name in names {
         let Some(value) = members.get_mut(name) else { continue };
-        let mut names = super::draft::names(value);
+        let mut names = draft_step::names(value);
         names.iter_mut().filter(|name| *name == gone).for_each(|name| *name = other.to_owned());
         names.dedup();
         match names.as_slice() {
@@ -279,7 +279,7 @@ fn rename(step: &mut Value, gone: &str, other: &str) {
             _ => *value = names.iter().map(|name| Value::from(name.as_str())).collect(),
         }
     }
-    super::act::replace(step, &mut |_, value| {
+    replace(step, &mut |_, value| {
         let text = value.as_str()?.replace(&format!("${{{gone}.id}}"), &format!("${{{other}.id}}"));
         (value.as_str() != Some(text.as_str())).then(|| Value::from(text))
     });

@@ -5,7 +5,8 @@
 //! Start at [`ConversationSource::sequence`].
 
 use super::agents::AgentConversationGenerator;
-use super::generate::{ConversationGenerator, DrawnSequence};
+use super::drawn_sequence::DrawnSequence;
+use super::generate::ConversationGenerator;
 
 /// A generator of conversations.
 #[derive(Clone, Debug)]

@@ -27,6 +27,9 @@ pub enum ClientStepResult {
     Closed,
 }
 
+/// One move in the log of a conversation: the action type or method, the deviation, and the result.
+pub type ActionLogEntry = (String, &'static str, ClientStepResult);
+
 /// Returns the name of a result.
 pub fn word(came: &ClientStepResult) -> &'static str {
     match came {

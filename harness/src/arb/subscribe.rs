@@ -6,10 +6,9 @@
 
 use crate::wire::json::json;
 
-use super::act::ActionLogEntry;
 use super::draw::ConversationDraw;
 use super::rules;
-use super::step_result::ClientStepResult;
+use super::step_result::{ActionLogEntry, ClientStepResult};
 
 /// Subscribes a client to a channel.
 pub fn follow(draw: &mut ConversationDraw, by: &str, uri: &str) -> Option<ActionLogEntry> {

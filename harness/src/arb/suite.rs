@@ -11,15 +11,14 @@
 use crate::run::plan::{TargetAbilities, plan, plays_alone};
 use crate::wire::version::Version;
 
-use super::act::ActionLogEntry;
 use super::bases::{BaseScenario, bases};
 use super::draw::{ConversationDraw, DrawHead};
+use super::drawn_sequence::{DrawnSequence, close, finished};
 use super::embedded::EmbeddedGround;
-use super::generate::{
-    ConversationGenerator, DrawTaste, DrawnSequence, close, finished, go_on, named_move,
-};
+use super::moves::{go_on, named_move};
 use super::offered::HostOffers;
-use super::step_result::ClientStepResult;
+use super::step_result::{ActionLogEntry, ClientStepResult};
+use super::taste::DrawTaste;
 
 /// Moves after which the later steps of a scenario usually have the same outcome.
 const DISTURBANCES: &[&str] = &["look", "list", "join", "subscribe", "sessions", "line"];
@@ -71,23 +70,23 @@ pub fn fitting(
     entries.filter(fits).collect()
 }
 
-/// Generates the conversation of a seed. Returns `None` if the reference host does not play it as expected.
+/// Generates the conversation of a seed for a target. Returns `None` if the reference host does not play it as expected.
 pub fn sequence(
-    generator: &ConversationGenerator,
+    target: &(Version, DrawTaste, HostOffers),
     base: &BaseScenario,
     seed: u64,
 ) -> Option<DrawnSequence> {
     let departures = [SuiteDeparture::Early, SuiteDeparture::Late];
-    departures.into_iter().find_map(|departure| departed(generator, base, seed, departure))
+    departures.into_iter().find_map(|departure| departed(target, base, seed, departure))
 }
 
 fn departed(
-    generator: &ConversationGenerator,
+    target: &(Version, DrawTaste, HostOffers),
     base: &BaseScenario,
     seed: u64,
     departure: SuiteDeparture,
 ) -> Option<DrawnSequence> {
-    let (version, taste, offers) = generator.target();
+    let (version, taste, offers) = target.clone();
     let scenario = &base.entry.scenario;
     let mut clients: Vec<&str> = scenario.clients.iter().map(String::as_str).collect();
     clients.push(FURTHER);
@@ -145,6 +144,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::arb::generate::ConversationGenerator;
 
     fn generator(taste: DrawTaste) -> ConversationGenerator {
         ConversationGenerator::new(Version::V1_0, 1, taste)
@@ -172,7 +172,7 @@ mod tests {
         let all = generator.bases().iter().step_by(4);
         let useless: Vec<&str> = all
             .clone()
-            .filter(|base| sequence(&generator, base, 2).is_none())
+            .filter(|base| sequence(&generator.target(), base, 2).is_none())
             .map(|base| base.entry.scenario.id.as_str())
             .collect();
         assert!(useless.len() * 8 < all.count(), "{useless:?}");

@@ -9,10 +9,10 @@ use crate::agent::script::{self, HEADER};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-use super::act::{self, ActionLogEntry};
+use super::act;
 use super::draw::ConversationDraw;
 use super::files::FILES;
-use super::step_result::ClientStepResult;
+use super::step_result::{ActionLogEntry, ClientStepResult};
 
 /// The lines of scripts. More useful lines are listed several times.
 const LINES: &[&str] = &[

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use crate::arb::campaign::FindingBucket;
 use crate::arb::draft::ScenarioDraft;
+use crate::arb::drawn_sequence::DrawnSequence;
 use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge::AnswerGauge;
-use crate::arb::generate::DrawnSequence;
 use crate::arb::schedule::PlayedSequence;
 use crate::arb::schedule::findings::FindingCase;
 use crate::ledger::RequirementLedger;

@@ -15,9 +15,11 @@ use tokio::sync::watch;
 
 use crate::agent::mode::AgentMode;
 use crate::arb::draft::ScenarioDraft;
+use crate::arb::drawn_sequence::DrawnSequence;
 use crate::arb::embedded::EmbeddedGround;
-use crate::arb::generate::{ConversationGenerator, DrawTaste, DrawnSequence};
+use crate::arb::generate::ConversationGenerator;
 use crate::arb::hold;
+use crate::arb::taste::DrawTaste;
 use crate::dice::Dice;
 use crate::host::variant::{VARIANTS, VariantHost, VariantRow};
 use crate::run::play::ScenarioPlay;

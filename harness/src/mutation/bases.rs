@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use crate::agent::mode::AgentMode;
 use crate::arb::embedded::EmbeddedGround;
-use crate::arb::generate::{ConversationGenerator, DrawTaste};
+use crate::arb::generate::ConversationGenerator;
+use crate::arb::taste::DrawTaste;
 use crate::host::engine::RefHost;
 use crate::run::mutants;
 use crate::run::play::TranscriptRecorder;

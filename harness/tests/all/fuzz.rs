@@ -12,13 +12,14 @@ use ahp_harness::arb::campaign::FuzzCampaign;
 use ahp_harness::arb::draft::ScenarioDraft;
 use ahp_harness::arb::embedded::{EmbeddedGround, now};
 use ahp_harness::arb::finding::{FuzzFinding, findings, findings_of_reference};
-use ahp_harness::arb::generate::{ConversationGenerator, DrawTaste};
+use ahp_harness::arb::generate::ConversationGenerator;
 use ahp_harness::arb::hold::{fit, fit_raced};
 use ahp_harness::arb::liberty::permitting;
 use ahp_harness::arb::races::raced;
 use ahp_harness::arb::rules::{EVENTS, REQUESTS, UNKNOWN_CHANNELS};
 use ahp_harness::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
 use ahp_harness::arb::suite;
+use ahp_harness::arb::taste::DrawTaste;
 use ahp_harness::arb::themes::RESTARTS;
 use ahp_harness::host::fault::HostFault;
 use ahp_harness::host::liar::{LiarBehaviour, LiarHost};
@@ -128,7 +129,7 @@ fn conversations_that_begin_with_a_scenario_reach_its_states() {
         let base = generator.bases().iter().find(|base| base.entry.scenario.id == scenario);
         let base = base.unwrap_or_else(|| panic!("`{scenario}` cannot begin a conversation"));
         let drafts: Vec<ScenarioDraft> = (0..FROM_SUITE)
-            .filter_map(|seed| suite::sequence(&generator, base, seed))
+            .filter_map(|seed| suite::sequence(&generator.target(), base, seed))
             .map(|it| it.draft)
             .collect();
         let varied = drafts.windows(2).any(|two| two[0].steps != two[1].steps);
@@ -150,7 +151,7 @@ fn the_rules_of_a_version_are_no_claims_about_a_client_of_another_one() {
     let generator = ConversationGenerator::new(V1, 1, DrawTaste::ALL);
     let base = generator.bases().iter().find(|base| base.entry.scenario.id == BASE);
     let base = base.expect("the scenario can begin a conversation");
-    let drafts = (0..200).filter_map(|seed| suite::sequence(&generator, base, seed));
+    let drafts = (0..200).filter_map(|seed| suite::sequence(&generator.target(), base, seed));
     let mut newer = 0;
     for step in drafts.flat_map(|it| it.draft.steps) {
         let action = step["dispatch"]["action"]["type"].as_str().unwrap_or_default();

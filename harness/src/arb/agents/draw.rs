@@ -8,9 +8,9 @@ use crate::dice::Dice;
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
-use super::super::act::ActionLogEntry;
 use super::super::draft::ScenarioDraft;
-use super::super::generate::DrawnSequence;
+use super::super::drawn_sequence::DrawnSequence;
+use super::super::step_result::ActionLogEntry;
 use super::{AgentAbilitySet, answers};
 
 /// The way in which the client answers the agent's requests for permission.

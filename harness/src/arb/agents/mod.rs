@@ -15,8 +15,8 @@ use crate::dice::Dice;
 use crate::run::detect::DetectedFeature;
 use crate::scenario::capability::ABILITIES;
 
-use super::act::ActionLogEntry;
-use super::generate::DrawnSequence;
+use super::drawn_sequence::DrawnSequence;
+use super::step_result::ActionLogEntry;
 use super::step_result::ClientStepResult;
 
 mod answers;

@@ -13,7 +13,7 @@ use crate::wire::json::{Value, json};
 use crate::wire::version::ProtocolStandard;
 
 use super::super::bases::{BaseScenario, bases};
-use super::super::generate::DrawnSequence;
+use super::super::drawn_sequence::DrawnSequence;
 use super::super::step_result::ClientStepResult;
 use super::draw::{AgentConversationDraw, PermissionPolicy};
 use super::{AgentAbilitySet, AgentMove, answers, params};

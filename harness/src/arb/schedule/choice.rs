@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 
 use crate::arb::campaign::FuzzCampaign;
+use crate::arb::drawn_sequence::DrawnSequence;
 use crate::arb::embedded::EmbeddedGround;
 use crate::arb::finding::FuzzFinding;
-use crate::arb::generate::DrawnSequence;
 use crate::arb::hold;
 use crate::arb::races::{RacedConversation, raced};
 use crate::arb::source::ConversationSource;

@@ -18,9 +18,9 @@ use crate::verdict::Weight;
 
 use super::campaign::{FindingBucket, FuzzCampaign, KnownFindings};
 use super::draft::ScenarioDraft;
+use super::drawn_sequence::DrawnSequence;
 use super::finding::FuzzFinding;
 use super::gauge::AnswerGauge;
-use super::generate::DrawnSequence;
 use super::hold::{self, StepExpectation};
 
 use choice::ConversationChoice;

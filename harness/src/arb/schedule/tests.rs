@@ -2,8 +2,9 @@
 
 use crate::agent::mode::AgentMode;
 use crate::arb::embedded::EmbeddedGround;
-use crate::arb::generate::{ConversationGenerator, DrawTaste};
+use crate::arb::generate::ConversationGenerator;
 use crate::arb::source::ConversationSource;
+use crate::arb::taste::DrawTaste;
 use crate::run::play::TranscriptRecorder;
 use crate::transcript::ConnectionEvent;
 use crate::wire::json::json;
