@@ -11,39 +11,9 @@ use crate::peer::client_folder::ClientFolder;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 
+use super::driver_words::{DRIVER_COMMANDS, RECONNECTS, STATE_COMMAND};
 use super::fault::Fault;
 use super::{ConnectionPhase, ReferenceClient, RequestReason};
-
-/// The commands that a driver may support, except [`STATE_COMMAND`]. `CLIENT_DRIVER.md` describes them. The reference
-/// client carries out all of them.
-pub const DRIVER_COMMANDS: &[&str] = &[
-    "connect",
-    "close",
-    "request",
-    "subscribe",
-    "unsubscribe",
-    "dispatch",
-    "sync",
-    "tool",
-    "calls",
-    "serve",
-    "token",
-    "lists",
-    "type",
-    "run",
-    "mcp",
-    "logs",
-    "records",
-    "choices",
-    "operate",
-    "consent",
-];
-
-/// The command with which the driver is asked for the client's state of a channel.
-pub const STATE_COMMAND: &str = "state";
-
-/// The word with which a driver declares that its client reconnects by itself after the connection was lost.
-pub const RECONNECTS: &str = "reconnect";
 
 impl ReferenceClient {
     /// Carries out a command.

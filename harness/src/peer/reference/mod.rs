@@ -3,7 +3,7 @@
 //! [`ReferenceClient`] is the client under test in the harness's own tests. Faults can be injected into it. It keeps
 //! its connection alive: it reconnects, resumes its subscriptions and lists sessions again. [`commands`] carries out
 //! the commands of `CLIENT_DRIVER.md`, [`tools`] runs the tools that the client offers, [`tokens`] delivers its tokens,
-//! [`handshake`] performs the handshakes, [`catalogue`] keeps the list of sessions, [`typing`] requests completions,
+//! [`handshake`] performs the handshakes, [`catalogue`] requests the list of sessions, [`typing`] requests completions,
 //! [`runs`] runs automations, [`servers`] reaches MCP servers, [`logs`] keeps log records, [`pulse`] notices a silent
 //! host, [`user`] has the decisions of the user, [`fault`] has the injected faults, and [`variant`] the legal variants. [`breaking`] has the faults that break
 //! a client.
@@ -30,29 +30,36 @@ use super::received::ReceivedStates;
 
 mod breaking;
 mod catalogue;
+mod client_tokens;
 mod commands;
+mod consents;
+mod driver_words;
 pub mod fault;
 mod handshake;
+mod log_records;
 mod logs;
 mod pulse;
+mod requested_run;
 mod runs;
 mod servers;
+mod session_list;
 mod tokens;
 mod tools;
+mod typed_inputs;
 mod typing;
 mod user;
 pub mod variant;
 
-use catalogue::SessionCatalogue;
-pub use commands::{DRIVER_COMMANDS, RECONNECTS, STATE_COMMAND};
+use client_tokens::ClientTokens;
+use consents::ToolConsents;
+pub use driver_words::{DRIVER_COMMANDS, RECONNECTS, STATE_COMMAND};
 use fault::{ClientFaults, FrameFaults};
-use logs::HostLogs;
+use log_records::HostLogs;
 use pulse::{HostPulse, SilenceReaction};
-use runs::RequestedRun;
-use tokens::ClientTokens;
+use requested_run::RequestedRun;
+use session_list::SessionCatalogue;
 use tools::DriverTools;
-use typing::TypedInputs;
-use user::ToolConsents;
+use typed_inputs::TypedInputs;
 
 /// The id of the client, unless a command of the driver specifies another id.
 const CLIENT_ID: &str = "ahp-harness-reference-client";

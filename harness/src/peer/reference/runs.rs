@@ -8,18 +8,11 @@
 use crate::wire::json::json;
 
 use super::fault::Fault;
+use super::requested_run::RequestedRun;
 use super::{ReferenceClient, RequestReason};
 
 /// The channel of the automations.
 const AUTOMATIONS: &str = "ahp-automations://";
-
-/// A requested run that the host has not answered.
-#[derive(Clone, Debug)]
-pub(super) struct RequestedRun {
-    command: u64,
-    automation: String,
-    request_id: String,
-}
 
 impl ReferenceClient {
     /// Requests a run for a command of the driver.

@@ -7,8 +7,6 @@
 //!
 //! Start at [`ReferenceClient::operate`].
 
-use std::collections::HashMap;
-
 use crate::wire::json::{Value, json};
 
 use super::fault::Fault;
@@ -16,22 +14,6 @@ use super::{ReferenceClient, RequestReason};
 
 /// The choices that the client shows for a tool call without `options`.
 const PLAIN_CHOICES: [&str; 2] = ["approve", "deny"];
-
-/// The sensitive tools: for each session and name of a tool, whether the user consents to its calls.
-#[derive(Debug, Default)]
-pub(super) struct ToolConsents(HashMap<(String, String), bool>);
-
-impl ToolConsents {
-    /// Marks a tool as sensitive.
-    pub(super) fn set(&mut self, session: &str, tool: &str, grants: bool) {
-        self.0.insert((session.to_owned(), tool.to_owned()), grants);
-    }
-
-    /// Returns whether the user refuses calls of a tool.
-    pub(super) fn refuses(&self, session: &str, tool: &str) -> bool {
-        self.0.get(&(session.to_owned(), tool.to_owned())) == Some(&false)
-    }
-}
 
 impl ReferenceClient {
     /// Answers with the choices that the client shows for a tool call that waits for its confirmation.
