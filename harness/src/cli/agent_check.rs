@@ -19,12 +19,13 @@ use crate::run::suite::SuiteEntry;
 use crate::run::words;
 use crate::wire::version::Version;
 
-use super::aim::{PlayTarget, RunAim};
+use super::aim::RunAim;
 use super::context::{CliContext, wall_clock};
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::interrupt::{TimeBudget, ended_by, in_time, interrupts};
 use super::options;
 use super::place::PlayPlace;
+use super::play_target::PlayTarget;
 use super::target::scheme;
 
 /// Plays the test vectors of the contract for test providers (AGENT_CONTRACT.md) against a host, and reports for each

@@ -14,7 +14,8 @@ use crate::wire::version::Version;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::mutants::on_all_cores;
-use super::variants::{combination, matrix, told};
+use super::variant_report::{matrix, told};
+use super::variant_sets::combination;
 
 use crate::dice::Dice;
 

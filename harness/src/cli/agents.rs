@@ -21,7 +21,7 @@ use crate::transport::process::ProcessStart;
 use crate::transport::scratch::ScratchFolder;
 use crate::transport::{below, http_server, websocket};
 
-use super::agent;
+use super::agent_ports;
 use super::exit::CommandStop;
 use super::files;
 use super::place::{AgentBehind, AgentSeat, PlayPlace};
@@ -126,7 +126,8 @@ impl AgentOutside {
         let mut model = String::new();
         if profile.stimulus == AgentMode::Model {
             let hub = Arc::clone(&behind.hub);
-            let (listener, stand) = agent::open(SocketAddr::from(FREE), "plain", hub, log).await?;
+            let (listener, stand) =
+                agent_ports::open(SocketAddr::from(FREE), "plain", hub, log).await?;
             tokio::spawn(http_server::serve(listener, Arc::clone(&stand)));
             stand.base().clone_into(&mut model);
             behind.stand = Some(stand);

@@ -21,29 +21,15 @@ use crate::transport::{below, http_server};
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
-use super::agents::AgentOutside;
-use super::clients::ClientOutside;
+use super::agent_ports;
 use super::context::CliContext;
 use super::exit::CommandStop;
 use super::oddities::{CANARY, RunFolders};
 use super::options;
 use super::place::AgentBehind;
+use super::play_target::PlayTarget;
 use super::strangers;
 use super::target::{HostVoice, RemoteHost, is_local};
-
-/// The target that scenarios are played against.
-pub(super) enum PlayTarget {
-    /// The reference host in memory.
-    Embedded,
-    /// A reference host on a loopback port for each scenario.
-    Loopback,
-    /// A host outside of this process.
-    Remote(Arc<RemoteHost>, Arc<AgentBehind>),
-    /// An ACP agent outside of this process.
-    Agents(Box<AgentOutside>),
-    /// A client of AHP outside of this process.
-    Clients(Box<ClientOutside>),
-}
 
 /// The user's choice of the provider, which is the agent of the host that sessions use.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -454,14 +440,13 @@ impl RunAim {
             let log = self.agent_log.as_deref();
             let hub = Arc::clone(&behind.hub);
             let (listener, stand) =
-                super::agent::open(address, &self.agent_flavor, hub, log).await?;
+                agent_ports::open(address, &self.agent_flavor, hub, log).await?;
             tokio::spawn(http_server::serve(listener, Arc::clone(&stand)));
             words.push(("{model}", stand.base().to_owned()));
             behind.stand = Some(stand);
         }
         if let Some(address) = self.agent_acp {
-            let (listener, command) =
-                super::agent::hear(address, self.agent_log.as_deref()).await?;
+            let (listener, command) = agent_ports::hear(address, self.agent_log.as_deref()).await?;
             tokio::spawn(below::listen(listener, Arc::clone(&behind.hub)));
             words.push(("{acp}", command));
         }

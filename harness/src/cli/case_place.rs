@@ -16,10 +16,10 @@ use crate::run::side::AgentSide;
 use crate::run::sim;
 use crate::run::suite::SuiteEntry;
 
-use super::aim::PlayTarget;
 use super::clients::ClientPort;
 use super::context::wall_clock;
 use super::place::PlayPlace;
+use super::play_target::PlayTarget;
 use super::run::RunArguments;
 
 impl RunArguments {

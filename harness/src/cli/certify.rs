@@ -11,7 +11,6 @@ use crate::report::brief::{badge, endpoint, markdown, out_of_reach};
 use crate::report::cause::CauseFold;
 use crate::report::certificate::HostCertificate;
 use crate::report::console::ConsoleDetail;
-use crate::report::finished::FinishedRun;
 use crate::report::html::html;
 use crate::report::junit::JunitReport;
 use crate::report::places::ShownPlaces;
@@ -24,6 +23,7 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::options::ReportOption as Kind;
 use super::run::RunArguments;
+use super::run_file::read;
 
 /// The maximum number of reasons that the console lists for requirements that could not be tested.
 const REASONS: usize = 8;
@@ -111,13 +111,6 @@ fn folder(path: &Path) -> Result<(), CommandStop> {
     fs::create_dir_all(path).map_err(|error| {
         CommandStop::usage(format!("`{}` could not be made: {error}", path.display()))
     })
-}
-
-/// Reads a run from its file.
-pub(super) fn read(file: &Path) -> Result<FinishedRun, CommandStop> {
-    let input = BufReader::new(files::open(file)?);
-    FinishedRun::read(input)
-        .map_err(|error| CommandStop::usage(format!("{}:{error}", file.display())))
 }
 
 /// Writes the reports of a run, and returns its verdict, its exit code and the text for the terminal.

@@ -5,27 +5,20 @@
 //!
 //! Start at [`ClientArguments`].
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-
 use clap::{Args, Subcommand};
 
-use crate::fault::FaultKind as _;
 use crate::peer::reference::fault::{ClientFaults, Fault};
 use crate::peer::reference::{ReferenceClient, ReferenceClientConfig};
-use crate::report::command::quoted;
-use crate::scenario::source::closest;
 use crate::transport::reference_client;
-use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
-use super::aim::PlayTarget;
 use super::certify::CertifyArguments;
+use super::client_choice::ClientChoice;
 use super::client_fuzz::ClientFuzzArguments;
-use super::clients::ClientOutside;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::mutants::MutantsArguments;
+use super::options;
 use super::run::RunArguments;
 
 /// Tests a client: the harness plays the host, and a driver makes the client act.
@@ -97,41 +90,6 @@ fn only_of_clients(arg: clap::Arg) -> clap::Arg {
     }
 }
 
-/// The client that a run tests.
-#[derive(Clone, Debug)]
-pub(super) struct ClientChoice {
-    /// The command that starts the client or its driver; `None` for the reference client in memory.
-    pub(super) command: Option<String>,
-    /// Whether the command is the client itself, without a driver.
-    pub(super) passive: bool,
-    /// The address to which the client connects by itself.
-    pub(super) listen: Option<SocketAddr>,
-}
-
-impl ClientChoice {
-    /// Returns this client as the target of a run.
-    pub(super) fn target(&self, context: &CliContext) -> PlayTarget {
-        let context = context.clone();
-        if let Some(address) = self.listen {
-            let voice = Arc::new(move |line: &str| context.error(&format!("{line}\n")));
-            return PlayTarget::Clients(Box::new(ClientOutside::listening(address, voice)));
-        }
-        let Some(command) = &self.command else { return PlayTarget::Embedded };
-        let voice = Arc::new(move |line: &str| {
-            context.error(&format!("client: {}\n", ForeignText::from(line).line()));
-        });
-        let client = ClientOutside::new(command.clone(), !self.passive, voice);
-        PlayTarget::Clients(Box::new(client))
-    }
-
-    /// Returns the options that name the client, quoted for a shell.
-    pub(super) fn words(&self) -> Vec<String> {
-        let command = self.command.iter().map(|it| format!("--command {}", quoted(it)));
-        let listen = self.listen.iter().map(|address| format!("--listen {address}"));
-        command.chain(self.passive.then(|| "--passive".to_owned())).chain(listen).collect()
-    }
-}
-
 impl RunArguments {
     /// Returns whether the user has named a version.
     pub(super) fn has_spec(&self) -> bool {
@@ -183,20 +141,11 @@ impl ClientArguments {
 #[derive(Args, Debug)]
 struct ReferenceArguments {
     /// Inject this fault (repeatable); `list faults --client` names them
-    #[arg(long, value_parser = fault)]
+    #[arg(long, value_parser = options::client_fault)]
     fault: Vec<Fault>,
     /// Offer only this version (repeatable)
     #[arg(long)]
     offer: Vec<Version>,
-}
-
-pub(super) fn fault(name: &str) -> Result<Fault, String> {
-    Fault::by_name(name).ok_or_else(|| {
-        let names = Fault::ALL.iter().map(|row| row.name);
-        let hint =
-            closest(name, names).map_or(String::new(), |it| format!(", did you mean `{it}`?"));
-        format!("there is no fault of this name{hint}")
-    })
 }
 
 impl ReferenceArguments {

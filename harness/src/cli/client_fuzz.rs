@@ -59,7 +59,7 @@ pub(super) struct ClientFuzzArguments {
     #[arg(long)]
     pub(super) command: Option<String>,
     /// Inject this fault into the reference client (repeatable); `list faults --client` names them
-    #[arg(long, value_parser = super::client::fault, conflicts_with = "command")]
+    #[arg(long, value_parser = options::client_fault, conflicts_with = "command")]
     fault: Vec<Fault>,
     /// Speak this protocol version [default: the newest that the client offers]
     #[arg(long, value_name = "VERSION", value_parser = options::version)]

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::report::change::{RunChange, RunChanges};
 
-use super::certify::read;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome};
 use super::list::ListFormat;
+use super::run_file::read;
 
 /// Compares the run.jsonl files of two runs. The exit code is 1 if something got worse.
 #[derive(Args, Debug)]

@@ -25,12 +25,12 @@ use crate::verdict::Status;
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
-use super::aim::PlayTarget;
 use super::context::CliContext;
 use super::exit::CommandStop;
 use super::folders::{self, FileHost, SharedDisk};
 use super::interrupt::{TimeBudget, ended_by, interrupts};
 use super::oddities::RunFolders;
+use super::play_target::PlayTarget;
 use super::run::RunArguments;
 
 /// The result of a first look at a target. The folders that the first look made for scenarios are removed when the

@@ -20,7 +20,7 @@ use crate::scenario::capability::SCRIPTS;
 use crate::verdict::Weight;
 use crate::wire::version::Version;
 
-use super::aim::{PlayTarget, RunAim};
+use super::aim::RunAim;
 use super::campaign_folder::{CampaignFolder, write};
 use super::context::CliContext;
 use super::exit::{CommandOutcome, CommandStop};
@@ -29,6 +29,7 @@ use super::fuzz_target::FuzzTarget;
 use super::hunt::FuzzHunt;
 use super::interrupt::{TimeBudget, in_time, interrupts};
 use super::options;
+use super::play_target::PlayTarget;
 use super::run::RunArguments;
 use super::target::HOST_BUDGET;
 

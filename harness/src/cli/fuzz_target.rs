@@ -27,10 +27,10 @@ use crate::scenario::parse::ParsedScenario;
 use crate::verdict::Status;
 use crate::wire::version::Version;
 
-use super::aim::PlayTarget;
 use super::context::wall_clock;
 use super::first_look::CliFirstLook;
 use super::place::PlayPlace;
+use super::play_target::PlayTarget;
 use super::run::RunArguments;
 
 /// The target of generated conversations.

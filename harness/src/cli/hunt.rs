@@ -23,7 +23,6 @@ use crate::arb::source::ConversationSource;
 use crate::report::summary::word;
 use crate::wire::foreign_text::ForeignText;
 
-use super::aim::PlayTarget;
 use super::campaign_folder::CampaignFolder;
 use super::confirm::confirm;
 use super::context::CliContext;
@@ -33,6 +32,7 @@ use super::fuzz_target::FuzzTarget;
 use super::interrupt::interrupts;
 use super::lone_trial::HostWatch;
 use super::minimise::minimise;
+use super::play_target::PlayTarget;
 
 /// The interval at which the state is written, and the interval at which progress is printed.
 const SAVED: Duration = Duration::from_secs(5);

@@ -7,12 +7,13 @@ use clap::Args;
 
 use crate::agent::script::EXTRAS;
 use crate::fault::FaultKind;
+use crate::peer::reference::fault::Fault as ClientFault;
 use crate::report::console::ConsoleDetail;
 use crate::report::judged_subject::JudgedSubject;
 use crate::report::summary::word;
 use crate::run::settings::HostSetting;
 use crate::scenario::parse::read_duration;
-use crate::scenario::source::did_you_mean;
+use crate::scenario::source::{closest, did_you_mean};
 use crate::verdict::{FailOn, Weight};
 use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
@@ -190,6 +191,16 @@ pub fn spec(text: &str) -> Result<SpecOption, String> {
         "all" => Ok(SpecOption::All),
         _ => version(text).map(SpecOption::One),
     }
+}
+
+/// Reads the name of an injected fault of the reference client.
+pub fn client_fault(name: &str) -> Result<ClientFault, String> {
+    ClientFault::by_name(name).ok_or_else(|| {
+        let names = ClientFault::ALL.iter().map(|row| row.name);
+        let hint =
+            closest(name, names).map_or(String::new(), |it| format!(", did you mean `{it}`?"));
+        format!("there is no fault of this name{hint}")
+    })
 }
 
 /// Parses the name of an injected fault.

@@ -30,12 +30,12 @@ use crate::run::sim;
 use crate::run::suite::SuiteEntry;
 use crate::verdict::Status;
 
-use super::aim::PlayTarget;
 use super::interrupt::{TimeBudget, ended_by, interrupts};
 use super::lone_trial::{GRACE, HostWatch, LonePlayer, TrialResults, trials};
+use super::play_target::{PlayTarget, plays_alone};
 use super::reports::RunReports;
 use super::run::RunArguments;
-use super::target::{embedded, plays_alone};
+use super::target::embedded;
 
 /// A scenario that was played.
 pub(super) struct PlayedCase {

@@ -29,17 +29,18 @@ use crate::wire::version::{ProtocolStandard, Version};
 
 use super::again::{self, next_step, to_mend};
 use super::agents::AgentOutside;
-use super::aim::{PlayTarget, ProviderChoice, RunAim};
-use super::certify::read;
-use super::client::ClientChoice;
+use super::aim::{ProviderChoice, RunAim};
+use super::client_choice::ClientChoice;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::first_look::CliFirstLook;
 use super::interrupt::{TimeBudget, in_time};
 use super::options::{self, FailureThreshold, ReportOption, RunReport, SpecOption};
+use super::play_target::PlayTarget;
 use super::reports::RunReports;
 use super::rounds::ScenarioScheduler;
+use super::run_file::read;
 use super::target::{AGENT_BUDGET, HOST_BUDGET, scheme};
 
 /// Plays scenarios against a host and judges the conversation.

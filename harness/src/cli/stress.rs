@@ -29,13 +29,14 @@ use crate::verdict::{CheckReport, FailOn};
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::{ProtocolStandard, Version};
 
-use super::aim::{PlayTarget, RunAim};
+use super::aim::RunAim;
 use super::campaign_folder::write;
 use super::context::{CliContext, wall_clock};
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::first_look::CliFirstLook;
 use super::interrupt::{TimeBudget, ended_by, in_time, interrupts};
 use super::options::{self, FailureThreshold};
+use super::play_target::PlayTarget;
 use super::run::RunArguments;
 
 /// The default time limit for an answer. A host under load may be slow.

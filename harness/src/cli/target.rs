@@ -11,7 +11,6 @@ use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
 use crate::agent::acp;
-use crate::agent::mode::AgentMode;
 use crate::host::engine::{HostConfig, RefHost};
 use crate::host::subject::AgentSubject;
 use crate::peer::reference::{ReferenceClient, ReferenceClientConfig};
@@ -20,10 +19,9 @@ use crate::run::client_sim;
 use crate::run::client_trial::ClientTrial;
 use crate::run::detect::DetectionResult;
 use crate::run::driver::{ControlResult, HostControl};
-use crate::run::plan::{self, HostRestarts, PlannedScenario};
+use crate::run::plan::HostRestarts;
 use crate::run::play::{ScenarioPlay, ScenarioVerdict};
 use crate::run::probe::make_settings;
-use crate::run::profile::AgentProfile;
 use crate::run::sentinel::{HostProbe, answers};
 use crate::run::settings::HostSetting;
 use crate::run::sim;
@@ -34,9 +32,8 @@ use crate::transport::link::LinkEndpoint;
 use crate::transport::websocket;
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::protocol::Protocol;
-use crate::wire::version::{ProtocolStandard, Version};
+use crate::wire::version::Version;
 
-use super::aim::PlayTarget;
 use super::exit::CommandStop;
 use super::strangers;
 
@@ -59,60 +56,11 @@ const SETTING: Duration = Duration::from_secs(10);
 /// The pause between two connection attempts.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The default time limits of a wait: for hosts, and for agents. An agent may have to be started first, by the harness
-/// or by the host.
-const HOST_LIMIT: Duration = Duration::from_secs(2);
-const AGENT_LIMIT: Duration = Duration::from_secs(10);
 /// The time budget of a run against an agent: slightly less than the ten minutes that many CI jobs have.
 pub(super) const AGENT_BUDGET: Duration = Duration::from_secs(570);
 /// The time budget of a run against an external host, possibly with several agents. Without a budget, a run
 /// against a host that answers nothing would take hours.
 pub(super) const HOST_BUDGET: Duration = Duration::from_secs(1_800);
-/// The number of scenarios that are played at the same time.
-const JOBS: u16 = 4;
-
-impl PlayTarget {
-    /// Returns the profile of an external agent; `None` for any other target.
-    pub(super) fn profile(&self) -> Option<&AgentProfile> {
-        match self {
-            PlayTarget::Agents(agents) => Some(&agents.profile),
-            _ => None,
-        }
-    }
-
-    /// Returns the time limit of a wait: the requested limit, or else the limit in the profile, or else the default.
-    pub(super) fn limit(
-        &self,
-        asked: Option<Duration>,
-        standard: ProtocolStandard,
-        agent: AgentMode,
-    ) -> Duration {
-        let own = self.profile().and_then(|profile| profile.timeout);
-        let starts_agents = matches!(self, PlayTarget::Remote(..)) && agent != AgentMode::Host;
-        let usual = match standard {
-            ProtocolStandard::Ahp if !starts_agents => HOST_LIMIT,
-            ProtocolStandard::Ahp | ProtocolStandard::Acp => AGENT_LIMIT,
-        };
-        asked.or(own).unwrap_or(usual)
-    }
-
-    /// Returns the number of scenarios that are played at the same time.
-    pub(super) fn jobs(&self, asked: Option<u16>) -> usize {
-        let own = self.profile().and_then(|profile| profile.jobs);
-        if let PlayTarget::Clients(client) = self
-            && client.comes_by_itself()
-        {
-            return usize::from(asked.unwrap_or(u16::MAX));
-        }
-        usize::from(asked.or(own).unwrap_or(JOBS))
-    }
-
-    /// Returns whether the target is the embedded reference host.
-    pub(super) fn is_embedded(&self) -> bool {
-        matches!(self, PlayTarget::Embedded | PlayTarget::Loopback)
-    }
-}
-
 impl HostControl for RemoteHost {
     fn restart(&self, crash: bool) -> ControlResult<'_> {
         Box::pin(self.again(crash))
@@ -584,12 +532,6 @@ pub(super) fn scheme(version: Version, found: &DetectionResult) -> Option<String
     let named =
         Protocol::of(version).is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels));
     found.providers.first().filter(|_| named).cloned()
-}
-
-/// Returns whether a scenario needs exclusive use of a host that other scenarios also use.
-pub(super) fn plays_alone(target: &PlayTarget, planned: &PlannedScenario) -> bool {
-    let shared = matches!(target, PlayTarget::Remote(..)) && planned.skip.is_none();
-    shared && plan::plays_alone(&planned.entry.scenario)
 }
 
 /// Plays a scenario on a separate reference host.

@@ -1,6 +1,6 @@
 //! `ahp-harness variants`: proves that no rule is reported as broken for a legal host.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -26,7 +26,6 @@ use crate::run::play::ScenarioPlay;
 use crate::run::suite::ScenarioSuite;
 use crate::run::variants::{VariantPlayer, VariantResult, VariantTrial};
 use crate::scenario::source::did_you_mean;
-use crate::verdict::Weight;
 use crate::wire::version::Version;
 
 use super::agent_variants::AgentTrials;
@@ -36,11 +35,8 @@ use super::files;
 use super::mutants::on_all_cores;
 use super::options;
 use super::place::PlayPlace;
-
-/// The maximum number of variants in a random combination.
-const MOST: u64 = 8;
-/// The maximum number of untested scenarios that the output names for each set of variants.
-const SHOWN: usize = 3;
+use super::variant_report::{matrix, told};
+use super::variant_sets::combination;
 
 /// Plays the suite against the reference host, or with `--acp` against the reference agent, with one legal variant at a
 /// time. No rule may be reported as broken.
@@ -268,24 +264,6 @@ impl VariantsArguments {
     }
 }
 
-/// Returns a random combination of rows; each row occurs at most once.
-pub(super) fn combination<R>(
-    dice: &mut Dice,
-    all: &[&'static R],
-    same: fn(&R, &R) -> bool,
-) -> Vec<&'static R> {
-    let size = 2 + dice.roll() % (MOST - 1);
-    let mut rows: Vec<&'static R> = Vec::new();
-    for _ in 0..size {
-        if let Some(row) = dice.pick(all)
-            && !rows.iter().any(|other| same(row, other))
-        {
-            rows.push(row);
-        }
-    }
-    rows
-}
-
 /// Looks up variants by name.
 ///
 /// # Errors
@@ -314,54 +292,4 @@ fn over_sockets(work: &dyn Fn(VariantPlayer<'_>)) {
     };
     let epoch = wall_clock();
     work(VariantPlayer { epoch, limit: SOCKET_LIMIT, play: &play });
-}
-
-pub(super) fn told(result: &VariantResult, version: Version, out: &mut String) {
-    let _ = writeln!(
-        out,
-        "{version} {:<32} {} played{}, {} held, {} untested, {} false findings, {} notes",
-        result.variants.join("+"),
-        result.played,
-        result.changed.map_or(String::new(), |changed| format!(" ({changed} with other frames)")),
-        result.held,
-        result.untested.len(),
-        result.accused.len(),
-        result.notes
-    );
-    if !result.lost.is_empty() {
-        let _ = writeln!(out, "    not detected: {}", result.lost.join(", "));
-    }
-    for (rule, accusation) in &result.accused {
-        let _ = writeln!(
-            out,
-            "    {:<5} {rule} ({} times), first in {}: {}",
-            word_of(accusation.weight),
-            accusation.times,
-            accusation.scenario,
-            accusation.message
-        );
-    }
-    for (scenario, why) in result.untested.iter().take(SHOWN) {
-        let _ = writeln!(out, "    untested {scenario}: {why}");
-    }
-    if let Some(more) = result.untested.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        let _ = writeln!(out, "    and {more} more untested scenarios");
-    }
-}
-
-fn word_of(weight: Weight) -> &'static str {
-    weight.broken().word()
-}
-
-/// Prints the precision matrix: each rule that was reported as broken, with the variants.
-pub(super) fn matrix(results: &[VariantResult], out: &mut String) {
-    let mut rules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for result in results {
-        for rule in result.accused.keys() {
-            rules.entry(rule).or_default().push(result.variants.join("+"));
-        }
-    }
-    for (rule, variants) in rules {
-        let _ = writeln!(out, "reported broken: {rule} under {}", variants.join(", "));
-    }
 }
