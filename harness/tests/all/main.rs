@@ -46,6 +46,7 @@ mod providers;
 mod record;
 mod reducers;
 mod replay;
+mod rings;
 mod scenarios;
 mod secrets;
 mod shells;
