@@ -193,10 +193,9 @@ impl RefHost {
     /// Publishes an action of the agent. An action that the reducers do not apply is sent only if an injected
     /// fault continues a cancelled run.
     pub(super) fn say(&mut self, uri: &str, action: Value) {
-        if self.publish(uri, action.clone()) != crate::model::ActionOutcome::Applied {
-            if self.runs.is_undead(uri) {
-                self.emit(uri, action, None);
-            }
+        let outcome = self.publish(uri, action.clone());
+        if outcome != crate::model::ActionOutcome::Applied && self.runs.is_undead(uri) {
+            self.emit(uri, action, None);
         }
     }
 

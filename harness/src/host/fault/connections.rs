@@ -110,7 +110,7 @@ fault_table![
         "A client that unsubscribes from a chat is no longer active in its session.",
         Host(&ActsOnEvents(|host, event| {
             if let HostEvent::Unsubscribed { client, uri } = event
-                && let Some(session) = host.chats.session_of(*uri).map(str::to_owned)
+                && let Some(session) = host.chats.session_of(uri).map(str::to_owned)
             {
                 host.deactivate(&session, client);
             }
