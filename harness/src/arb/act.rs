@@ -76,7 +76,7 @@ fn send(
     let names = draw.names();
     let (channel, action) = (names.symbolic(&json!(bid.uri))?, names.symbolic(&bid.action)?);
     let name = bid.action["type"].as_str().unwrap_or_default().to_owned();
-    if draw.taste.agent.is_none() && STARTS.contains(&name.as_str()) {
+    if draw.conditions.agent.is_none() && STARTS.contains(&name.as_str()) {
         return None;
     }
     let mut step = json!({"dispatch": {"by": bid.by, "channel": channel, "action": action}});

@@ -79,7 +79,7 @@ const ROWS: &[RequestRow] = &[
         }
         if draw.dice.chance(8) {
             new["provider"] = json!("no-such-provider");
-        } else if draw.taste.reference
+        } else if draw.conditions.reference
             && draw.dice.chance(if ["token", "provider"].contains(&draw.focus) { 80 } else { 10 })
         {
             new["provider"] = provider(draw);
@@ -91,7 +91,7 @@ const ROWS: &[RequestRow] = &[
     }),
     row("createChat", RequestChannel::Of(ChannelKind::Session), |draw, _, params| {
         let mut new = json!({"chat": format!("${{new chat chat{}}}", draw.number())});
-        if draw.taste.agent.is_some() && draw.dice.chance(25) {
+        if draw.conditions.agent.is_some() && draw.dice.chance(25) {
             new["initialMessage"] = json!({"text": "first", "origin": {"kind": "user"}});
         }
         if draw.dice.chance(15) {
@@ -133,7 +133,7 @@ const ROWS: &[RequestRow] = &[
         let resource = draw.dice.pick(&resources).filter(|_| draw.dice.clone().chance(80)).cloned();
         let resource = resource.unwrap_or_else(|| json!("https://nobody.example.com"));
         // The generator knows the valid token of the reference host, but not the tokens of other hosts.
-        let valid = draw.taste.reference && draw.dice.chance(60);
+        let valid = draw.conditions.reference && draw.dice.chance(60);
         let mut token = if valid { TOKEN.1 } else { "a-token-of-nobody" };
         if draw.dice.chance(25) {
             token = "";
@@ -367,12 +367,14 @@ fn send(
         let rule = match came {
             ClientStepResult::Error(_) if broken => Some("jsonrpc.invalid-params.missing"),
             // Only the reference host certainly has these files.
-            _ if !draw.taste.reference && FILED.iter().any(|it| method.starts_with(it)) => None,
+            _ if !draw.conditions.reference && FILED.iter().any(|it| method.starts_with(it)) => {
+                None
+            }
             ClientStepResult::Error(code) => rules::of_request(method, Some(*code))
-                .filter(|rule| draw.taste.reference || is_reason(rule, &params)),
+                .filter(|rule| draw.conditions.reference || is_reason(rule, &params)),
             // Other hosts may refuse the remaining requests, although the reference host answers them with a result.
             ClientStepResult::Result(_) => {
-                rules::of_request(method, None).or(draw.taste.reference.then_some(SERVED))
+                rules::of_request(method, None).or(draw.conditions.reference.then_some(SERVED))
             }
             _ => None,
         };
@@ -403,7 +405,7 @@ fn result_of(draw: &mut ConversationDraw, method: &str, result: &Value) {
     let names = draw.names();
     match method {
         "createChat" => announced(draw),
-        "authenticate" if draw.taste.reference => {
+        "authenticate" if draw.conditions.reference => {
             expires(draw);
             guarded(draw);
         }
@@ -429,7 +431,7 @@ fn result_of(draw: &mut ConversationDraw, method: &str, result: &Value) {
             let shown = |item: &Value| {
                 let mut shown = json!({"resource": names.symbolic(&item["resource"])?});
                 // The number and size of changes are predictable only on the reference host, whose files are known.
-                let changes = item.get("changes").filter(|_| draw.taste.reference);
+                let changes = item.get("changes").filter(|_| draw.conditions.reference);
                 if let Some(changes) = changes {
                     shown["changes"] = changes.clone();
                 }

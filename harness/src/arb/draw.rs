@@ -24,6 +24,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::sample::{SamplingOptions, ValueSampler};
 use crate::wire::version::Version;
 
+use super::conditions::PlayConditions;
 use super::draft::ScenarioDraft;
 use super::draft_step::{clients_of, members_mut, prune};
 use super::names::BoundNames;
@@ -31,7 +32,6 @@ use super::offered::{HostOffers, needs};
 use super::rules;
 use super::stage::{FuzzStage, PassedFrames};
 use super::step_result::{ClientStepResult, came};
-use super::taste::DrawTaste;
 
 /// The virtual time for the host to finish the work that a step started.
 const PAUSE: Duration = Duration::from_millis(1_300);
@@ -79,7 +79,7 @@ pub struct ConversationDraw {
     /// The URIs of all channels that ever existed.
     pub known: Vec<String>,
     /// The properties of the target that decide which moves are possible.
-    pub taste: DrawTaste,
+    pub conditions: PlayConditions,
     seed: u64,
 }
 
@@ -89,7 +89,7 @@ impl ConversationDraw {
     pub fn new(
         version: Version,
         seed: u64,
-        (taste, offers): (DrawTaste, HostOffers),
+        (conditions, offers): (PlayConditions, HostOffers),
         clients: &[&str],
         head: DrawHead,
     ) -> Option<ConversationDraw> {
@@ -108,7 +108,7 @@ impl ConversationDraw {
             focus: "",
             words: Vec::new(),
             known: Vec::new(),
-            taste,
+            conditions,
             seed,
         })
     }
@@ -252,7 +252,7 @@ impl ConversationDraw {
     }
 
     fn agent(&self) -> AgentMode {
-        self.taste.agent.unwrap_or_default()
+        self.conditions.agent.unwrap_or_default()
     }
 
     /// Returns whether a run would skip a scenario.
@@ -304,7 +304,7 @@ impl ConversationDraw {
             ClientStepResult::Error(found) => {
                 members.remove("result");
                 // A host may use another error code for an object that does not exist.
-                let other = *found == NOT_FOUND && !self.taste.reference;
+                let other = *found == NOT_FOUND && !self.conditions.reference;
                 let fixed = rules::FIXED_CODES.contains(found) && !other;
                 members.insert("error", if fixed { json!({"code": found}) } else { code });
             }
@@ -374,7 +374,9 @@ impl ConversationDraw {
             // Events without a requirement are expected only of the reference host. Of other hosts, the conversation
             // expects only the events that advance a turn, so that later steps come after these events.
             let backed = |rule: &&str| {
-                self.taste.reference || *rule != rules::LIVE || rules::TURN_EVENTS.contains(&name)
+                self.conditions.reference
+                    || *rule != rules::LIVE
+                    || rules::TURN_EVENTS.contains(&name)
             };
             let rule = row.filter(|_| last).map(|row| row.1).filter(backed);
             let step = match (self.binding(client, message, rule), rule) {
@@ -451,7 +453,7 @@ impl ConversationDraw {
         let mut told = telling(value, names);
         for member in ["data", "commandLine", "invocationMessage"]
             .into_iter()
-            .filter(|_| self.taste.reference)
+            .filter(|_| self.conditions.reference)
         {
             let text = value.get(member).filter(|it| it.is_string());
             if let Some(text) = text.and_then(|text| names.symbolic(text)) {
@@ -461,7 +463,7 @@ impl ConversationDraw {
         // The host sends the automation again at each step of its runs. Only the statuses of the runs distinguish these
         // messages.
         let runs = value.pointer("/automation/runs").and_then(Value::as_array);
-        if let Some(runs) = runs.filter(|_| self.taste.reference) {
+        if let Some(runs) = runs.filter(|_| self.conditions.reference) {
             let status =
                 |run: &Value| json!({"lifecycle": {"status": run["lifecycle"]["status"].clone()}});
             told["automation"]["runs"] = runs.iter().map(status).collect();

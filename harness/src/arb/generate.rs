@@ -18,13 +18,13 @@ use crate::run::sim;
 use crate::wire::version::Version;
 
 use super::bases::BaseScenario;
+use super::conditions::PlayConditions;
 use super::draw::{ConversationDraw, DrawHead, is_plain};
 use super::drawn_sequence::{DrawnSequence, close, finished};
 use super::moves::go_on;
 use super::offered::HostOffers;
 use super::opening::open;
 use super::suite;
-use super::taste::DrawTaste;
 use super::themes::{ConversationTheme, OWN, RESTARTS, THEMES};
 
 /// A generator of conversations for one version.
@@ -32,7 +32,7 @@ use super::themes::{ConversationTheme, OWN, RESTARTS, THEMES};
 pub struct ConversationGenerator {
     version: Version,
     seed: u64,
-    taste: DrawTaste,
+    conditions: PlayConditions,
     offers: HostOffers,
     /// The theme of every conversation; `None` for any theme.
     theme: Option<&'static str>,
@@ -53,11 +53,18 @@ const SHORTEST: usize = 3;
 const LONGER: usize = 16;
 impl ConversationGenerator {
     /// Creates a generator for a version and a host with the capabilities of the reference host.
-    pub fn new(version: Version, seed: u64, taste: DrawTaste) -> ConversationGenerator {
+    pub fn new(version: Version, seed: u64, conditions: PlayConditions) -> ConversationGenerator {
         // In a version with another vocabulary, no capability is assumed.
         let detected = if is_plain(version) { &[] } else { sim::detected(version) };
         let offers = HostOffers::of(detected);
-        ConversationGenerator { version, seed, taste, offers, theme: None, bases: Arc::default() }
+        ConversationGenerator {
+            version,
+            seed,
+            conditions,
+            offers,
+            theme: None,
+            bases: Arc::default(),
+        }
     }
 
     /// Returns the generator of conversations with one theme.
@@ -72,13 +79,13 @@ impl ConversationGenerator {
     }
 
     /// Returns the version, the properties of the target and its capabilities.
-    pub fn target(&self) -> (Version, DrawTaste, HostOffers) {
-        (self.version, self.taste, self.offers.clone())
+    pub fn target(&self) -> (Version, PlayConditions, HostOffers) {
+        (self.version, self.conditions, self.offers.clone())
     }
 
     /// Returns the scenarios with which a conversation can begin.
     pub fn bases(&self) -> &[&'static BaseScenario] {
-        self.bases.get_or_init(|| suite::fitting(self.version, self.taste, &self.offers))
+        self.bases.get_or_init(|| suite::fitting(self.version, self.conditions, &self.offers))
     }
 
     /// Returns the seed of the conversation with this number. The parity of a seed decides whether the conversation
@@ -120,15 +127,16 @@ impl ConversationGenerator {
 
 /// Generates the conversation of a seed.
 fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<DrawnSequence> {
-    let ConversationGenerator { version, taste, offers, theme: only, .. } = generator.clone();
+    let ConversationGenerator { version, conditions, offers, theme: only, .. } = generator.clone();
     if let Some(base) = generator.base_of(seed) {
         return suite::sequence(&generator.target(), base, seed);
     }
     let head = DrawHead::default();
-    let mut draw = ConversationDraw::new(version, seed, (taste, offers), &["A", "B", "C"], head)?;
+    let mut draw =
+        ConversationDraw::new(version, seed, (conditions, offers), &["A", "B", "C"], head)?;
     let fits = |theme: &&ConversationTheme| {
-        (taste.reference || !OWN.contains(&theme.name))
-            && (taste.restarts != HostRestarts::Never || theme.name != RESTARTS)
+        (conditions.reference || !OWN.contains(&theme.name))
+            && (conditions.restarts != HostRestarts::Never || theme.name != RESTARTS)
             && only.is_none_or(|only| theme.name == only)
     };
     let themes: Vec<&ConversationTheme> = THEMES.iter().filter(fits).collect();

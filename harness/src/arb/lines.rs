@@ -37,7 +37,7 @@ pub fn come_and_go(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
         return back(draw, &name);
     }
     let by = draw.somebody()?;
-    if draw.dice.chance(12) && draw.taste.restarts != HostRestarts::Never {
+    if draw.dice.chance(12) && draw.conditions.restarts != HostRestarts::Never {
         return restarts::restart(draw);
     }
     if draw.dice.chance(15) {
@@ -399,7 +399,7 @@ fn raw_from(draw: &mut ConversationDraw, by: &str) -> Option<ActionLogEntry> {
 
 fn raw_of(draw: &mut ConversationDraw, by: &str, row: &RawFrameRow) -> Option<ActionLogEntry> {
     let (name, make, rule) = *row;
-    if ["oversized", "deep", "flood"].contains(&name) && !draw.taste.aggressive {
+    if ["oversized", "deep", "flood"].contains(&name) && !draw.conditions.aggressive {
         return None;
     }
     let id = OWN_IDS + draw.number();

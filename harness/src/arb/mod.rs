@@ -23,6 +23,7 @@ pub mod bases;
 pub mod campaign;
 pub mod client_ground;
 pub mod client_talk;
+pub mod conditions;
 pub mod deviate;
 pub mod draft;
 pub mod draft_step;
@@ -54,7 +55,6 @@ pub mod step_result;
 pub mod subscribe;
 pub mod suite;
 pub mod talk;
-pub mod taste;
 pub mod themes;
 
 pub mod choices;

@@ -48,7 +48,7 @@ pub fn window(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
         })?;
     }
     // A page may contain only some of the turns. An action that names a turn makes the host load this turn.
-    if draw.is_quiet() && (!loads || draw.taste.reference) {
+    if draw.is_quiet() && (!loads || draw.conditions.reference) {
         mirrored(draw, &by, &uri)?;
     }
     Some(("subscribe".to_owned(), "windowed", came))
@@ -79,7 +79,7 @@ pub fn read(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
         "by": by, "method": "resourceRead", "params": {"uri": uri}, "result": true, "error": true,
     }});
     // Only the reference host's content is known.
-    let known = draw.taste.reference;
+    let known = draw.conditions.reference;
     let came = draw.act(step, |came, _| match came {
         ClientStepResult::Result(_) if known => Some("chat.tool.edited-input-ref".to_owned()),
         _ => None,
@@ -140,7 +140,8 @@ fn told_state(
         && let Some(kind) = kind
     {
         let mut shows = rules::shown(kind);
-        let more = if draw.taste.reference { rules::shown_by_reference(kind) } else { json!({}) };
+        let more =
+            if draw.conditions.reference { rules::shown_by_reference(kind) } else { json!({}) };
         for (name, more) in more.as_object().into_iter().flatten() {
             shows[&**name] = more.clone();
         }

@@ -29,11 +29,11 @@ use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
 use super::agents::{AgentAbilitySet, AgentConversationGenerator};
+use super::conditions::PlayConditions;
 use super::draft::ScenarioDraft;
 use super::embedded::EmbeddedGround;
 use super::generate::ConversationGenerator;
 use super::source::ConversationSource;
-use super::taste::DrawTaste;
 
 /// Why no conversation can find the faults in the admission of connections.
 const OUTSIDE: &str = "it concerns the HTTP request that opens a connection, and the credentials \
@@ -196,8 +196,8 @@ impl SoughtFault for HostFault {
     }
 
     fn source(version: Version, mode: AgentMode, seed: u64) -> ConversationSource {
-        let taste = DrawTaste { agent: Some(mode), ..DrawTaste::ALL };
-        ConversationSource::OfHosts(ConversationGenerator::new(version, seed, taste))
+        let conditions = PlayConditions { agent: Some(mode), ..PlayConditions::ALL };
+        ConversationSource::OfHosts(ConversationGenerator::new(version, seed, conditions))
     }
 
     fn unseen(self) -> Option<&'static str> {

@@ -269,8 +269,8 @@ pub fn ordered(draft: &ScenarioDraft, order: &OpenOrder, exchanged: bool) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arb::conditions::PlayConditions;
     use crate::arb::generate::ConversationGenerator;
-    use crate::arb::taste::DrawTaste;
     use crate::wire::version::Version;
 
     fn draft(steps: Vec<Value>) -> ScenarioDraft {
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn many_generated_conversations_can_be_raced() {
-        let generator = ConversationGenerator::new(Version::V1_0, 1, DrawTaste::FOREIGN);
+        let generator = ConversationGenerator::new(Version::V1_0, 1, PlayConditions::FOREIGN);
         let all: Vec<_> = (0..60).filter_map(|number| generator.sequence(number)).collect();
         let raced: Vec<_> = all.iter().filter_map(|it| raced(&it.draft, it.seed)).collect();
         assert!(raced.len() * 3 > all.len(), "{} of {}", raced.len(), all.len());

@@ -37,7 +37,7 @@ struct FollowedChat {
 
 /// Restarts the host while clients are connected, and lets them return.
 pub fn restart(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    let crash = match draw.taste.restarts {
+    let crash = match draw.conditions.restarts {
         HostRestarts::Never => return None,
         HostRestarts::Orderly => false,
         HostRestarts::Crashes => draw.dice.chance(CRASHES),
@@ -215,14 +215,14 @@ fn runs_once(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arb::conditions::PlayConditions;
     use crate::arb::generate::ConversationGenerator;
-    use crate::arb::taste::DrawTaste;
     use crate::arb::themes::RESTARTS;
     use crate::wire::version::Version;
 
     fn texts(restarts: HostRestarts) -> Vec<String> {
-        let taste = DrawTaste { restarts, ..DrawTaste::FOREIGN };
-        let generator = ConversationGenerator::new(Version::V1_0, 1, taste);
+        let conditions = PlayConditions { restarts, ..PlayConditions::FOREIGN };
+        let generator = ConversationGenerator::new(Version::V1_0, 1, conditions);
         // The theme about restarts needs a host that can be restarted.
         let generator = match restarts {
             HostRestarts::Never => generator.about("lines"),

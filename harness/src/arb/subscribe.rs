@@ -26,7 +26,7 @@ const TELEMETRY: &[&str] = &[
 
 /// Subscribes to a telemetry channel, or unsubscribes from such a channel.
 pub fn listen(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    if !draw.taste.reference {
+    if !draw.conditions.reference {
         return None;
     }
     let by = draw.somebody()?;
@@ -106,7 +106,7 @@ pub(super) fn subscription(
     let exists = draw.stage().has_channel(uri);
     let came = draw.act(step, |came, draw| match came {
         // On another host, an error is expected only if it is certain that there is no such channel.
-        ClientStepResult::Error(_) if exists && !draw.taste.reference => None,
+        ClientStepResult::Error(_) if exists && !draw.conditions.reference => None,
         ClientStepResult::Error(code) => {
             rules::of_request("subscribe", Some(*code)).map(str::to_owned)
         }

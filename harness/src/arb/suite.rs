@@ -12,13 +12,13 @@ use crate::run::plan::{TargetAbilities, plan, plays_alone};
 use crate::wire::version::Version;
 
 use super::bases::{BaseScenario, bases};
+use super::conditions::PlayConditions;
 use super::draw::{ConversationDraw, DrawHead};
 use super::drawn_sequence::{DrawnSequence, close, finished};
 use super::embedded::EmbeddedGround;
 use super::moves::{go_on, named_move};
 use super::offered::HostOffers;
 use super::step_result::{ActionLogEntry, ClientStepResult};
-use super::taste::DrawTaste;
 
 /// Moves after which the later steps of a scenario usually have the same outcome.
 const DISTURBANCES: &[&str] = &["look", "list", "join", "subscribe", "sessions", "line"];
@@ -46,18 +46,18 @@ enum SuiteDeparture {
 /// Returns the scenarios that `run` would play on the target, with the information of its first look.
 pub fn fitting(
     version: Version,
-    taste: DrawTaste,
+    conditions: PlayConditions,
     offers: &HostOffers,
 ) -> Vec<&'static BaseScenario> {
-    let embedded = taste.reference && taste.aggressive;
+    let embedded = conditions.reference && conditions.aggressive;
     let abilities = TargetAbilities {
         version,
-        profiles: vec![if taste.agent.is_some() { "all" } else { "core" }.to_owned()],
+        profiles: vec![if conditions.agent.is_some() { "all" } else { "core" }.to_owned()],
         embedded,
-        restarts: taste.restarts,
+        restarts: conditions.restarts,
         detected: offers.detected().to_vec(),
-        agent: taste.agent.unwrap_or_default(),
-        aggressive: taste.aggressive,
+        agent: conditions.agent.unwrap_or_default(),
+        aggressive: conditions.aggressive,
     };
     // Several conversations are played at the same time, on a host with its own settings.
     let shared = |base: &BaseScenario| embedded || !plays_alone(&base.entry.scenario);
@@ -72,7 +72,7 @@ pub fn fitting(
 
 /// Generates the conversation of a seed for a target. Returns `None` if the reference host does not play it as expected.
 pub fn sequence(
-    target: &(Version, DrawTaste, HostOffers),
+    target: &(Version, PlayConditions, HostOffers),
     base: &BaseScenario,
     seed: u64,
 ) -> Option<DrawnSequence> {
@@ -81,17 +81,17 @@ pub fn sequence(
 }
 
 fn departed(
-    target: &(Version, DrawTaste, HostOffers),
+    target: &(Version, PlayConditions, HostOffers),
     base: &BaseScenario,
     seed: u64,
     departure: SuiteDeparture,
 ) -> Option<DrawnSequence> {
-    let (version, taste, offers) = target.clone();
+    let (version, conditions, offers) = target.clone();
     let scenario = &base.entry.scenario;
     let mut clients: Vec<&str> = scenario.clients.iter().map(String::as_str).collect();
     clients.push(FURTHER);
     let head = DrawHead { approves: scenario.approves.clone(), needs: base.needs() };
-    let mut draw = ConversationDraw::new(version, seed, (taste, offers), &clients, head)?;
+    let mut draw = ConversationDraw::new(version, seed, (conditions, offers), &clients, head)?;
     draw.skip_to(NUMBERS);
     let mut told = match departure {
         SuiteDeparture::Early => disturbed(&mut draw, base),
@@ -108,7 +108,7 @@ fn departed(
     close(&mut draw);
     let title = format!("What `{}` is about holds in a drawn conversation", scenario.id);
     let sequence = finished(draw, seed, &title, told)?;
-    let honest = EmbeddedGround::of(version, taste.agent.unwrap_or_default(), &[]);
+    let honest = EmbeddedGround::of(version, conditions.agent.unwrap_or_default(), &[]);
     honest.found(&sequence.draft).is_empty().then_some(sequence)
 }
 
@@ -146,13 +146,13 @@ mod tests {
     use super::*;
     use crate::arb::generate::ConversationGenerator;
 
-    fn generator(taste: DrawTaste) -> ConversationGenerator {
-        ConversationGenerator::new(Version::V1_0, 1, taste)
+    fn generator(conditions: PlayConditions) -> ConversationGenerator {
+        ConversationGenerator::new(Version::V1_0, 1, conditions)
     }
 
     #[test]
     fn scenarios_take_turns_and_a_seed_tells_its_scenario() {
-        let generator = generator(DrawTaste::ALL);
+        let generator = generator(PlayConditions::ALL);
         let scenarios = generator.bases().len() as u64;
         let mut used: BTreeMap<&str, usize> = BTreeMap::new();
         let mut without = 0;
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn most_scenarios_can_begin_a_conversation() {
-        let generator = generator(DrawTaste::ALL);
+        let generator = generator(PlayConditions::ALL);
         let all = generator.bases().iter().step_by(4);
         let useless: Vec<&str> = all
             .clone()
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_foreign_host_gets_no_scenario_that_needs_the_host_for_itself() {
-        let (own, foreign) = (generator(DrawTaste::ALL), generator(DrawTaste::FOREIGN));
+        let (own, foreign) = (generator(PlayConditions::ALL), generator(PlayConditions::FOREIGN));
         let alone = |it: &&&BaseScenario| plays_alone(&it.entry.scenario);
         assert!(own.bases().iter().any(|it| alone(&it)));
         assert!(!foreign.bases().iter().any(|it| alone(&it)));

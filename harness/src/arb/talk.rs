@@ -82,7 +82,7 @@ const LONGEST: usize = 3;
 
 /// Starts a turn in a chat, usually in an idle chat.
 pub fn turn(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    draw.taste.agent?;
+    draw.conditions.agent?;
     let chats = draw.channels(ChannelKind::Chat);
     let idle: Vec<_> =
         chats.iter().filter(|(_, chat)| chat["activeTurn"].is_null()).cloned().collect();
@@ -131,7 +131,7 @@ pub fn turn(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
 
 /// Starts a turn in the first chat with a script that completes at once.
 pub fn say(draw: &mut ConversationDraw) -> Option<()> {
-    draw.taste.agent?;
+    draw.conditions.agent?;
     let (by, id, word) = (draw.somebody()?, format!("t{}", draw.number()), draw.word());
     let step = json!({"turn": {"by": by, "id": id, "script": format!("say {word}")}});
     draw.act(step, |_, _| None)?;
@@ -150,7 +150,7 @@ fn script(draw: &mut ConversationDraw) -> String {
         lines.extend(draw.dice.pick(from).copied());
     }
     lines.extend(draw.dice.pick(ENDS).copied().filter(|line| !line.is_empty()));
-    let mode = draw.taste.agent.unwrap_or_default();
+    let mode = draw.conditions.agent.unwrap_or_default();
     lines.retain(|line| can(mode, line));
     // The words are unique to this conversation, and the script can recall earlier words.
     let lines: Vec<String> = lines
@@ -183,7 +183,7 @@ fn attach(draw: &mut ConversationDraw, to: &str, members: &mut Value) {
     if !draw.dice.chance(if draw.focus == "WORD" { 50 } else { 15 }) {
         return;
     }
-    let file = draw.taste.reference && draw.dice.chance(20);
+    let file = draw.conditions.reference && draw.dice.chance(20);
     let attachment = if file {
         let uri = *draw.dice.pick(FILES).unwrap_or(&"");
         Some(json!({"type": "resource", "label": "A file", "uri": uri}))

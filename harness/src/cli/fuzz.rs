@@ -10,10 +10,10 @@ use tokio::sync::RwLock;
 
 use crate::arb::agents::{AgentAbilitySet, AgentConversationGenerator};
 use crate::arb::campaign::{FuzzCampaign, KnownFindings};
+use crate::arb::conditions::PlayConditions;
 use crate::arb::embedded::EmbeddedGround;
 use crate::arb::generate::ConversationGenerator;
 use crate::arb::source::ConversationSource;
-use crate::arb::taste::DrawTaste;
 use crate::fault::FaultKind;
 use crate::run::plan::HostRestarts;
 use crate::scenario::capability::SCRIPTS;
@@ -263,20 +263,20 @@ impl FuzzArguments {
             let abilities = AgentAbilitySet::of(detected);
             return ConversationSource::OfAgents(AgentConversationGenerator::new(seed, abilities));
         }
-        let generator = ConversationGenerator::new(target.version, seed, self.taste(target));
+        let generator = ConversationGenerator::new(target.version, seed, self.conditions(target));
         ConversationSource::OfHosts(match target.is_foreign {
             true => generator.offering(detected),
             false => generator,
         })
     }
 
-    fn taste(&self, target: &FuzzTarget) -> DrawTaste {
+    fn conditions(&self, target: &FuzzTarget) -> PlayConditions {
         let embedded = !matches!(target.target, PlayTarget::Remote(..));
         let agent = self.aim.agent();
         let mut detected = target.look.header.detected.iter();
         let plays = detected.any(|it| it.capability == SCRIPTS && it.offered);
         let plays = plays || embedded || self.scripted || agent != Default::default();
-        DrawTaste {
+        PlayConditions {
             agent: plays.then_some(agent),
             restarts: match &target.target {
                 PlayTarget::Remote(remote, _) => remote.ways_to_restart(),

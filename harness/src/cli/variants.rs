@@ -14,12 +14,12 @@ use tokio::runtime::Builder;
 use tokio::sync::watch;
 
 use crate::agent::mode::AgentMode;
+use crate::arb::conditions::PlayConditions;
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::drawn_sequence::DrawnSequence;
 use crate::arb::embedded::EmbeddedGround;
 use crate::arb::generate::ConversationGenerator;
 use crate::arb::hold;
-use crate::arb::taste::DrawTaste;
 use crate::dice::Dice;
 use crate::host::variant::{VARIANTS, VariantHost, VariantRow};
 use crate::run::play::ScenarioPlay;
@@ -229,7 +229,7 @@ impl VariantsArguments {
         }
         trial.play_suite(suite, |scenario| scenario % set.part == place % set.part)?;
         let seed = place as u64;
-        let generator = ConversationGenerator::new(set.version, seed, DrawTaste::FOREIGN);
+        let generator = ConversationGenerator::new(set.version, seed, PlayConditions::FOREIGN);
         let generator = generator.offering(trial.detected());
         let honest = EmbeddedGround::of(set.version, AgentMode::Host, &[]);
         let mut unmet = BTreeSet::new();

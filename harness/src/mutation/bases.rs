@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::agent::mode::AgentMode;
+use crate::arb::conditions::PlayConditions;
 use crate::arb::embedded::EmbeddedGround;
 use crate::arb::generate::ConversationGenerator;
-use crate::arb::taste::DrawTaste;
 use crate::host::engine::RefHost;
 use crate::run::mutants;
 use crate::run::play::TranscriptRecorder;
@@ -105,7 +105,7 @@ pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
         );
         found.push((entry.scenario.id.clone(), keeping.lines()));
     }
-    let generator = ConversationGenerator::new(version, seed, DrawTaste::ALL);
+    let generator = ConversationGenerator::new(version, seed, PlayConditions::ALL);
     for number in 0..drawn {
         let Some(scenario) = generator.sequence(number).and_then(|it| it.draft.scenario().ok())
         else {

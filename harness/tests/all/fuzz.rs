@@ -9,6 +9,7 @@ use ahp_harness::agent::acp::fault::Fault as AgentFault;
 use ahp_harness::agent::mode::AgentMode;
 use ahp_harness::arb::agents::{AgentAbilitySet, AgentConversationGenerator};
 use ahp_harness::arb::campaign::FuzzCampaign;
+use ahp_harness::arb::conditions::PlayConditions;
 use ahp_harness::arb::draft::ScenarioDraft;
 use ahp_harness::arb::embedded::{EmbeddedGround, now};
 use ahp_harness::arb::finding::{FuzzFinding, findings, findings_of_reference};
@@ -19,7 +20,6 @@ use ahp_harness::arb::races::raced;
 use ahp_harness::arb::rules::{EVENTS, REQUESTS, UNKNOWN_CHANNELS};
 use ahp_harness::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
 use ahp_harness::arb::suite;
-use ahp_harness::arb::taste::DrawTaste;
 use ahp_harness::arb::themes::RESTARTS;
 use ahp_harness::host::fault::HostFault;
 use ahp_harness::host::liar::{LiarBehaviour, LiarHost};
@@ -48,13 +48,13 @@ const FROM_SUITE: u64 = 20;
 
 fn drawn(version: Version, count: u64) -> impl Iterator<Item = ScenarioDraft> {
     priority::lower();
-    let generator = ConversationGenerator::new(version, 1, DrawTaste::ALL);
+    let generator = ConversationGenerator::new(version, 1, PlayConditions::ALL);
     (0..count).filter_map(move |number| generator.sequence(number)).map(|it| it.draft)
 }
 
 #[test]
 fn a_seed_draws_the_same_conversation() {
-    let generator = |seed| ConversationGenerator::new(V1, seed, DrawTaste::ALL);
+    let generator = |seed| ConversationGenerator::new(V1, seed, PlayConditions::ALL);
     for number in 0..10 {
         let one = generator(4).sequence(number).map(|it| it.draft);
         assert_eq!(one, generator(4).sequence(number).map(|it| it.draft));
@@ -72,7 +72,7 @@ fn a_seed_draws_the_same_conversation() {
 fn most_conversations_are_drawn_to_their_end() {
     priority::lower();
     for version in [V1, Version::new(0, 2, 0)] {
-        let generator = ConversationGenerator::new(version, 1, DrawTaste::ALL);
+        let generator = ConversationGenerator::new(version, 1, PlayConditions::ALL);
         let all: Vec<_> = (0..SOME).filter_map(|number| generator.sequence(number)).collect();
         let cut: Vec<String> =
             all.iter().filter(|it| !it.whole).map(|it| format!("{:016x}", it.seed)).collect();
@@ -123,7 +123,7 @@ fn conversations_that_begin_with_a_scenario_reach_its_states() {
         (HostFault::TokensNotTakenBack, "auth/an-empty-token-takes-it-back"),
         (HostFault::EditedInputLost, "tools/edited-input-stands-where-the-call-points"),
     ];
-    let generator = ConversationGenerator::new(V1, 1, DrawTaste::ALL);
+    let generator = ConversationGenerator::new(V1, 1, PlayConditions::ALL);
     let mut left_early = 0;
     for (fault, scenario) in cases {
         let base = generator.bases().iter().find(|base| base.entry.scenario.id == scenario);
@@ -148,7 +148,7 @@ fn conversations_that_begin_with_a_scenario_reach_its_states() {
 fn the_rules_of_a_version_are_no_claims_about_a_client_of_another_one() {
     const BASE: &str = "handshake/older-clients-get-older-actions";
     const UNKNOWN: &str = "version.unknown-action-from-client";
-    let generator = ConversationGenerator::new(V1, 1, DrawTaste::ALL);
+    let generator = ConversationGenerator::new(V1, 1, PlayConditions::ALL);
     let base = generator.bases().iter().find(|base| base.entry.scenario.id == BASE);
     let base = base.expect("the scenario can begin a conversation");
     let drafts = (0..200).filter_map(|seed| suite::sequence(&generator.target(), base, seed));
@@ -168,7 +168,7 @@ fn conversations_use_only_what_the_host_offers() {
     const MISSING: [&str; 6] =
         ["terminals", "annotations", "automations", "multipleChats", "chatMoves", "customizations"];
     let detected = MISSING.map(|name| DetectedFeature::new(name, false, "the host lacks it"));
-    let generator = ConversationGenerator::new(V1, 1, DrawTaste::FOREIGN).offering(&detected);
+    let generator = ConversationGenerator::new(V1, 1, PlayConditions::FOREIGN).offering(&detected);
     let drafts = (0..SOME).filter_map(|number| generator.sequence(number)).map(|it| it.draft);
     let mut drawn = 0;
     for draft in drafts {
@@ -184,7 +184,7 @@ fn conversations_use_only_what_the_host_offers() {
 #[test]
 fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     priority::lower();
-    let generator = ConversationGenerator::new(V1, 1, DrawTaste::FOREIGN);
+    let generator = ConversationGenerator::new(V1, 1, PlayConditions::FOREIGN);
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
     let drafts = (0..SOME).filter_map(|number| generator.sequence(number)).map(|it| it.draft);
     let drafts = drafts.filter(|draft| honest.found(draft).is_empty());
@@ -232,8 +232,8 @@ fn no_variant_has_a_finding(drafts: &[ScenarioDraft], part: usize) {
 #[test]
 fn claims_about_restarts_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     priority::lower();
-    let taste = DrawTaste { restarts: HostRestarts::Crashes, ..DrawTaste::FOREIGN };
-    let generator = ConversationGenerator::new(V1, 1, taste).about(RESTARTS);
+    let conditions = PlayConditions { restarts: HostRestarts::Crashes, ..PlayConditions::FOREIGN };
+    let generator = ConversationGenerator::new(V1, 1, conditions).about(RESTARTS);
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
     let drafts = (0..FEWER).filter_map(|number| generator.sequence(number)).map(|it| it.draft);
     let restarts = |draft: &ScenarioDraft| draft.steps.iter().any(|it| it.get("restart").is_some());
@@ -260,7 +260,7 @@ fn claims_about_restarts_hold_for_every_legal_host_and_fail_for_a_broken_one() {
 #[test]
 fn another_interleaving_is_legal_everywhere_and_finds_lost_actions() {
     priority::lower();
-    let generator = ConversationGenerator::new(V1, 1, DrawTaste::FOREIGN);
+    let generator = ConversationGenerator::new(V1, 1, PlayConditions::FOREIGN);
     let all: Vec<_> = (0..SOME).filter_map(|number| generator.sequence(number)).collect();
     let drafts = all.iter().filter_map(|it| raced(&it.draft, it.seed)).map(|mut race| {
         fit_raced(&mut race.draft, &BTreeSet::new(), race.after, &race.names);
@@ -310,7 +310,7 @@ fn a_finding_that_a_legal_variant_explains_is_dropped() {
         let mut host = VariantHost::new(&[row], honest.config(&scenario));
         findings(&draft.steps, &honest.play_on(scenario, &mut host))
     };
-    let generator = ConversationGenerator::new(V1, 1, DrawTaste::FOREIGN);
+    let generator = ConversationGenerator::new(V1, 1, PlayConditions::FOREIGN);
     let drafts = (0..1_000).filter_map(|number| generator.sequence(number)).map(|it| it.draft);
     let mut drafts = drafts.filter(|draft| {
         let claims = draft.text().contains("reconnect.missing.disposed");

@@ -1,10 +1,10 @@
 //! Tests of the schedule, with the time as a number and without a target.
 
 use crate::agent::mode::AgentMode;
+use crate::arb::conditions::PlayConditions;
 use crate::arb::embedded::EmbeddedGround;
 use crate::arb::generate::ConversationGenerator;
 use crate::arb::source::ConversationSource;
-use crate::arb::taste::DrawTaste;
 use crate::run::play::TranscriptRecorder;
 use crate::transcript::ConnectionEvent;
 use crate::wire::json::json;
@@ -36,8 +36,8 @@ fn rules() -> ScheduleRules {
 }
 
 fn schedule(rules: ScheduleRules, only: Option<u64>) -> CampaignSchedule {
-    let taste = DrawTaste::FOREIGN;
-    let generator = ConversationGenerator::new(Version::NEWEST, 1, taste);
+    let conditions = PlayConditions::FOREIGN;
+    let generator = ConversationGenerator::new(Version::NEWEST, 1, conditions);
     let ground = EmbeddedGround::of(Version::NEWEST, AgentMode::default(), &[]);
     let source = ConversationSource::OfHosts(generator);
     let choice = ConversationChoice::new(source, ground, only);
