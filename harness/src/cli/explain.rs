@@ -41,14 +41,14 @@ use super::options;
 
 /// Explains any name of the harness or the protocol. A name can be a requirement, an always-on check, a scenario, an
 /// injected fault, a legal variant, a step of the scenario language, an operator of patterns (`operators` lists all), a
-/// capability (`needs` lists all), a member of an agent's profile (`profile` lists all), or an action or method of the
-/// protocol. It can also be an outcome, a finding, a cause or a profile in a report.
+/// capability (`needs` lists all), a member of an agent's profile (`profile` lists all), or an action, a method or a
+/// type of the protocol. It can also be an outcome, a finding, a cause or a profile in a report.
 #[derive(Args, Debug)]
 pub struct ExplainArguments {
     /// The name
     name: String,
-    /// The protocol version to explain [default: the newest version; for an action or a method, every version that has
-    /// it]
+    /// The protocol version to explain [default: the newest version; for an action, a method or a type, every version
+    /// that has it]
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Option<Version>,
     /// Scenario files and folders [default: the built-in suite]
@@ -99,7 +99,9 @@ impl ExplainArguments {
             let names = names.chain(OPERATORS.iter().map(|row| row.name));
             let names = names.chain(CAPABILITIES.iter().map(|row| row.name));
             let names = names.chain(glossary::WORDS.iter().map(|(word, _)| *word));
+            let types = Protocol::newest().type_names();
             let names = names.chain(Protocol::newest().names());
+            let names = names.chain(types.iter().map(String::as_str));
             let hint = closest(name, names);
             let hint =
                 hint.map(|close| format!(" (hint: did you mean `{close}`?)")).unwrap_or_default();
@@ -421,14 +423,17 @@ struct DescribedMessage {
     facts: Value,
 }
 
-/// Explains an action or method: who sends it, and its members. Versions with the same description are grouped.
+/// Explains an action or method with its sender and its members, or a type of the protocol. Versions with the same description are grouped.
 fn message(name: &str, spec: Option<Version>) -> Option<ExplainedName> {
     let mut all: Vec<DescribedMessage> = Vec::new();
     let mut older = String::new();
     let asked = |protocol: &&Protocol| spec.is_none_or(|spec| spec == protocol.version());
     for protocol in Protocol::all().chain([Protocol::acp()]).filter(asked) {
         let version = protocol.version();
-        if let Some((text, facts)) = action(protocol, name).or_else(|| method(protocol, name)) {
+        if let Some((text, facts)) = action(protocol, name)
+            .or_else(|| method(protocol, name))
+            .or_else(|| protocol_type(protocol, name))
+        {
             match all.iter_mut().find(|it| it.text == text) {
                 Some(same) => same.versions.push(version.to_string()),
                 None => {
@@ -473,6 +478,19 @@ fn method(protocol: &Protocol, name: &str) -> Option<(String, Value)> {
         format!("{kind}, {sender}\n{}{}", lines("params.", &params), lines("result.", &result));
     let facts = json!({
         "method": kind, "sender": sender, "params": listed(&params), "result": listed(&result),
+    });
+    Some((text, facts))
+}
+
+fn protocol_type(protocol: &Protocol, name: &str) -> Option<(String, Value)> {
+    let found = protocol.described_type(name)?;
+    let variant = |(when, what): &(String, String)| format!("  {when:<28} {what}\n");
+    let variants: String = found.variants.iter().map(variant).collect();
+    let text = format!("type, {}\n{}{variants}", found.form, lines("", &found.members));
+    let variants = found.variants.iter().map(|(when, what)| json!({"when": when, "type": what}));
+    let facts = json!({
+        "form": found.form, "members": listed(&found.members),
+        "variants": variants.collect::<Vec<_>>(),
     });
     Some((text, facts))
 }

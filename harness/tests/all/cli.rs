@@ -248,6 +248,14 @@ fn explains_and_lists() {
     check(&["list", "capabilities"], 0, &["terminals"]);
     // The author of a scenario needs the members of an action.
     check(&["explain", "chat/turnCancelled"], 0, &["duration                     integer\n"]);
+    // A member may have a type of the protocol.
+    check(
+        &["explain", "Turn"],
+        0,
+        &["type, object", "responseParts                ResponsePart[]"],
+    );
+    check(&["explain", "ResponsePart"], 0, &["distinguished by `kind`", "kind: toolCall"]);
+    check(&["explain", "Trun"], 2, &["did you mean `Turn`?"]);
     // Explain the outcomes, findings, causes and profiles of a report.
     check(&["explain", "out-of-reach"], 0, &["out-of-reach in reports: outcome"]);
     check(&["explain", "FAIL"], 0, &["a MUST is broken"]);

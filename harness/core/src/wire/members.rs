@@ -16,6 +16,18 @@ pub struct MemberRow {
     pub value: String,
 }
 
+/// The description of a type of the tables for a reader.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TypeDescription {
+    /// The form of the values, such as `object`, `string` or `"a" | "b"`.
+    pub form: String,
+    /// The members of an object.
+    pub members: Vec<MemberRow>,
+    /// The variants of an object: the member that distinguishes them with its value, such as `kind: user`, and the type
+    /// of the variant.
+    pub variants: Vec<(String, String)>,
+}
+
 /// The maximum number of values of an enumeration that are listed.
 const VALUES: usize = 12;
 /// The maximum depth to which the text of a type shows the types within it.
@@ -37,6 +49,33 @@ impl Protocol {
         Some(self.members(self.method(method)?.result?))
     }
 
+    /// Returns the description of a type, such as `Turn`; `None` if this version has no type with this name.
+    pub fn described_type(&self, name: &str) -> Option<TypeDescription> {
+        let id = self.shapes.named(name).filter(|id| self.shapes.label(*id) == name)?;
+        let (mut form, mut variants) = (self.form(id, 0), Vec::new());
+        match self.shapes.get(id) {
+            ValueShape::Enum { values, open } => {
+                let words = values.iter().map(|word| format!("\"{word}\""));
+                form = words.chain(open.then(|| "..".to_owned())).collect::<Vec<_>>().join(" | ");
+            }
+            ValueShape::Union(union) => {
+                form = format!("object, distinguished by `{}`", union.tag);
+                let variant = |(value, id): &(String, TypeId)| match value.as_str() {
+                    "" => (format!("no {}", union.tag), self.spelled(*id, 0)),
+                    value => (format!("{}: {value}", union.tag), self.spelled(*id, 0)),
+                };
+                variants = union.variants.iter().map(variant).collect();
+            }
+            _ => {}
+        }
+        Some(TypeDescription { form, members: self.members(id), variants })
+    }
+
+    /// Returns the names of the types.
+    pub fn type_names(&self) -> Vec<String> {
+        self.shapes.names_of_types().into_values().collect()
+    }
+
     fn members(&self, id: TypeId) -> Vec<MemberRow> {
         match self.shapes.get(id) {
             ValueShape::Record(members) => {
@@ -56,6 +95,15 @@ impl Protocol {
     /// tables name it.
     fn spelled(&self, id: TypeId, depth: usize) -> String {
         let label = self.shapes.label(id);
+        match self.shapes.get(id) {
+            ValueShape::Enum { .. } => self.form(id, depth),
+            _ if !label.is_empty() => label.to_owned(),
+            _ => self.form(id, depth),
+        }
+    }
+
+    /// Returns the text of a type without its own name.
+    fn form(&self, id: TypeId, depth: usize) -> String {
         let nested = |id: &TypeId| self.spelled(*id, depth + 1);
         match self.shapes.get(id) {
             ValueShape::Enum { values, open } => {
@@ -66,7 +114,6 @@ impl Protocol {
                 }
                 words.join(" | ")
             }
-            _ if !label.is_empty() => label.to_owned(),
             _ if depth > DEEPEST => "object".to_owned(),
             ValueShape::Any => "any value".to_owned(),
             ValueShape::String => "string".to_owned(),
@@ -105,6 +152,24 @@ mod tests {
         let result = newest.result_members("subscribe").expect("a request has a result");
         assert!(result.iter().any(|row| row.name == "snapshot"), "{result:?}");
         assert_eq!(newest.action_members("chat/unknown"), None);
+    }
+
+    #[test]
+    fn describes_types_of_every_form() {
+        let newest = Protocol::of(Version::V1_0).expect("the table exists");
+        let described = |name: &str| newest.described_type(name).expect("the type exists");
+        let turn = described("Turn");
+        assert_eq!((turn.form.as_str(), turn.variants.len()), ("object", 0));
+        assert!(turn.members.iter().any(|row| row.name == "responseParts"), "{turn:?}");
+        let mut unions = 0;
+        for name in newest.type_names() {
+            let it = described(&name);
+            assert!(!it.form.is_empty() && it.form != name, "{name}: {it:?}");
+            unions += usize::from(!it.variants.is_empty());
+        }
+        assert!(unions > 3, "{unions} unions");
+        assert_eq!(newest.described_type("Turn[]"), None);
+        assert_eq!(newest.described_type("Nothing"), None);
     }
 
     /// Checks that every member of every action and method has a type that can be written as text, in every version.
