@@ -77,8 +77,12 @@ impl Drop for StartedGroup {
     }
 }
 
+/// Returns the program of the host that dies, which Cargo builds with the examples.
 fn dying_host() -> PathBuf {
-    Path::new(PROGRAM).with_file_name("examples").join("dying_host")
+    let host = Path::new(PROGRAM).with_file_name("examples").join("dying_host");
+    let hint = "hint: `cargo build --examples` builds it, and a plain `cargo test` does so, too";
+    assert!(host.is_file(), "expected the program {} ({hint})", host.display());
+    host
 }
 
 /// Makes a folder with three harmless scenarios and those scenarios in [`DEADLY`] that `deadly` names.
