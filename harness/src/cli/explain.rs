@@ -423,7 +423,8 @@ struct DescribedMessage {
     facts: Value,
 }
 
-/// Explains an action or method with its sender and its members, or a type of the protocol. Versions with the same description are grouped.
+/// Explains an action or method with its sender and its members, or a type of the protocol. Versions with the same
+/// description are grouped.
 fn message(name: &str, spec: Option<Version>) -> Option<ExplainedName> {
     let mut all: Vec<DescribedMessage> = Vec::new();
     let mut older = String::new();

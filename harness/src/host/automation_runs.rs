@@ -33,7 +33,7 @@ struct AutomationRun {
 pub(super) struct AutomationRuns {
     /// The unfinished runs, by URI.
     open: LiteMap<String, AutomationRun>,
-    /// The requested runs, by automation and request id.
+    /// The runs that clients have requested, by automation and request id.
     requested: LiteMap<(String, String), String>,
 }
 

@@ -180,8 +180,7 @@ impl RefHost {
         }
         let mut files = Vec::new();
         for entry in self.changesets.files(uri).to_vec() {
-            if let Some(file) = self.changed_file(uri, &entry) {
-                let etag = self.files.file(&entry.path).ok().map(|file| file.etag);
+            if let Some((file, etag)) = self.changed_file(uri, &entry) {
                 self.changesets.show(uri, &entry.path, etag);
                 files.push(file);
             }
@@ -231,8 +230,9 @@ impl RefHost {
         }
     }
 
-    /// Returns the changeset entry of a file; `None` if the file has its original content again.
-    fn changed_file(&self, uri: &str, entry: &EditedFile) -> Option<Value> {
+    /// Returns the changeset entry of a file, and the etag of the content that it shows; `None` if the file has its
+    /// original content again.
+    fn changed_file(&self, uri: &str, entry: &EditedFile) -> Option<(Value, Option<u64>)> {
         let before = entry.before.as_deref().and_then(|path| self.files.file(path).ok());
         let after = self.files.file(&entry.path).ok();
         let bytes = |file: Option<&TreeFile>| file.map(|file| file.bytes.clone());
@@ -264,7 +264,7 @@ impl RefHost {
         if known.is_some_and(|file| file["reviewed"] == true) && same {
             shown["reviewed"] = json!(true);
         }
-        Some(shown)
+        Some((shown, now))
     }
 
     /// Returns the numbers of changed files and lines of a session; `None` if no agent has edited a file in the

@@ -8,8 +8,7 @@ use crate::wire::json::{Value, json};
 
 use super::configuration;
 use super::engine::{MAX_CHATS, RefHost};
-use super::request::unknown_channel;
-use super::request::{CallReply, ErrorResponse, HostCall};
+use super::request::{CallReply, ErrorResponse, HostCall, unknown_channel};
 use super::sessions::directories;
 use crate::wire::channel::ChannelKind;
 use crate::wire::error_code::ErrorName;

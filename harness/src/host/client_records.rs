@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use super::visitor::EndpointVisitor;
-use super::visitor::ResourceRight;
+use super::visitor::{EndpointVisitor, ResourceRight};
 
 /// The maximum number of disconnected clients that the host remembers.
 const MAX_CLIENTS: usize = 10_000;

@@ -9,12 +9,11 @@
 //!
 //! Start at [`RefHost::dispatch`].
 
-use super::dispatched::{DispatchRefusal, DispatchedAction, RejectedAction};
+use super::dispatched::{ActionOrigin, DispatchRefusal, DispatchedAction, RejectedAction};
 use std::borrow::Cow;
 
 use crate::wire::json::{Value, json};
 
-use super::dispatched::ActionOrigin;
 use super::engine::RefHost;
 use super::injected::ActionStage;
 use super::reading::action_type;

@@ -19,7 +19,7 @@
 //!
 //! Knows: `wire`, `model`, `agent`. Never knows: clocks, sockets, rules, scenarios.
 //!
-//! Start at [`RefHost`], and at [`assembly`](super::assembly) for its creation.
+//! Start at [`RefHost`]; [`assembly`](super::assembly) creates it.
 
 use std::time::Duration;
 

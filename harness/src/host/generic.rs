@@ -5,8 +5,7 @@
 
 use crate::agent::script::{ScriptStep, ToolStep};
 use crate::host::agent::HostAgentOp;
-use crate::host::dispatched::ActionOrigin;
-use crate::host::dispatched::{DispatchRefusal, DispatchedAction, RejectedAction};
+use crate::host::dispatched::{ActionOrigin, DispatchRefusal, DispatchedAction, RejectedAction};
 use crate::host::engine::RefHost;
 use crate::host::injected::{
     ActionStage, AgentStep, HostEvent, HostHooks, MadeValue, ServedRequest,

@@ -16,8 +16,7 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
 use super::agent::HostAgentOp;
-use super::dispatched::ActionOrigin;
-use super::dispatched::{DispatchRefusal, DispatchedAction, RejectedAction};
+use super::dispatched::{ActionOrigin, DispatchRefusal, DispatchedAction, RejectedAction};
 use super::engine::RefHost;
 use super::request::{CallReply, HostCall};
 use super::rule_facts::RuleFacts;

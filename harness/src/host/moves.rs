@@ -12,8 +12,7 @@ use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Value, json};
 
 use super::engine::{MAX_CHATS, MAX_SESSIONS, RefHost};
-use super::request::unknown_channel;
-use super::request::{CallReply, ErrorResponse, HostCall};
+use super::request::{CallReply, ErrorResponse, HostCall, unknown_channel};
 use super::sessions::empty_state;
 
 impl RefHost {

@@ -13,8 +13,7 @@ use crate::wire::json::{Value, json};
 use super::changeset_records::EditedFile;
 use super::engine::RefHost;
 use super::files::KEPT;
-use super::request::unknown_channel;
-use super::request::{CallReply, ErrorResponse, HostCall};
+use super::request::{CallReply, ErrorResponse, HostCall, unknown_channel};
 use super::resources::uri_of;
 use crate::files::tree::{ExpectedContent, FileChange, WriteMode};
 

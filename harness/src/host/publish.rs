@@ -7,7 +7,7 @@
 
 use super::dispatched::ActionOrigin;
 use super::reading::action_type;
-use super::request::unknown_channel;
+use super::request::{CallReply, ErrorResponse, HostCall, unknown_channel};
 use std::sync::Arc;
 
 use crate::wire::json::{Map, Value, json};
@@ -16,7 +16,6 @@ use super::engine::RefHost;
 use super::injected::{ActionStage, HostEvent};
 use super::log::LoggedEnvelope;
 use super::merge;
-use super::request::{CallReply, ErrorResponse, HostCall};
 use super::version_views::ViewedAction;
 use crate::model::ActionOutcome;
 use crate::transcript::ConnId;

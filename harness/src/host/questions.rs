@@ -32,7 +32,7 @@ pub(super) enum QuestionCause {
     Request { conn: ConnId, id: Value },
 }
 
-/// The requests of the host to clients and to the model of its agent.
+/// The open requests of the host to clients, and the number of all requests to clients and to a model.
 #[derive(Debug, Default)]
 pub(super) struct OpenQuestions {
     /// The open requests to clients, by request id.

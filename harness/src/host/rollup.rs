@@ -202,12 +202,9 @@ impl RefHost {
     /// Announces the changes of a session's summary since the last announcement.
     pub(super) fn announce_summary(&mut self, uri: &str) {
         let now = self.summary_of(uri);
-        let Some(before) = self.sessions.announce(uri, now.clone()) else {
+        let Some(before) = self.sessions.announce(uri, &now) else {
             return;
         };
-        if before == now {
-            return;
-        }
         let members = now.as_object().into_iter().flatten();
         let changed = members.filter(|(name, value)| {
             !IDENTITY.contains(&name.as_str()) && before.get(name.as_str()) != Some(*value)

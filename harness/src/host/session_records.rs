@@ -139,10 +139,11 @@ impl SessionRecords {
         self.all.get(uri).map(|session| &session.summary)
     }
 
-    /// Records the announced summary of a session and returns the summary that it replaces.
-    pub(super) fn announce(&mut self, uri: &str, summary: Value) -> Option<Value> {
-        let session = self.all.get_mut(uri)?;
-        Some(std::mem::replace(&mut session.summary, summary))
+    /// Records the summary of a session that is announced. Returns the summary that it replaces; `None` if the
+    /// summary has not changed.
+    pub(super) fn announce(&mut self, uri: &str, summary: &Value) -> Option<Value> {
+        let session = self.all.get_mut(uri).filter(|session| session.summary != *summary)?;
+        Some(std::mem::replace(&mut session.summary, summary.clone()))
     }
 
     /// Adds to the number of bytes that clients have stored in a session's annotations.

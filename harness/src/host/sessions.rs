@@ -15,8 +15,7 @@ use super::auth;
 use super::configuration;
 use super::customizations;
 use super::engine::{MAX_SESSIONS, RefHost};
-use super::request::unknown_channel;
-use super::request::{CallReply, ErrorResponse, HostCall};
+use super::request::{CallReply, ErrorResponse, HostCall, unknown_channel};
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::error_code::ErrorName;
@@ -80,7 +79,7 @@ impl RefHost {
         self.add_annotations(uri);
         self.index_active(uri);
         let summary = self.summary_of(uri);
-        self.sessions.announce(uri, summary.clone());
+        self.sessions.announce(uri, &summary);
         let params = json!({"channel": ROOT, "summary": summary});
         self.notify("root/sessionAdded", params);
         self.count_sessions();

@@ -16,8 +16,7 @@ use crate::wire::json::{Value, json};
 
 use super::HostOutput;
 use super::engine::RefHost;
-use super::request::unknown_channel;
-use super::request::{CallReply, ErrorResponse, HostCall};
+use super::request::{CallReply, ErrorResponse, HostCall, unknown_channel};
 use super::shell::{PrintedPiece, ShellDeed, ShellEvent, TerminalSize};
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::error_code::ErrorName;

@@ -5,7 +5,7 @@
 //!
 //! Start at [`RefHost::worded`].
 
-use super::dispatched::ViewedDispatch;
+use super::dispatched::{ActionOrigin, ViewedDispatch};
 use crate::edge::{ChangeContext, VersionEdge};
 use crate::model::{ActionOutcome, NoOp};
 use crate::transcript::ConnId;
@@ -15,12 +15,10 @@ use crate::wire::json::{Map, Text, Value, json};
 use crate::wire::protocol::Protocol;
 
 use super::annotations::place_note;
-use super::dispatched::ActionOrigin;
 use super::engine::RefHost;
 use super::log::VersionFace;
 use super::reading::action_type;
-use super::request::unknown_channel;
-use super::request::{CallReply, ErrorResponse, HostCall};
+use super::request::{CallReply, ErrorResponse, HostCall, unknown_channel};
 use super::rollup::IDENTITY;
 use super::version_views::{VersionView, ViewedAction, ViewedChannel, as_shown};
 

@@ -29,7 +29,7 @@ pub(super) struct AgentClientSide {
     /// The files and commands with which the client serves the agent.
     pub(super) serving: AgentServing,
     asking: VecDeque<WaitingPermission>,
-    /// The prompts without an answer, by request identifier. The value is the session.
+    /// The session of each unanswered prompt, by the id of its request.
     prompts: LiteMap<u64, Value>,
     /// The messages of each session since the client connected, joined from their chunks.
     texts: ConversationTexts,
@@ -65,7 +65,7 @@ impl AgentClientSide {
         self.reports = ToolCallReports::default();
     }
 
-    /// Takes what a notification of the agent says about messages and tool calls.
+    /// Records the message chunks and tool calls in a notification of the agent.
     pub(super) fn hear(&mut self, message: &Message) {
         self.reports.take(message);
         self.texts.take(message);
@@ -97,7 +97,7 @@ impl AgentClientSide {
         self.asking.pop_front()
     }
 
-    /// Makes a request for permission the oldest pending one again.
+    /// Puts a request for permission back as the oldest pending request.
     pub(super) fn put_back(&mut self, permission: WaitingPermission) {
         self.asking.push_front(permission);
     }

@@ -65,12 +65,12 @@ impl CaseClients {
         self.peers.iter_mut().find(|peer| peer.conn() == Some(conn))
     }
 
-    /// Returns the client of a name.
+    /// Returns the client with this name.
     pub(super) fn named(&self, name: &str) -> Option<PeerId> {
         self.peers.iter().position(|peer| peer.name() == name)
     }
 
-    /// Returns the client with a client id.
+    /// Returns the client with this client id.
     pub(super) fn with_client_id(&self, client_id: &Value) -> Option<PeerId> {
         self.peers.iter().position(|peer| *client_id == *peer.engine.client_id)
     }

@@ -91,7 +91,7 @@ impl CaseProgress {
         self.phase == CasePhase::Over
     }
 
-    /// Gives the phase its whole time, from now on.
+    /// Restarts the time limit of the phase.
     pub(super) fn restart_time(&mut self, now: Duration, limit: Duration) {
         self.deadline = now + limit * BUDGET;
     }
@@ -139,7 +139,7 @@ impl CaseProgress {
 
     // Methods about steps and tasks.
 
-    /// Returns the index of the next step that the version has. The index of no step means that none is left.
+    /// Returns the index of the next step that the version has; an index after the last step if none is left.
     pub(super) fn find_step(&mut self, steps: &[ScenarioStep], version: Version) -> usize {
         while steps.get(self.next_step).is_some_and(|step| !step.holds_in(version)) {
             self.next_step += 1;
@@ -147,7 +147,7 @@ impl CaseProgress {
         self.next_step
     }
 
-    /// Passes the step that was found.
+    /// Advances past the step that was found.
     pub(super) fn pass_step(&mut self) {
         self.next_step += 1;
     }
@@ -177,7 +177,7 @@ impl CaseProgress {
         self.tasks.push_front(task);
     }
 
-    /// Removes and returns the next task, which is the current task from now on.
+    /// Removes the next task, makes it the current task, and returns it.
     pub(super) fn next_task(&mut self) -> Option<StepTask> {
         let task = self.tasks.pop_front()?;
         self.near = None;

@@ -28,7 +28,7 @@ impl ScenarioCase {
         self.push_peer(format!("{role}-{number}"), client_id, false)
     }
 
-    /// Returns the client of a name. For the name of the tested client, this is the peer that represents the host.
+    /// Returns the client with this name. For the name of the tested client, this is the peer that represents the host.
     pub(super) fn peer_named(&self, name: &str) -> PeerId {
         if let Some(tested) = self.tested.as_ref().filter(|tested| tested.name() == name) {
             return tested.host();

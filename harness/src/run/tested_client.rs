@@ -167,7 +167,7 @@ impl TestedClient {
 
     // Methods about messages.
 
-    /// Takes what a message of the client says about its state.
+    /// Records a message of the client, which may change the states that the client keeps.
     pub(super) fn sent(&mut self, message: &Message) {
         self.received.sent(message);
     }

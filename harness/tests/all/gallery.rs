@@ -12,6 +12,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ahp_harness::wire::foreign_text::is_hidden;
@@ -353,8 +354,12 @@ fn is_selected(row: &GalleryRow) -> bool {
     std::env::var(ROW_VARIABLE).map_or(true, |part| row.name.contains(&part))
 }
 
+/// The turn of the test that plays rows. The rows have time limits, and one test already uses all cores.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// Plays rows with a command, `per_core` in parallel on each core.
 fn check(name: &str, command: &GalleryCommand, per_core: usize, rows: &[GalleryRow]) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gallery-{name}"));
     let _ = fs::remove_dir_all(&base);
     let rows: Vec<&GalleryRow> = rows.iter().filter(|row| is_selected(row)).collect();
@@ -400,6 +405,7 @@ static MARKS: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs a command with each hostile process. `{process}` in the arguments is replaced by the line of the process.
 fn check_processes(name: &str, command: &GalleryCommand) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gallery-{name}"));
     let _ = fs::remove_dir_all(&base);
     // Tests that run at the same time look only for their own processes.

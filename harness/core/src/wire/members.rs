@@ -54,10 +54,7 @@ impl Protocol {
         let id = self.shapes.named(name).filter(|id| self.shapes.label(*id) == name)?;
         let (mut form, mut variants) = (self.form(id, 0), Vec::new());
         match self.shapes.get(id) {
-            ValueShape::Enum { values, open } => {
-                let words = values.iter().map(|word| format!("\"{word}\""));
-                form = words.chain(open.then(|| "..".to_owned())).collect::<Vec<_>>().join(" | ");
-            }
+            ValueShape::Enum { values, open } => form = listed(values, *open, usize::MAX),
             ValueShape::Union(union) => {
                 form = format!("object, distinguished by `{}`", union.tag);
                 let variant = |(value, id): &(String, TypeId)| match value.as_str() {
@@ -95,9 +92,9 @@ impl Protocol {
     /// tables name it.
     fn spelled(&self, id: TypeId, depth: usize) -> String {
         let label = self.shapes.label(id);
-        match self.shapes.get(id) {
-            ValueShape::Enum { .. } => self.form(id, depth),
-            _ if !label.is_empty() => label.to_owned(),
+        let is_enum = matches!(self.shapes.get(id), ValueShape::Enum { .. });
+        match label {
+            label if !label.is_empty() && !is_enum => label.to_owned(),
             _ => self.form(id, depth),
         }
     }
@@ -106,14 +103,7 @@ impl Protocol {
     fn form(&self, id: TypeId, depth: usize) -> String {
         let nested = |id: &TypeId| self.spelled(*id, depth + 1);
         match self.shapes.get(id) {
-            ValueShape::Enum { values, open } => {
-                let shown = values.iter().take(VALUES);
-                let mut words: Vec<String> = shown.map(|word| format!("\"{word}\"")).collect();
-                if *open || values.len() > VALUES {
-                    words.push("..".to_owned());
-                }
-                words.join(" | ")
-            }
+            ValueShape::Enum { values, open } => listed(values, *open, VALUES),
             _ if depth > DEEPEST => "object".to_owned(),
             ValueShape::Any => "any value".to_owned(),
             ValueShape::String => "string".to_owned(),
@@ -134,6 +124,16 @@ impl Protocol {
             | ValueShape::Unresolved => "object".to_owned(),
         }
     }
+}
+
+/// Returns the text of an enumeration: at most this number of values, and `..` if there are others.
+fn listed(values: &[String], open: bool, most: usize) -> String {
+    let mut words: Vec<String> =
+        values.iter().take(most).map(|word| format!("\"{word}\"")).collect();
+    if open || values.len() > most {
+        words.push("..".to_owned());
+    }
+    words.join(" | ")
 }
 
 #[cfg(test)]

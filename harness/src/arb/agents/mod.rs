@@ -16,8 +16,7 @@ use crate::run::detect::DetectedFeature;
 use crate::scenario::capability::ABILITIES;
 
 use super::drawn_sequence::DrawnSequence;
-use super::step_result::ActionLogEntry;
-use super::step_result::ClientStepResult;
+use super::step_result::{ActionLogEntry, ClientStepResult};
 
 mod answers;
 mod draw;

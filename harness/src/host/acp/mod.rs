@@ -17,8 +17,7 @@ use litemap::LiteMap;
 
 use self::link::{AgentRequestPurpose, ChatTalk, HandshakeStage, line};
 use super::engine::RefHost;
-use super::reading::action_type;
-use super::reading::tool_call;
+use super::reading::{action_type, tool_call};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};

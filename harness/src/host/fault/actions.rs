@@ -4,8 +4,7 @@
 
 use super::FaultPart::Host;
 use crate::host::dispatch::SERVER_ONLY;
-use crate::host::dispatched::ActionOrigin;
-use crate::host::dispatched::DispatchRefusal;
+use crate::host::dispatched::{ActionOrigin, DispatchRefusal};
 use crate::host::engine::RefHost;
 use crate::host::generic::{
     ActsAfterApplying, ChangesDispatches, ChangesRejections, LiftsRules, RefusesActions,
@@ -13,8 +12,7 @@ use crate::host::generic::{
 };
 use crate::host::injected::ActionStage::{Accepted, Followed};
 use crate::host::injected::HostHooks;
-use crate::host::reading::action_type;
-use crate::host::reading::tool_call;
+use crate::host::reading::{action_type, tool_call};
 use crate::host::rule_facts::RuleFacts;
 use crate::host::rules::several_directories;
 use crate::model::{ActionOutcome, NoOp};

@@ -9,8 +9,7 @@ use crate::host::engine::RefHost;
 use crate::host::generic::{ActsAfterApplying, AltersAction, ChangesContextForAgent, LiftsRules};
 use crate::host::injected::ActionStage::{Accepted, Published};
 use crate::host::injected::{ActionStage, HostHooks};
-use crate::host::reading::action_type;
-use crate::host::reading::tool_call;
+use crate::host::reading::{action_type, tool_call};
 use crate::wire::json::{Value, json};
 
 fault_table![

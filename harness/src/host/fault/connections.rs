@@ -8,8 +8,7 @@ use crate::host::generic::{
     ActsAfterRestart, ActsOnEvents, AnswersRequests, ChangesReplies, LiftsRules,
 };
 use crate::host::injected::HostEvent;
-use crate::host::request::unknown_channel;
-use crate::host::request::{CallReply, ErrorResponse, HostCall};
+use crate::host::request::{CallReply, ErrorResponse, HostCall, unknown_channel};
 use crate::host::sessions::FIRST_TITLE;
 use crate::host::visitor::EndpointVisitor;
 use crate::wire::channel::ChannelKind;

@@ -1,7 +1,7 @@
 //! The log records of the host: the client subscribes to the records of a minimum level, and filters the received
 //! records by this level.
 //!
-//! Knows: `subscribe`. Never knows: the form of log records, who reads the records.
+//! Knows: subscriptions to logs. Never knows: the format of log records, their readers.
 //!
 //! Start at [`ReferenceClient::follow_logs`].
 

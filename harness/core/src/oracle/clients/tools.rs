@@ -13,8 +13,7 @@ use crate::oracle::channel::ChannelId;
 use crate::oracle::check::FindingSink;
 use crate::oracle::members::{given, list, text};
 use crate::oracle::step::{ActionDelivery, OracleStep};
-use crate::oracle::tool_call::find;
-use crate::oracle::tool_call::owner;
+use crate::oracle::tool_call::{find, owner};
 
 use super::catalogue::Rule;
 use super::{ClientFamily, ClientView, SentDispatch, dispatched};

@@ -22,6 +22,7 @@ use super::causality::above;
 use crate::oracle::catalogue::{CheckRule, Rule};
 use crate::oracle::channel::ChannelId;
 use crate::oracle::check::{CheckFamily, FindingSink};
+use crate::oracle::connection::ConnectionRecord;
 use crate::oracle::context::OracleContext;
 use crate::oracle::step::{ActionDelivery, OracleStep};
 
@@ -290,11 +291,9 @@ impl DispatchChecks {
         let Some(origin) = delivery.envelope.origin else {
             return;
         };
-        let own = |conn: &&crate::oracle::connection::ConnectionRecord| {
-            conn.client_id.as_deref() == Some(origin.client_id)
-        };
+        let own = |conn: &&ConnectionRecord| conn.client_id.as_deref() == Some(origin.client_id);
         let ours = cx.conns.values().any(|conn| own(&conn));
-        let unseen = |conn: &crate::oracle::connection::ConnectionRecord| {
+        let unseen = |conn: &ConnectionRecord| {
             conn.partial() || (conn.handshake_line > 0 && conn.client_id.is_none())
         };
         if cx.unseen

@@ -19,7 +19,7 @@ use crate::wire::version::Version;
 use crate::oracle::catalogue::{CheckRule, Rule};
 use crate::oracle::check::{CheckFamily, FindingSink};
 use crate::oracle::connection::OpenRequest;
-use crate::oracle::context::OracleContext;
+use crate::oracle::context::{OracleContext, version_of};
 use crate::oracle::members::list;
 use crate::oracle::same::same;
 use crate::oracle::step::OracleStep;
@@ -154,8 +154,7 @@ impl HandshakeChecks {
         let found = result.get("protocolVersion").unwrap_or(&Value::Null);
         // The first protocol states its version as a number, which a host may write as `1` or as `1.0`.
         let is_offered = offers.iter().any(|offer| same(Some(offer), Some(found)));
-        if let Some(version) =
-            crate::oracle::context::version_of(result).filter(|it| *it >= DATA_SINCE)
+        if let Some(version) = version_of(result).filter(|it| *it >= DATA_SINCE)
             && is_offered
             && Protocol::of(version).is_some()
         {
