@@ -38,6 +38,8 @@ const INBOX: usize = 64;
 const OUTBOX: usize = 100_000;
 /// The maximum number of concurrent clients.
 const MAX_CLIENTS: usize = 1_000;
+/// The maximum number of answered pings whose answers wait to be sent. A connection that exceeds it is closed.
+const MAX_PINGS: usize = 512;
 /// The pause before the next attempt to accept a connection.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The timeout for connecting to the `ahp-harness run` process. If that process does not answer, the agent works
@@ -105,12 +107,15 @@ async fn connection(stream: TcpStream, agent: VariantAgent, options: AcpProcessO
     let (mut sink, mut stream) = socket.split();
     let (heard, lines) = mpsc::channel(INBOX);
     let (said, mut outbox) = mpsc::channel::<String>(OUTBOX);
+    let (pinged, mut pings) = mpsc::channel(MAX_PINGS);
     let reading = async {
         while let Some(Ok(frame)) = stream.next().await {
             let text = match frame {
                 Message::Text(text) => text.as_str().to_owned(),
                 Message::Binary(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 Message::Close(_) => return,
+                // The WebSocket library creates the answer, and the writing part sends it.
+                Message::Ping(_) if pinged.try_send(()).is_err() => return,
                 _ => continue,
             };
             if heard.send(text).await.is_err() {
@@ -119,8 +124,15 @@ async fn connection(stream: TcpStream, agent: VariantAgent, options: AcpProcessO
         }
     };
     let writing = async {
-        while let Some(text) = outbox.recv().await {
-            if sink.send(Message::text(text)).await.is_err() {
+        loop {
+            let sent = tokio::select! {
+                said = outbox.recv() => match said {
+                    Some(text) => sink.send(Message::text(text)).await,
+                    None => break,
+                },
+                Some(()) = pings.recv() => sink.flush().await,
+            };
+            if sent.is_err() {
                 return;
             }
         }

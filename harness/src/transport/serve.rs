@@ -1,8 +1,10 @@
 //! Serves a host engine on a port. Each connection runs in its own task, and the engine runs in another task.
 
+use std::future::poll_fn;
 use std::io::Cursor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -25,7 +27,7 @@ use super::agent::AgentProcess;
 use super::host_journal::{HostJournal, JournalExtent, JournaledEvent, TimedEvent};
 use super::request_head::{HEAD_TIMEOUT, read_head};
 use super::shells::HostShells;
-use super::websocket::config;
+use super::websocket::{PongBacklog, config};
 
 /// The maximum number of frames queued for the engine; further frames wait in their sockets.
 const INBOX: usize = 1024;
@@ -182,6 +184,7 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Engine
     if inward.send(EngineInput::Open(conn, client)).await.is_err() {
         return;
     }
+    let mut pongs = PongBacklog::default();
     loop {
         tokio::select! {
             out = outbox.recv() => {
@@ -204,6 +207,14 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Engine
                 Some(Ok(Message::Binary(bytes))) => {
                     let frame = Frame::Binary(bytes.to_vec());
                     if inward.send(EngineInput::Frame(conn, frame)).await.is_err() {
+                        break;
+                    }
+                }
+                Some(Ok(Message::Ping(payload))) => {
+                    let answered = poll_fn(|cx| {
+                        Poll::Ready(pongs.poll_answer(Pin::new(&mut socket), cx, payload.len()))
+                    });
+                    if !answered.await {
                         break;
                     }
                 }

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::{Sink, Stream};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 pub use tokio_tungstenite::tungstenite::http::Uri;
@@ -57,6 +58,10 @@ const READ_BUFFER: usize = 4096;
 /// The size of the write buffer, in bytes. With 0, each frame is written immediately.
 const WRITE_BUFFER: usize = 0;
 
+/// The maximum length of the answers to pings that wait to be sent, in bytes.
+const MAX_PONGS: usize = 64 << 10;
+/// The length of the head of a client's pong, in bytes.
+const PONG_HEAD: usize = 6;
 /// The maximum number of control frames processed per poll.
 const SHARE: u32 = 64;
 
@@ -78,6 +83,36 @@ pub enum LinkEvent {
     },
 }
 
+/// Limits the answers to pings that wait to be sent, because the other side does not read.
+///
+/// The WebSocket library answers each ping and keeps the answers that it cannot send, without a limit. Its own limit
+/// of the write buffer would also apply to long messages.
+#[derive(Debug, Default)]
+pub struct PongBacklog {
+    /// The length of the answers since the last time that all answers were sent, in bytes.
+    waiting: usize,
+}
+
+impl PongBacklog {
+    /// Tries to send the answer to a ping with a payload of this length in bytes. Returns false if too many answers
+    /// wait.
+    pub fn poll_answer<S>(
+        &mut self,
+        socket: Pin<&mut WebSocketStream<S>>,
+        cx: &mut Context<'_>,
+        payload: usize,
+    ) -> bool
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        match socket.poll_flush(cx) {
+            Poll::Ready(Ok(())) => self.waiting = 0,
+            Poll::Ready(Err(_)) | Poll::Pending => self.waiting += payload + PONG_HEAD,
+        }
+        self.waiting <= MAX_PONGS
+    }
+}
+
 type ClientSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 type ConnectFuture = Pin<Box<dyn Future<Output = Result<ClientSocket, Error>> + Send>>;
 
@@ -87,6 +122,7 @@ pub struct WebSocketLink {
     /// The frames that are not sent yet.
     queue: VecDeque<Message>,
     unflushed: bool,
+    pongs: PongBacklog,
     /// Whether reading is stopped.
     held: bool,
 }
@@ -131,6 +167,7 @@ impl WebSocketLink {
             state: WebSocketState::Connecting(Box::pin(future)),
             queue: VecDeque::new(),
             unflushed: false,
+            pongs: PongBacklog::default(),
             held: false,
         }
     }
@@ -218,7 +255,14 @@ impl WebSocketLink {
                     code: close.as_ref().map(|close| close.code.into()),
                     reason: close.map(|close| close.reason.as_str().to_owned()).unwrap_or_default(),
                 }),
-                // The WebSocket library answers pings, so these frames need no handling here.
+                // The WebSocket library creates the answer.
+                Poll::Ready(Some(Ok(Message::Ping(payload)))) => {
+                    self.unflushed = true;
+                    if self.pongs.poll_answer(socket.as_mut(), cx, payload.len()) {
+                        continue;
+                    }
+                    Poll::Ready(LinkEvent::Ended { code: None, reason: unread_pongs() })
+                }
                 Poll::Ready(Some(Ok(_))) => continue,
                 Poll::Ready(Some(Err(error))) => {
                     Poll::Ready(LinkEvent::Ended { code: None, reason: explain(&error) })
@@ -269,6 +313,14 @@ fn head<T>(response: &Response<T>) -> Vec<String> {
     lines
 }
 
+/// Describes the end of a connection whose host sends pings and does not read the answers.
+fn unread_pongs() -> String {
+    format!(
+        "the host sent pings without reading the answers: more than {} KiB wait",
+        MAX_PONGS >> 10
+    )
+}
+
 /// Describes a transport error for a user who only knows the URL.
 fn explain(error: &Error) -> String {
     match error {
@@ -280,5 +332,50 @@ fn explain(error: &Error) -> String {
         }
         Error::Capacity(error) => format!("the host sent too much in one message: {error}"),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+    use tokio_tungstenite::accept_async;
+
+    use super::*;
+
+    /// Connects to a server that sends the same bytes again and again, and reads nothing. Returns the reason for the
+    /// end of the connection.
+    async fn end_at_flood(bytes: &'static [u8]) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://{}", listener.local_addr().unwrap());
+        let server = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut socket = accept_async(stream).await.unwrap();
+            let many = bytes.repeat(1_000);
+            while socket.get_mut().write_all(&many).await.is_ok() {}
+        });
+        let endpoint = WebSocketEndpoint { url, ..WebSocketEndpoint::default() };
+        let mut link = WebSocketLink::connect(&endpoint, &ClientGuise::default());
+        let end = async {
+            loop {
+                if let LinkEvent::Ended { reason, .. } =
+                    std::future::poll_fn(|cx| link.poll(cx)).await
+                {
+                    return reason;
+                }
+            }
+        };
+        let reason = tokio::time::timeout(Duration::from_secs(60), end).await;
+        server.abort();
+        reason.expect("the link keeps all answers that the server does not read")
+    }
+
+    #[test]
+    fn a_server_that_sends_pings_and_reads_no_answer_is_left() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for ping in [&b"\x89\x00"[..], b"\x89\x08payload."] {
+            let reason = runtime.block_on(end_at_flood(ping));
+            assert!(reason.contains("pings without reading"), "{reason}");
+        }
     }
 }
