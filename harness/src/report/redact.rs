@@ -4,7 +4,8 @@
 //! by [`REDACTED`] or [`REDACTED_SHORT`] everywhere. The always-on checks recognise these marks, so they can still
 //! report a host that leaked the secret. A match of a user's pattern is replaced by a numbered mark. Equal matches get
 //! equal marks, so equal identifiers stay equal, different identifiers stay different, and `judge` gives the same
-//! result for a redacted file as for the original. A pattern is applied to each string of a JSON line separately, so
+//! result for a redacted file as for the original. For the same reason, strings that the protocol or the capture format
+//! defines are kept even if a pattern matches them. A pattern is applied to each string of a JSON line separately, so
 //! the line stays valid JSON.
 //!
 //! Knows: texts, JSON. Never knows: the secrets, the destination of output.
@@ -15,10 +16,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use regex_lite::Regex;
 
+use crate::oracle::REDACTION_MARK;
 use crate::oracle::secrets::MIN_SECRET as MIN_LOOKED_FOR;
 use crate::transcript::format;
 use crate::wire::json::{Value, json};
 use crate::wire::percent;
+use crate::wire::vocabulary::is_protocol_word;
 
 /// The replacement for a secret that no frame of a host may contain.
 pub const REDACTED: &str = "«redacted»";
@@ -26,7 +29,7 @@ pub const REDACTED: &str = "«redacted»";
 /// by accident.
 pub const REDACTED_SHORT: &str = "«redacted short»";
 /// The prefix of all marks, including the numbered marks.
-pub const MARK: &str = "«redacted";
+pub const MARK: &str = REDACTION_MARK;
 /// The minimum length of a secret, in bytes. If shorter strings were replaced, the output would be unreadable.
 const MIN_SECRET: usize = 4;
 /// The maximum number of secrets learnt from traffic. The number is limited because every line is searched for each
@@ -116,7 +119,7 @@ impl SecretRedactor {
 
     /// Removes secrets from an event in its JSON form.
     pub fn event(&self, line: &mut String) {
-        self.line(line, false, |literal, _| format::is_word(literal));
+        self.line(line, false, |literal, _| format::is_word(literal) || is_protocol_word(literal));
     }
 
     /// Removes secrets from any other object in its JSON form. The names of members are not changed. A short secret is

@@ -58,6 +58,7 @@ pub use catalogue::{CHECKS, CheckRow};
 pub use check::with_findings;
 pub use judge::{Oracle, all_checks, checks, checks_of};
 pub use options::{JudgedParty, OracleOptions};
+pub use same::REDACTION_MARK;
 
 #[cfg(test)]
 mod testkit;

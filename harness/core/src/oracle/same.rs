@@ -12,6 +12,10 @@ use crate::wire::timestamp;
 
 /// The member that any implementation may use for its own data.
 pub(super) const META: &str = "_meta";
+/// The beginning of the mark that replaces a redacted string.
+pub const REDACTION_MARK: &str = "«redacted";
+/// The end of such a mark.
+const MARK_END: char = '»';
 /// The bound below which a floating-point number represents every whole number exactly.
 const EXACT: f64 = 1e15;
 
@@ -47,8 +51,47 @@ fn equal(one: &Value, other: &Value) -> bool {
         (Value::Number(_), Value::Number(_)) => {
             one == other || whole(one).is_some_and(|it| Some(it) == whole(other))
         }
+        (Value::String(one), Value::String(other)) => {
+            one == other || is_hidden_by_redaction(one, other)
+        }
         _ => one == other,
     }
+}
+
+/// Returns whether redaction hides if two different strings were equal. A mark stands for an unknown text that is not
+/// empty. Redaction replaces the deltas of a text one by one, so the folded deltas can have other marks than the same
+/// text in a snapshot, or none. Equal marks stand for equal texts and different marks for different texts.
+fn is_hidden_by_redaction(one: &str, other: &str) -> bool {
+    if !one.contains(REDACTION_MARK) && !other.contains(REDACTION_MARK) {
+        return false;
+    }
+    let (mut one, mut other) = (pieces(one), pieces(other));
+    for _ in 0..2 {
+        let equal = one.iter().zip(&other).take_while(|(one, other)| one == other).count();
+        one.drain(..equal);
+        other.drain(..equal);
+        one.reverse();
+        other.reverse();
+    }
+    let is_mark = |piece: &&str| piece.starts_with(REDACTION_MARK);
+    match (one.as_slice(), other.as_slice()) {
+        ([], _) | (_, []) => false,
+        ([one], [other]) if is_mark(one) && is_mark(other) => false,
+        (one, other) => one.iter().chain(other).any(is_mark),
+    }
+}
+
+/// Splits a text into its characters and its marks.
+fn pieces(mut text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    while let Some(first) = text.chars().next() {
+        let mark = text.starts_with(REDACTION_MARK).then(|| text.find(MARK_END)).flatten();
+        let length = mark.map_or(first.len_utf8(), |end| end + MARK_END.len_utf8());
+        let (piece, rest) = text.split_at(length);
+        pieces.push(piece);
+        text = rest;
+    }
+    pieces
 }
 
 fn same_members(one: &Map, other: &Map) -> bool {
@@ -118,6 +161,18 @@ mod tests {
         check(json!("1"), json!(1), false);
         check(json!(false), json!(null), false);
         check(json!({"a": 1, "b": 2}), json!({"a": 1, "c": 2}), false);
+    }
+
+    #[test]
+    fn a_text_whose_parts_were_redacted_counts_as_equal() {
+        check(json!("«redacted 1»«redacted 2»"), json!("«redacted 3»"), true);
+        check(json!("one «redacted 2»"), json!("one two"), true);
+        check(json!("«redacted 1»"), json!("ab"), true);
+        check(json!("a «redacted 1» b"), json!("a c«redacted 2»d b"), true);
+        check(json!("«redacted 1»"), json!("«redacted 2»"), false);
+        check(json!("«redacted 1» «redacted 2»"), json!("«redacted 1»"), false);
+        check(json!("«redacted 1» a"), json!("«redacted 1» b"), false);
+        check(json!("«redacted 1»"), json!(1), false);
     }
 
     #[test]

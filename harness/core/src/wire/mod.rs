@@ -30,5 +30,6 @@ pub mod timestamp;
 pub mod trim;
 pub mod validate;
 pub mod version;
+pub mod vocabulary;
 mod walk;
 pub mod yaml;

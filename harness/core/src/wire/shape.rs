@@ -284,6 +284,22 @@ impl VersionShapes {
         ValueShape::Record(members)
     }
 
+    /// Returns every string that the types define: names of members, and strings that are values.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.arena.iter().flat_map(|shape| -> Vec<&str> {
+            match shape {
+                ValueShape::Literal(text) => vec![text],
+                ValueShape::Record(members) => members.iter().map(|it| it.name.as_str()).collect(),
+                ValueShape::Enum { values, .. } => values.iter().map(String::as_str).collect(),
+                ValueShape::Union(union) => {
+                    let values = union.variants.iter().map(|(value, _)| value.as_str());
+                    values.chain([union.tag.as_str()]).collect()
+                }
+                _ => Vec::new(),
+            }
+        })
+    }
+
     /// Returns every type, with its name or its expression.
     #[cfg(test)]
     pub(super) fn all(&self) -> impl Iterator<Item = (&str, TypeId)> {
