@@ -37,6 +37,8 @@ const MIN_SECRET: usize = 4;
 const MAX_SECRETS: usize = 256;
 /// The maximum number of different matches with a separate mark; all further matches share the last mark.
 const MAX_MARKS: usize = 100_000;
+/// The distance within which the quotes around a name of the protocol are searched, in bytes.
+const LONGEST_NAME: usize = 64;
 
 /// The headers whose values are secret.
 const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
@@ -245,8 +247,8 @@ impl RedactorState {
     }
 }
 
-/// Returns the text with every occurrence of a secret replaced; `None` if the secret does not occur. With `words`,
-/// occurrences within a longer word and names of members are kept.
+/// Returns the text with every occurrence of a secret replaced; `None` if the secret does not occur. Names of members
+/// that the protocol defines are kept. With `words`, occurrences within a longer word and all names of members are kept.
 fn replaced(text: &str, secret: &str, mark: &str, words: bool) -> Option<String> {
     let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_');
     let mut out = String::new();
@@ -256,7 +258,8 @@ fn replaced(text: &str, secret: &str, mark: &str, words: bool) -> Option<String>
         let after = text.get(end..)?;
         let joined = joins(before.chars().next_back()) || joins(after.chars().next());
         let name = before.ends_with('"') && after.starts_with("\":");
-        if words && (joined || name) {
+        // A token such as `token` must not change the names of the protocol.
+        if words && (joined || name) || is_in_protocol_name(text, at, end) {
             continue;
         }
         out.push_str(text.get(kept..at)?);
@@ -268,6 +271,18 @@ fn replaced(text: &str, secret: &str, mark: &str, words: bool) -> Option<String>
     }
     out.push_str(text.get(kept..)?);
     Some(out)
+}
+
+/// Returns whether this part of a JSON text is in the name of a member that the protocol defines.
+fn is_in_protocol_name(text: &str, from: usize, to: usize) -> bool {
+    // Only the bytes around the part are searched: a target can repeat a secret in a string of any length.
+    let bytes = text.as_bytes();
+    let least = from.saturating_sub(LONGEST_NAME);
+    let most = bytes.len().min(to + LONGEST_NAME);
+    let start = memchr::memrchr(b'"', &bytes[least..from]).map(|at| least + at + 1);
+    let end = memchr::memchr(b'"', &bytes[to..most]).map(|at| to + at);
+    let (Some(start), Some(end)) = (start, end) else { return false };
+    bytes.get(end + 1) == Some(&b':') && text.get(start..end).is_some_and(is_protocol_word)
 }
 
 /// Returns the length in bytes of the string literal at the beginning of the text; the length of the whole text
@@ -318,6 +333,16 @@ mod tests {
         redactor.object(&mut line);
         let kept = r#"{"other":"other-version","why":"Bearer «redacted short», another"}"#;
         assert_eq!(line, kept);
+        let redactor = SecretRedactor::new(["token".to_owned(), "Token".to_owned()], Vec::new());
+        let mut names = r#"{"token":"token","inputTokens":5,"protocolVersion":"my token","tokenX":1}"#.to_owned();
+        redactor.event(&mut names);
+        let kept = r#"{"token":"«redacted short»","inputTokens":5,"protocolVersion":"my «redacted short»","«redacted short»X":1}"#;
+        assert_eq!(names, kept);
+    }
+
+    #[test]
+    fn a_short_secret_is_removed_within_a_longer_word_of_a_frame() {
+        let redactor = redactor(&["other"], &[]);
         let mut frame = r#"{"a":"x-other-y"}"#.to_owned();
         redactor.event(&mut frame);
         assert_eq!(frame, r#"{"a":"x-«redacted short»-y"}"#);
