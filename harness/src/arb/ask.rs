@@ -11,10 +11,10 @@ use crate::reducers::aim::StateTargets;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
+use super::builder::ConversationBuilder;
 use super::draft_step::{members_mut, minted, replace, with_chat_of_session};
-use super::draw::ConversationDraw;
-use super::drawn_action::FOLDERS;
 use super::files::{FILES, OWN, file, has_folder};
+use super::generated_action::FOLDERS;
 use super::observe::look;
 use super::rules;
 use super::step_result::{ActionLogEntry, ClientStepResult};
@@ -41,7 +41,7 @@ enum RequestChannel {
     Automations,
 }
 
-type RequestFit = fn(&mut ConversationDraw, &str, &mut Value);
+type RequestFit = fn(&mut ConversationBuilder, &str, &mut Value);
 
 /// A method: its name, its channel, and the adjustment that makes its params meaningful.
 struct RequestRow {
@@ -56,104 +56,109 @@ const fn row(method: &'static str, on: RequestChannel, fit: RequestFit) -> Reque
 
 const ROWS: &[RequestRow] = &[
     row("ping", RequestChannel::Root, |_, _, _| {}),
-    row("listSessions", RequestChannel::Root, |draw, _, params| {
+    row("listSessions", RequestChannel::Root, |builder, _, params| {
         *params = json!({});
-        match draw.dice.below(5) {
+        match builder.dice.below(5) {
             0 => params["limit"] = json!(1),
             1 => params["limit"] = json!(2),
             2 => params["cursor"] = json!("no such cursor"),
             _ => {}
         }
     }),
-    row("createSession", RequestChannel::New("ahp-session:/"), |draw, client, params| {
+    row("createSession", RequestChannel::New("ahp-session:/"), |builder, client, params| {
         let mut new = json!({});
-        if draw.dice.chance(20) {
+        if builder.dice.chance(20) {
             new["workingDirectories"] =
-                json!([FOLDERS[0], FOLDERS[draw.dice.below(FOLDERS.len())]]);
+                json!([FOLDERS[0], FOLDERS[builder.dice.below(FOLDERS.len())]]);
         }
-        if draw.dice.chance(20) {
-            new["progressToken"] = json!(format!("p{}", draw.number()));
+        if builder.dice.chance(20) {
+            new["progressToken"] = json!(format!("p{}", builder.number()));
         }
-        if draw.dice.chance(15) {
+        if builder.dice.chance(15) {
             new["activeClient"] = json!({"clientId": client, "tools": [{"name": "look"}]});
         }
-        if draw.dice.chance(8) {
+        if builder.dice.chance(8) {
             new["provider"] = json!("no-such-provider");
-        } else if draw.conditions.reference
-            && draw.dice.chance(if ["token", "provider"].contains(&draw.focus) { 80 } else { 10 })
+        } else if builder.conditions.reference
+            && builder.dice.chance(if ["token", "provider"].contains(&builder.focus) {
+                80
+            } else {
+                10
+            })
         {
-            new["provider"] = provider(draw);
+            new["provider"] = provider(builder);
         }
         *params = new;
     }),
     row("disposeSession", RequestChannel::Of(ChannelKind::Session), |_, _, params| {
         *params = json!({})
     }),
-    row("createChat", RequestChannel::Of(ChannelKind::Session), |draw, _, params| {
-        let mut new = json!({"chat": format!("${{new chat chat{}}}", draw.number())});
-        if draw.conditions.agent.is_some() && draw.dice.chance(25) {
+    row("createChat", RequestChannel::Of(ChannelKind::Session), |builder, _, params| {
+        let mut new = json!({"chat": format!("${{new chat chat{}}}", builder.number())});
+        if builder.conditions.agent.is_some() && builder.dice.chance(25) {
             new["initialMessage"] = json!({"text": "first", "origin": {"kind": "user"}});
         }
-        if draw.dice.chance(15) {
-            new["workingDirectories"] = json!([FOLDERS[draw.dice.below(FOLDERS.len())]]);
+        if builder.dice.chance(15) {
+            new["workingDirectories"] = json!([FOLDERS[builder.dice.below(FOLDERS.len())]]);
         }
-        if draw.dice.chance(40) {
-            new["source"] = source(draw, params);
+        if builder.dice.chance(40) {
+            new["source"] = source(builder, params);
         }
         *params = new;
     }),
     row("disposeChat", RequestChannel::Of(ChannelKind::Chat), |_, _, params| *params = json!({})),
-    row("moveChat", RequestChannel::Of(ChannelKind::Chat), |draw, _, params| {
-        let sessions = draw.channels(ChannelKind::Session);
-        let chats = draw.channels(ChannelKind::Chat);
-        if let Some((uri, _)) = draw.dice.pick(&sessions).cloned() {
+    row("moveChat", RequestChannel::Of(ChannelKind::Chat), |builder, _, params| {
+        let sessions = builder.channels(ChannelKind::Session);
+        let chats = builder.channels(ChannelKind::Chat);
+        if let Some((uri, _)) = builder.dice.pick(&sessions).cloned() {
             replace(params, &mut |name, _| (name == "session").then(|| json!(uri)));
-            params["destination"] = match draw.dice.below(4) {
+            params["destination"] = match builder.dice.below(4) {
                 0 => json!({"kind": "newSession"}),
                 _ => json!({"kind": "session", "session": uri}),
             };
         }
-        let after = draw.dice.chance(30) && params["destination"]["kind"] == "session";
-        if after && let Some((uri, _)) = draw.dice.pick(&chats) {
+        let after = builder.dice.chance(30) && params["destination"]["kind"] == "session";
+        if after && let Some((uri, _)) = builder.dice.pick(&chats) {
             params["destination"]["after"] = json!(uri);
-        } else if let Some((uri, _)) = draw.dice.pick(&chats) {
+        } else if let Some((uri, _)) = builder.dice.pick(&chats) {
             replace(params, &mut |name, _| (name == "chat").then(|| json!(uri)));
         }
     }),
-    row("fetchTurns", RequestChannel::Of(ChannelKind::Chat), |draw, _, params| {
-        *params = match draw.dice.below(3) {
+    row("fetchTurns", RequestChannel::Of(ChannelKind::Chat), |builder, _, params| {
+        *params = match builder.dice.below(3) {
             0 => json!({"cursor": "no such cursor"}),
             _ => json!({}),
         };
     }),
     row("completions", RequestChannel::Of(ChannelKind::Chat), |_, _, _| {}),
     row("resolveSessionConfig", RequestChannel::Root, |_, _, params| *params = json!({})),
-    row("authenticate", RequestChannel::Root, |draw, _, params| {
-        let resources = resources(draw);
-        let resource = draw.dice.pick(&resources).filter(|_| draw.dice.clone().chance(80)).cloned();
+    row("authenticate", RequestChannel::Root, |builder, _, params| {
+        let resources = resources(builder);
+        let resource =
+            builder.dice.pick(&resources).filter(|_| builder.dice.clone().chance(80)).cloned();
         let resource = resource.unwrap_or_else(|| json!("https://nobody.example.com"));
         // The generator knows the valid token of the reference host, but not the tokens of other hosts.
-        let valid = draw.conditions.reference && draw.dice.chance(60);
+        let valid = builder.conditions.reference && builder.dice.chance(60);
         let mut token = if valid { TOKEN.1 } else { "a-token-of-nobody" };
-        if draw.dice.chance(25) {
+        if builder.dice.chance(25) {
             token = "";
         }
         *params = json!({"resource": resource, "token": token});
-        if valid && draw.dice.chance(20) {
+        if valid && builder.dice.chance(20) {
             params["expiresIn"] = json!(1);
         }
     }),
-    row("createTerminal", RequestChannel::New("ahp-terminal:/"), |draw, client, params| {
+    row("createTerminal", RequestChannel::New("ahp-terminal:/"), |builder, client, params| {
         *params = json!({"claim": {"kind": "client", "clientId": client}});
-        if draw.dice.chance(30) {
+        if builder.dice.chance(30) {
             params["name"] = json!("shell");
         }
-        if draw.dice.chance(30) {
+        if builder.dice.chance(30) {
             (params["cols"], params["rows"]) = (json!(91), json!(23));
         }
-        if draw.dice.chance(12) {
+        if builder.dice.chance(12) {
             let others: Vec<String> =
-                draw.present().iter().filter_map(|it| Some(draw.connection(it)?.0)).collect();
+                builder.present().iter().filter_map(|it| Some(builder.connection(it)?.0)).collect();
             let other = others.into_iter().find(|other| other != client);
             params["claim"]["clientId"] = json!(other.unwrap_or_else(|| "nobody".to_owned()));
         }
@@ -164,12 +169,12 @@ const ROWS: &[RequestRow] = &[
     row(
         "invokeChangesetOperation",
         RequestChannel::Of(ChannelKind::Changeset),
-        |draw, _, params| {
-            let name = draw.dice.pick(&["revert", "revert", "publish", "nothing"]).copied();
+        |builder, _, params| {
+            let name = builder.dice.pick(&["revert", "revert", "publish", "nothing"]).copied();
             *params = json!({"operationId": name});
             let range =
                 json!({"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}});
-            match draw.dice.below(3) {
+            match builder.dice.below(3) {
                 0 => params["target"] = json!({"kind": "resource", "resource": FILES[0]}),
                 1 => {
                     params["target"] =
@@ -179,74 +184,74 @@ const ROWS: &[RequestRow] = &[
             }
         },
     ),
-    row("runAutomation", RequestChannel::Automations, |draw, _, params| {
-        let request = format!("r{}", draw.dice.below(2));
-        *params = json!({"automation": automation(draw), "requestId": request});
+    row("runAutomation", RequestChannel::Automations, |builder, _, params| {
+        let request = format!("r{}", builder.dice.below(2));
+        *params = json!({"automation": automation(builder), "requestId": request});
     }),
-    row("fetchAutomationRuns", RequestChannel::Automations, |draw, _, params| {
-        *params = json!({"automation": automation(draw)});
+    row("fetchAutomationRuns", RequestChannel::Automations, |builder, _, params| {
+        *params = json!({"automation": automation(builder)});
     }),
     row("listAutomationTriggerDefinitions", RequestChannel::Automations, |_, _, params| {
         *params = json!({})
     }),
-    row("createResourceWatch", RequestChannel::Root, |draw, _, params| {
-        let common = draw.dice.chance(70) && has_folder(draw);
-        let folder = if common { json!(OWN) } else { file(draw) };
-        *params = json!({"uri": folder, "recursive": draw.dice.chance(60)});
-        if draw.dice.chance(40) {
+    row("createResourceWatch", RequestChannel::Root, |builder, _, params| {
+        let common = builder.dice.chance(70) && has_folder(builder);
+        let folder = if common { json!(OWN) } else { file(builder) };
+        *params = json!({"uri": folder, "recursive": builder.dice.chance(60)});
+        if builder.dice.chance(40) {
             params["excludes"] = json!({"items": ["*.log"]});
         }
-        if draw.dice.chance(20) {
+        if builder.dice.chance(20) {
             params["includes"] = json!({"items": ["**/*.txt"]});
         }
     }),
-    row("resourceRead", RequestChannel::Root, |draw, _, params| {
-        let uri = file(draw);
+    row("resourceRead", RequestChannel::Root, |builder, _, params| {
+        let uri = file(builder);
         *params = json!({"uri": uri});
     }),
-    row("resourceWrite", RequestChannel::Root, |draw, _, params| {
-        let text = format!("text {}", draw.number());
-        *params = json!({"uri": file(draw), "data": text, "encoding": "utf-8"});
-        match draw.dice.below(8) {
+    row("resourceWrite", RequestChannel::Root, |builder, _, params| {
+        let text = format!("text {}", builder.number());
+        *params = json!({"uri": file(builder), "data": text, "encoding": "utf-8"});
+        match builder.dice.below(8) {
             0 | 1 => params["createOnly"] = json!(true),
             2 => params["mode"] = json!("append"),
             3 => params["ifMatch"] = json!("no such tag"),
             _ => {}
         }
     }),
-    row("resourceWrite", RequestChannel::Root, |draw, _, params| {
-        *params = json!({"uri": file(draw), "data": "again", "encoding": "utf-8"});
+    row("resourceWrite", RequestChannel::Root, |builder, _, params| {
+        *params = json!({"uri": file(builder), "data": "again", "encoding": "utf-8"});
     }),
-    row("resourceMkdir", RequestChannel::Root, |draw, _, params| {
-        *params = json!({"uri": file(draw)})
+    row("resourceMkdir", RequestChannel::Root, |builder, _, params| {
+        *params = json!({"uri": file(builder)})
     }),
-    row("resourceList", RequestChannel::Root, |draw, _, params| {
-        *params = json!({"uri": file(draw)})
+    row("resourceList", RequestChannel::Root, |builder, _, params| {
+        *params = json!({"uri": file(builder)})
     }),
-    row("resourceResolve", RequestChannel::Root, |draw, _, params| {
-        *params = json!({"uri": file(draw)})
+    row("resourceResolve", RequestChannel::Root, |builder, _, params| {
+        *params = json!({"uri": file(builder)})
     }),
-    row("resourceMkdir", RequestChannel::Root, |draw, _, params| {
-        *params = json!({"uri": file(draw)})
+    row("resourceMkdir", RequestChannel::Root, |builder, _, params| {
+        *params = json!({"uri": file(builder)})
     }),
-    row("resourceDelete", RequestChannel::Root, |draw, _, params| {
-        *params = json!({"uri": file(draw)});
-        if draw.dice.chance(30) {
+    row("resourceDelete", RequestChannel::Root, |builder, _, params| {
+        *params = json!({"uri": file(builder)});
+        if builder.dice.chance(30) {
             params["recursive"] = json!(true);
         }
     }),
     row("resourceCopy", RequestChannel::Root, two_files),
     row("resourceMove", RequestChannel::Root, two_files),
-    row("resourceRequest", RequestChannel::Root, |draw, _, params| {
-        let right = draw.dice.pick(&["read", "write"]).copied().unwrap_or("read");
-        *params = json!({"uri": file(draw)});
+    row("resourceRequest", RequestChannel::Root, |builder, _, params| {
+        let right = builder.dice.pick(&["read", "write"]).copied().unwrap_or("read");
+        *params = json!({"uri": file(builder)});
         params[right] = json!(true);
     }),
 ];
 
 /// Returns the agents in the root state.
-fn agents(draw: &ConversationDraw) -> Vec<Value> {
-    let state = draw.channels(ChannelKind::Root).pop().unwrap_or_default().1;
+fn agents(builder: &ConversationBuilder) -> Vec<Value> {
+    let state = builder.channels(ChannelKind::Root).pop().unwrap_or_default().1;
     state["agents"].as_array().cloned().unwrap_or_default()
 }
 
@@ -256,51 +261,54 @@ fn protected(agents: &[Value]) -> Vec<Value> {
 }
 
 /// Returns a provider of the host, usually of an agent that needs a token.
-fn provider(draw: &mut ConversationDraw) -> Value {
-    let agents = agents(draw);
+fn provider(builder: &mut ConversationBuilder) -> Value {
+    let agents = agents(builder);
     let protected = protected(&agents);
-    let asked = draw.dice.chance(80) && draw.focus != "provider";
+    let asked = builder.dice.chance(80) && builder.focus != "provider";
     let from = if asked { &protected } else { &agents };
-    draw.dice.pick(from).map_or(json!("no-such-provider"), |it| it["provider"].clone())
+    builder.dice.pick(from).map_or(json!("no-such-provider"), |it| it["provider"].clone())
 }
 
 /// Returns the resources for which the host's agents need tokens.
-fn resources(draw: &ConversationDraw) -> Vec<Value> {
-    let agents = agents(draw);
+fn resources(builder: &ConversationBuilder) -> Vec<Value> {
+    let agents = agents(builder);
     let all =
         agents.iter().flat_map(|it| it["protectedResources"].as_array().into_iter().flatten());
     all.map(|it| it["resource"].clone()).collect()
 }
 
-fn two_files(draw: &mut ConversationDraw, _: &str, params: &mut Value) {
-    *params = json!({"source": file(draw), "destination": file(draw)});
-    if draw.dice.chance(50) {
+fn two_files(builder: &mut ConversationBuilder, _: &str, params: &mut Value) {
+    *params = json!({"source": file(builder), "destination": file(builder)});
+    if builder.dice.chance(50) {
         params["failIfExists"] = json!(true);
     }
 }
 
-fn automation(draw: &mut ConversationDraw) -> Value {
-    let state = draw.channels(ChannelKind::Automations).pop().unwrap_or_default().1;
+fn automation(builder: &mut ConversationBuilder) -> Value {
+    let state = builder.channels(ChannelKind::Automations).pop().unwrap_or_default().1;
     let entries = state["entries"].as_array().cloned().unwrap_or_default();
-    draw.dice.pick(&entries).map_or(json!("ahp-automation:/nothing"), |it| it["resource"].clone())
+    builder
+        .dice
+        .pick(&entries)
+        .map_or(json!("ahp-automation:/nothing"), |it| it["resource"].clone())
 }
 
 /// Returns the source of a new chat: usually an existing chat and one of its turns.
-fn source(draw: &mut ConversationDraw, sampled: &Value) -> Value {
-    let chats = draw.channels(ChannelKind::Chat);
-    let kind = draw.dice.pick(&["fork", "sideChat"]).copied().unwrap_or("fork");
-    let (uri, state) = draw.dice.pick(&chats).cloned().unwrap_or_default();
+fn source(builder: &mut ConversationBuilder, sampled: &Value) -> Value {
+    let chats = builder.channels(ChannelKind::Chat);
+    let kind = builder.dice.pick(&["fork", "sideChat"]).copied().unwrap_or("fork");
+    let (uri, state) = builder.dice.pick(&chats).cloned().unwrap_or_default();
     let turns = state["turns"].as_array().cloned().unwrap_or_default();
-    let turn = draw.dice.pick(&turns).map_or(json!("no-turn"), |turn| turn["id"].clone());
+    let turn = builder.dice.pick(&turns).map_or(json!("no-turn"), |turn| turn["id"].clone());
     let mut source = json!({"kind": kind, "chat": uri, "turnId": turn});
-    if kind == "sideChat" && draw.dice.chance(60) {
-        let text = if draw.dice.chance(75) { " selected  text " } else { "" };
+    if kind == "sideChat" && builder.dice.chance(60) {
+        let text = if builder.dice.chance(75) { " selected  text " } else { "" };
         source["selection"] = json!({"text": text, "turnId": turn});
         if let Some(part) = sampled.pointer("/source/selection/responsePartId") {
             source["selection"]["responsePartId"] = part.clone();
         }
     }
-    match draw.dice.below(8) {
+    match builder.dice.below(8) {
         0 => source["chat"] = json!("ahp-chat:/nowhere"),
         1 => source["turnId"] = json!("no-turn"),
         _ => {}
@@ -309,37 +317,40 @@ fn source(draw: &mut ConversationDraw, sampled: &Value) -> Value {
 }
 
 /// Sends a request. Its method is one of those for which `wanted` returns true.
-pub fn ask(draw: &mut ConversationDraw, wanted: impl Fn(&str) -> bool) -> Option<ActionLogEntry> {
+pub fn ask(
+    builder: &mut ConversationBuilder,
+    wanted: impl Fn(&str) -> bool,
+) -> Option<ActionLogEntry> {
     let known =
-        |row: &&RequestRow| wanted(row.method) && draw.protocol.method(row.method).is_some();
+        |row: &&RequestRow| wanted(row.method) && builder.protocol.method(row.method).is_some();
     let rows: Vec<&RequestRow> = ROWS.iter().filter(known).collect();
-    let row = *draw.dice.pick(&rows)?;
-    let by = draw.somebody()?;
-    let (client, _) = draw.connection(&by)?;
-    let params = draw.protocol.method(row.method)?.params_type.clone();
-    let mut params = draw.sample(true, |sampler| sampler.of_type(&params))?;
+    let row = *builder.dice.pick(&rows)?;
+    let by = builder.somebody()?;
+    let (client, _) = builder.connection(&by)?;
+    let params = builder.protocol.method(row.method)?.params_type.clone();
+    let mut params = builder.sample(true, |sampler| sampler.of_type(&params))?;
     drop_channel(&mut params);
-    let channel = channel(draw, &row.on)?;
+    let channel = channel(builder, &row.on)?;
     // The adjustment of the row comes last, because its new names must not be replaced by existing names.
     if let Some((_, state)) = channel.1 {
-        StateTargets::of(&state).aim(&mut draw.dice, &mut params);
+        StateTargets::of(&state).aim(&mut builder.dice, &mut params);
     }
-    (row.fit)(draw, &client, &mut params);
+    (row.fit)(builder, &client, &mut params);
     if let Some(uri) = channel.0 {
         params["channel"] = json!(uri);
     }
     let mut deviation = "legal";
-    if draw.dice.chance(DEVIANT) {
-        deviation = deviate(draw, row, &mut params);
+    if builder.dice.chance(DEVIANT) {
+        deviation = deviate(builder, row, &mut params);
     }
-    let params = with_chat_of_session(draw.named(&params)?);
+    let params = with_chat_of_session(builder.named(&params)?);
     let step = json!({"request": {
         "by": by, "method": row.method, "params": params, "result": true, "error": true,
     }});
     let broken = deviation == "missing-member" || deviation == "wrong-type";
-    let came = send(draw, step, row.method, broken)?;
+    let came = send(builder, step, row.method, broken)?;
     if deviation == "again" {
-        let again = draw.steps.iter().rev().find(|step| step.get("request").is_some()).cloned();
+        let again = builder.steps.iter().rev().find(|step| step.get("request").is_some()).cloned();
         let again = again.map(|mut step| {
             if let Some(members) = members_mut(&mut step) {
                 members.remove("proves");
@@ -350,38 +361,38 @@ pub fn ask(draw: &mut ConversationDraw, wanted: impl Fn(&str) -> bool) -> Option
             minted(&step)
         });
         if let Some(again) = again {
-            send(draw, again, row.method, false)?;
+            send(builder, again, row.method, false)?;
         }
     }
     Some((row.method.to_owned(), deviation, came))
 }
 
 fn send(
-    draw: &mut ConversationDraw,
+    builder: &mut ConversationBuilder,
     step: Value,
     method: &str,
     broken: bool,
 ) -> Option<ClientStepResult> {
     let params = step["request"]["params"].clone();
-    let came = draw.act(step, |came, draw| {
+    let came = builder.act(step, |came, builder| {
         let rule = match came {
             ClientStepResult::Error(_) if broken => Some("jsonrpc.invalid-params.missing"),
             // Only the reference host certainly has these files.
-            _ if !draw.conditions.reference && FILED.iter().any(|it| method.starts_with(it)) => {
+            _ if !builder.conditions.reference && FILED.iter().any(|it| method.starts_with(it)) => {
                 None
             }
             ClientStepResult::Error(code) => rules::of_request(method, Some(*code))
-                .filter(|rule| draw.conditions.reference || is_reason(rule, &params)),
+                .filter(|rule| builder.conditions.reference || is_reason(rule, &params)),
             // Other hosts may refuse the remaining requests, although the reference host answers them with a result.
             ClientStepResult::Result(_) => {
-                rules::of_request(method, None).or(draw.conditions.reference.then_some(SERVED))
+                rules::of_request(method, None).or(builder.conditions.reference.then_some(SERVED))
             }
             _ => None,
         };
         rule.map(str::to_owned)
     })?;
     if let ClientStepResult::Result(result) = &came {
-        result_of(draw, method, result);
+        result_of(builder, method, result);
     }
     Some(came)
 }
@@ -401,45 +412,45 @@ fn is_reason(rule: &str, params: &Value) -> bool {
 }
 
 /// Adds the expected content of a result, and names for the identifiers that the result introduces.
-fn result_of(draw: &mut ConversationDraw, method: &str, result: &Value) {
-    let names = draw.names();
+fn result_of(builder: &mut ConversationBuilder, method: &str, result: &Value) {
+    let names = builder.names();
     match method {
-        "createChat" => announced(draw),
-        "authenticate" if draw.conditions.reference => {
-            expires(draw);
-            guarded(draw);
+        "createChat" => announced(builder),
+        "authenticate" if builder.conditions.reference => {
+            expires(builder);
+            guarded(builder);
         }
-        "disposeSession" => left_behind(draw),
+        "disposeSession" => left_behind(builder),
         "createResourceWatch" => {
-            draw.bind_result(result);
-            let watches = draw.channels(ChannelKind::ResourceWatch);
-            let (Some((uri, _)), Some(by)) = (watches.last(), draw.somebody()) else { return };
-            follow(draw, &by, uri);
-            stir(draw, &by);
+            builder.bind_result(result);
+            let watches = builder.channels(ChannelKind::ResourceWatch);
+            let (Some((uri, _)), Some(by)) = (watches.last(), builder.somebody()) else { return };
+            follow(builder, &by, uri);
+            stir(builder, &by);
         }
-        "resourceRead" if result["data"].is_string() && own(draw) => {
-            draw.wants(json!({"data": result["data"].clone()}));
+        "resourceRead" if result["data"].is_string() && own(builder) => {
+            builder.wants(json!({"data": result["data"].clone()}));
         }
         "runAutomation" => match names.symbolic(&result["resource"]) {
-            Some(known) => draw.wants(json!({"resource": known})),
-            None => draw.bind_result(result),
+            Some(known) => builder.wants(json!({"resource": known})),
+            None => builder.bind_result(result),
         },
         // One page does not have to contain every session.
-        "listSessions" if paged(draw) => {}
+        "listSessions" if paged(builder) => {}
         "listSessions" => {
             let items = result["items"].as_array().cloned().unwrap_or_default();
             let shown = |item: &Value| {
                 let mut shown = json!({"resource": names.symbolic(&item["resource"])?});
                 // The number and size of changes are predictable only on the reference host, whose files are known.
-                let changes = item.get("changes").filter(|_| draw.conditions.reference);
+                let changes = item.get("changes").filter(|_| builder.conditions.reference);
                 if let Some(changes) = changes {
                     shown["changes"] = changes.clone();
                 }
                 Some(shown)
             };
             let listed: Vec<Value> = items.iter().filter_map(shown).collect();
-            draw.wants(json!({"items": {"$contains": listed}}));
-            let step = draw.asked().and_then(members_mut);
+            builder.wants(json!({"items": {"$contains": listed}}));
+            let step = builder.asked().and_then(members_mut);
             if let Some(members) = step.filter(|it| it.contains_key("proves")) {
                 members.insert("proves", json!("root.listSessions.contains-created"));
             }
@@ -449,29 +460,29 @@ fn result_of(draw: &mut ConversationDraw, method: &str, result: &Value) {
 }
 
 /// Returns the last request of the conversation.
-fn request(draw: &ConversationDraw) -> Option<&Value> {
-    draw.steps.iter().rev().find_map(|step| step.get("request"))
+fn request(builder: &ConversationBuilder) -> Option<&Value> {
+    builder.steps.iter().rev().find_map(|step| step.get("request"))
 }
 
 /// Returns whether the last request is about a file in this conversation's folder.
-fn own(draw: &ConversationDraw) -> bool {
-    let uri = request(draw).map(|it| &it["params"]["uri"]);
+fn own(builder: &ConversationBuilder) -> bool {
+    let uri = request(builder).map(|it| &it["params"]["uri"]);
     uri.and_then(Value::as_str).is_some_and(|uri| uri.starts_with(OWN))
 }
 
 /// Expects that the client that creates a chat sees the chat in the session's catalogue before it receives the
 /// response.
-fn announced(draw: &mut ConversationDraw) {
-    let Some(request) = request(draw).cloned() else {
+fn announced(builder: &mut ConversationBuilder) {
+    let Some(request) = request(builder).cloned() else {
         return;
     };
     let (by, params) = (request["by"].as_str().unwrap_or_default(), &request["params"]);
     let chat = minted(&params["chat"]);
     let session = params["channel"].as_str().unwrap_or_default();
     let uri = session.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
-    let uri = uri.and_then(|name| draw.stage().bindings().get(name)).and_then(Value::as_str);
+    let uri = uri.and_then(|name| builder.stage().bindings().get(name)).and_then(Value::as_str);
     let follows =
-        |uri: &str| draw.stage().client(by).is_some_and(|(client, _)| client.is_subscribed(uri));
+        |uri: &str| builder.stage().client(by).is_some_and(|(client, _)| client.is_subscribed(uri));
     let followed = uri.is_some_and(follows);
     if followed {
         // The action must not arrive after the response.
@@ -480,73 +491,73 @@ fn announced(draw: &mut ConversationDraw) {
             "where": {"action": {"summary": {"resource": chat}}},
             "proves": "chat.create.added-before-response",
         }});
-        draw.behind_request(vec![never, json!({"barrier": {"by": by}})]);
-        draw.put(json!({"mirror": {
+        builder.behind_request(vec![never, json!({"barrier": {"by": by}})]);
+        builder.put(json!({"mirror": {
             "at": by, "of": session, "state": {"chats": {"$contains": [{"resource": chat}]}},
             "proves": "chat.create.added-before-response",
         }}));
     }
     if params.get("source").is_some() {
-        let made = draw.channels(ChannelKind::Chat).pop().map(|row| row.0);
-        look(draw, made);
+        let made = builder.channels(ChannelKind::Chat).pop().map(|row| row.0);
+        look(builder, made);
     }
 }
 
 /// Expects that clients that sent no token are not notified when a token expires.
-fn expires(draw: &mut ConversationDraw) {
-    let Some(request) = request(draw).cloned() else {
+fn expires(builder: &mut ConversationBuilder) {
+    let Some(request) = request(builder).cloned() else {
         return;
     };
     if request["params"].get("expiresIn").is_none() {
         return;
     }
     let brought = |by: &String| {
-        let requests = draw.steps.iter().filter_map(|step| step.get("request"));
+        let requests = builder.steps.iter().filter_map(|step| step.get("request"));
         requests.into_iter().any(|it| it["method"] == "authenticate" && it["by"] == by.as_str())
     };
-    let others: Vec<String> = draw.present().into_iter().filter(|it| !brought(it)).collect();
+    let others: Vec<String> = builder.present().into_iter().filter(|it| !brought(it)).collect();
     if others.is_empty() {
         return;
     }
-    draw.put(json!({"never": {
+    builder.put(json!({"never": {
         "at": others.clone(), "method": "auth/required", "proves": "auth.notification.audience",
     }}));
-    draw.put(json!({"rest": {"for": "1500ms"}}));
+    builder.put(json!({"rest": {"for": "1500ms"}}));
     for by in others {
-        draw.barrier(&by);
+        builder.barrier(&by);
     }
 }
 
 /// Lets the client that sent or revoked a token create a session that needs a token.
-fn guarded(draw: &mut ConversationDraw) {
-    let by = request(draw).and_then(|it| it["by"].as_str()).map(str::to_owned);
-    let protected = protected(&agents(draw));
-    let provider = draw.dice.pick(&protected).map(|it| it["provider"].clone());
-    let (Some(by), Some(provider)) = (by, provider.filter(|_| draw.dice.chance(35))) else {
+fn guarded(builder: &mut ConversationBuilder) {
+    let by = request(builder).and_then(|it| it["by"].as_str()).map(str::to_owned);
+    let protected = protected(&agents(builder));
+    let provider = builder.dice.pick(&protected).map(|it| it["provider"].clone());
+    let (Some(by), Some(provider)) = (by, provider.filter(|_| builder.dice.chance(35))) else {
         return;
     };
-    let channel = format!("ahp-session:/${{new made{}}}", draw.number());
+    let channel = format!("ahp-session:/${{new made{}}}", builder.number());
     let step = json!({"request": {
         "by": by, "method": "createSession", "result": true, "error": true,
         "params": {"channel": channel, "provider": provider},
     }});
-    send(draw, step, "createSession", false);
+    send(builder, step, "createSession", false);
 }
 
 /// Subscribes to a channel that the host removed together with a session.
-fn left_behind(draw: &mut ConversationDraw) {
-    let gone = draw.gone();
-    let (by, uri) = (draw.somebody(), draw.dice.pick(&gone).cloned());
+fn left_behind(builder: &mut ConversationBuilder) {
+    let gone = builder.gone();
+    let (by, uri) = (builder.somebody(), builder.dice.pick(&gone).cloned());
     if let (Some(by), Some(uri)) = (by, uri) {
-        subscription(draw, &by, &uri, "unknown-channel");
+        subscription(builder, &by, &uri, "unknown-channel");
     }
 }
 
 /// Writes two files below a watched folder: one that most filters exclude, and one that most filters include.
-fn stir(draw: &mut ConversationDraw, by: &str) {
-    let params = request(draw).map(|it| it["params"].clone()).unwrap_or_default();
+fn stir(builder: &mut ConversationBuilder, by: &str) {
+    let params = request(builder).map(|it| it["params"].clone()).unwrap_or_default();
     let filtered = params.get("excludes").is_some() || params.get("includes").is_some();
-    let Some(root) = params["uri"].as_str().filter(|_| filtered && draw.dice.chance(60)) else {
+    let Some(root) = params["uri"].as_str().filter(|_| filtered && builder.dice.chance(60)) else {
         return;
     };
     for name in ["a.log", "a.txt"] {
@@ -554,13 +565,13 @@ fn stir(draw: &mut ConversationDraw, by: &str) {
         let step = json!({"request": {
             "by": by, "method": "resourceWrite", "params": params, "result": true, "error": true,
         }});
-        send(draw, step, "resourceWrite", false);
+        send(builder, step, "resourceWrite", false);
     }
-    draw.pause();
+    builder.pause();
 }
 
-fn paged(draw: &ConversationDraw) -> bool {
-    request(draw)
+fn paged(builder: &ConversationBuilder) -> bool {
+    request(builder)
         .map(|it| &it["params"])
         .is_some_and(|params| params.get("limit").is_some() || params.get("cursor").is_some())
 }
@@ -568,16 +579,16 @@ fn paged(draw: &ConversationDraw) -> bool {
 /// The channel of a request: its URI, and if the channel exists, its URI and its state.
 type ChannelPlace = (Option<String>, Option<(String, Value)>);
 
-fn channel(draw: &mut ConversationDraw, on: &RequestChannel) -> Option<ChannelPlace> {
+fn channel(builder: &mut ConversationBuilder, on: &RequestChannel) -> Option<ChannelPlace> {
     Some(match on {
         RequestChannel::Root => (None, None),
         RequestChannel::Automations => (Some("ahp-automations://".to_owned()), None),
         RequestChannel::New(scheme) => {
-            (Some(format!("{scheme}${{new made{}}}", draw.number())), None)
+            (Some(format!("{scheme}${{new made{}}}", builder.number())), None)
         }
         RequestChannel::Of(kind) => {
-            let channels = draw.channels(*kind);
-            let found = draw.dice.pick(&channels)?.clone();
+            let channels = builder.channels(*kind);
+            let found = builder.dice.pick(&channels)?.clone();
             (Some(found.0.clone()), Some(found))
         }
     })
@@ -597,13 +608,17 @@ fn members(params: &Value) -> Vec<String> {
 }
 
 /// Applies a named deviation to a request and returns the name of the deviation.
-fn deviate(draw: &mut ConversationDraw, row: &RequestRow, params: &mut Value) -> &'static str {
-    match draw.dice.below(6) {
+fn deviate(
+    builder: &mut ConversationBuilder,
+    row: &RequestRow,
+    params: &mut Value,
+) -> &'static str {
+    match builder.dice.below(6) {
         0 => {
             let names = members(params);
-            let Some(name) = draw.dice.pick(&names).cloned() else { return "legal" };
-            let required = draw.protocol.check_type(
-                &draw
+            let Some(name) = builder.dice.pick(&names).cloned() else { return "legal" };
+            let required = builder.protocol.check_type(
+                &builder
                     .protocol
                     .method(row.method)
                     .map(|it| it.params_type.clone())
@@ -618,7 +633,7 @@ fn deviate(draw: &mut ConversationDraw, row: &RequestRow, params: &mut Value) ->
         }
         1 => {
             let names = members(params);
-            let Some(name) = draw.dice.pick(&names) else { return "legal" };
+            let Some(name) = builder.dice.pick(&names) else { return "legal" };
             params[name.as_str()] = json!([[7]]);
             "wrong-type"
         }
@@ -628,7 +643,7 @@ fn deviate(draw: &mut ConversationDraw, row: &RequestRow, params: &mut Value) ->
             }
             let nowhere = match row.on {
                 RequestChannel::New(_) => {
-                    draw.dice.pick(&["https://example.com/x", "x", "ahp-root://"]).copied()
+                    builder.dice.pick(&["https://example.com/x", "x", "ahp-root://"]).copied()
                 }
                 _ => Some("ahp-session:/nowhere"),
             };

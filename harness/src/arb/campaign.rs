@@ -16,9 +16,9 @@ use crate::verdict::Weight;
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
+use super::expectation::StepExpectation;
 use super::finding::FuzzFinding;
 use super::gauge::AnswerTally;
-use super::hold::StepExpectation;
 use super::step_result::ActionLogEntry;
 
 /// A flaky finding is examined again until the number of its replays exceeds this limit. Each examination replays

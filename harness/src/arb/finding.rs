@@ -17,7 +17,7 @@ use crate::wire::json::Value;
 use crate::wire::version::ProtocolStandard;
 
 use super::draft::ANYTHING;
-use super::hold::StepExpectation;
+use super::expectation::StepExpectation;
 
 /// The checks of the harness's own frames, which are invalid on purpose in generated conversations.
 const OWN: [&str; 2] = ["shape.harness", "acp.wire.harness"];

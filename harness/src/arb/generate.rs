@@ -18,9 +18,9 @@ use crate::run::sim;
 use crate::wire::version::Version;
 
 use super::bases::BaseScenario;
+use super::builder::{ConversationBuilder, ConversationHead, is_plain};
 use super::conditions::PlayConditions;
-use super::draw::{ConversationDraw, DrawHead, is_plain};
-use super::drawn_sequence::{DrawnSequence, close, finished};
+use super::generated_sequence::{GeneratedSequence, close, finished};
 use super::moves::go_on;
 use super::offered::HostOffers;
 use super::opening::open;
@@ -115,37 +115,37 @@ impl ConversationGenerator {
     }
 
     /// Generates the conversation with this number. The generator's seed and the number determine it.
-    pub fn sequence(&self, number: u64) -> Option<DrawnSequence> {
+    pub fn sequence(&self, number: u64) -> Option<GeneratedSequence> {
         self.of_seed(self.seed_of(number))
     }
 
     /// Generates the conversation of a seed.
-    pub fn of_seed(&self, seed: u64) -> Option<DrawnSequence> {
+    pub fn of_seed(&self, seed: u64) -> Option<GeneratedSequence> {
         sequence(self, seed)
     }
 }
 
 /// Generates the conversation of a seed.
-fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<DrawnSequence> {
+fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<GeneratedSequence> {
     let ConversationGenerator { version, conditions, offers, theme: only, .. } = generator.clone();
     if let Some(base) = generator.base_of(seed) {
         return suite::sequence(&generator.target(), base, seed);
     }
-    let head = DrawHead::default();
-    let mut draw =
-        ConversationDraw::new(version, seed, (conditions, offers), &["A", "B", "C"], head)?;
+    let head = ConversationHead::default();
+    let mut builder =
+        ConversationBuilder::new(version, seed, (conditions, offers), &["A", "B", "C"], head)?;
     let fits = |theme: &&ConversationTheme| {
         (conditions.reference || !OWN.contains(&theme.name))
             && (conditions.restarts != HostRestarts::Never || theme.name != RESTARTS)
             && only.is_none_or(|only| theme.name == only)
     };
     let themes: Vec<&ConversationTheme> = THEMES.iter().filter(fits).collect();
-    let theme = *draw.dice.pick(&themes)?;
-    draw.focus = theme.focus;
-    open(&mut draw, theme.opening)?;
-    let moves = SHORTEST + draw.dice.below(LONGER + 1);
-    let told = go_on(&mut draw, theme.more, moves);
-    close(&mut draw);
-    let title = format!("What is drawn about {} holds", theme.name);
-    finished(draw, seed, &title, told)
+    let theme = *builder.dice.pick(&themes)?;
+    builder.focus = theme.focus;
+    open(&mut builder, theme.opening)?;
+    let moves = SHORTEST + builder.dice.below(LONGER + 1);
+    let told = go_on(&mut builder, theme.more, moves);
+    close(&mut builder);
+    let title = format!("A generated conversation about {}", theme.name);
+    finished(builder, seed, &title, told)
 }

@@ -7,8 +7,8 @@
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::json::{Value, json};
 
+use super::builder::ConversationBuilder;
 use super::draft_step::members_mut;
-use super::draw::ConversationDraw;
 use super::restarts;
 use super::step_result::{ActionLogEntry, ClientStepResult};
 use crate::run::plan::HostRestarts;
@@ -21,48 +21,48 @@ fn told(name: &str, deviation: &'static str, came: ClientStepResult) -> Option<A
 }
 
 /// Drops or reconnects a client, or restarts the host.
-pub fn come_and_go(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    let away: Vec<String> = draw
+pub fn come_and_go(builder: &mut ConversationBuilder) -> Option<ActionLogEntry> {
+    let away: Vec<String> = builder
         .clients
         .iter()
         .filter(|name| {
-            let known = draw.stage().client(name).is_some_and(|(it, _)| it.version().is_some());
-            known && draw.connection(name).is_none()
+            let known = builder.stage().client(name).is_some_and(|(it, _)| it.version().is_some());
+            known && builder.connection(name).is_none()
         })
         .cloned()
         .collect();
-    if let Some(name) = draw.dice.pick(&away).cloned()
-        && draw.dice.chance(75)
+    if let Some(name) = builder.dice.pick(&away).cloned()
+        && builder.dice.chance(75)
     {
-        return back(draw, &name);
+        return back(builder, &name);
     }
-    let by = draw.somebody()?;
-    if draw.dice.chance(12) && draw.conditions.restarts != HostRestarts::Never {
-        return restarts::restart(draw);
+    let by = builder.somebody()?;
+    if builder.dice.chance(12) && builder.conditions.restarts != HostRestarts::Never {
+        return restarts::restart(builder);
     }
-    if draw.dice.chance(15) {
+    if builder.dice.chance(15) {
         // All clients drop at the same time.
-        let present = draw.present();
-        draw.act(json!({"drop": {"by": present}}), |_, _| None)?;
-        draw.pause();
+        let present = builder.present();
+        builder.act(json!({"drop": {"by": present}}), |_, _| None)?;
+        builder.pause();
         for name in present {
-            back(draw, &name)?;
+            back(builder, &name)?;
         }
         return told("drop", "everybody", ClientStepResult::Nothing);
     }
-    draw.act(json!({"drop": {"by": by}}), |_, _| None)?;
-    if draw.dice.chance(50) {
-        back(draw, &by)
+    builder.act(json!({"drop": {"by": by}}), |_, _| None)?;
+    if builder.dice.chance(50) {
+        back(builder, &by)
     } else {
         told("drop", "legal", ClientStepResult::Nothing)
     }
 }
 
 /// Reconnects a client, with the `reconnect` params that follow from its state or with other values.
-fn back(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
+fn back(builder: &mut ConversationBuilder, name: &str) -> Option<ActionLogEntry> {
     let mut members = json!({"by": name});
     let mut deviation = "legal";
-    match draw.dice.below(8) {
+    match builder.dice.below(8) {
         0 => {
             members["lastSeen"] = json!(0);
             deviation = "old-number";
@@ -72,23 +72,23 @@ fn back(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
             deviation = "future-number";
         }
         2 => {
-            let all: Vec<String> = draw.uris();
-            let one = draw.dice.pick(&all)?.clone();
-            members["subscriptions"] = json!([draw.named(&json!(one))?, "ahp-session:/nowhere"]);
+            let all: Vec<String> = builder.uris();
+            let one = builder.dice.pick(&all)?.clone();
+            members["subscriptions"] = json!([builder.named(&json!(one))?, "ahp-session:/nowhere"]);
             deviation = "other-channels";
         }
         _ => {}
     }
-    let restarted = draw.steps.iter().any(|step| step.get("restart").is_some());
-    let came = draw.act(json!({"reconnect": members}), |_, _| None)?;
+    let restarted = builder.steps.iter().any(|step| step.get("restart").is_some());
+    let came = builder.act(json!({"reconnect": members}), |_, _| None)?;
     let replays = matches!(&came, ClientStepResult::Result(result) if result["type"] == "replay");
     if deviation == "future-number" && !restarted {
-        let last = draw.steps.last_mut().and_then(members_mut)?;
+        let last = builder.steps.last_mut().and_then(members_mut)?;
         last.insert("snapshot", json!({}));
         last.insert("proves", json!("reconnect.lastseen-future"));
     }
     if deviation == "other-channels" && replays {
-        let last = draw.steps.last_mut().and_then(members_mut)?;
+        let last = builder.steps.last_mut().and_then(members_mut)?;
         last.insert("replay", json!({"missing": ["ahp-session:/nowhere"]}));
         last.insert("proves", json!("reconnect.missing.disposed"));
     }
@@ -96,46 +96,48 @@ fn back(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
 }
 
 /// Makes a client stop reading while another client continues.
-pub fn dawdle(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    let by = draw.somebody()?;
-    let others: Vec<String> = draw.present().into_iter().filter(|it| *it != by).collect();
-    let other = draw.dice.pick(&others)?.clone();
-    let sessions = draw.channels(ChannelKind::Session);
-    let channel = draw.named(&json!(draw.dice.clone().pick(&sessions)?.0))?;
-    draw.put(json!({"pause": {"by": by}}))?;
-    for _ in 0..1 + draw.dice.below(4) {
-        let title = format!("title {}", draw.number());
+pub fn dawdle(builder: &mut ConversationBuilder) -> Option<ActionLogEntry> {
+    let by = builder.somebody()?;
+    let others: Vec<String> = builder.present().into_iter().filter(|it| *it != by).collect();
+    let other = builder.dice.pick(&others)?.clone();
+    let sessions = builder.channels(ChannelKind::Session);
+    let channel = builder.named(&json!(builder.dice.clone().pick(&sessions)?.0))?;
+    builder.put(json!({"pause": {"by": by}}))?;
+    for _ in 0..1 + builder.dice.below(4) {
+        let title = format!("title {}", builder.number());
         let action = json!({"type": "session/titleChanged", "title": title});
-        draw.put(json!({"dispatch": {"by": other, "channel": channel, "action": action}}))?;
+        builder.put(json!({"dispatch": {"by": other, "channel": channel, "action": action}}))?;
     }
-    draw.put(json!({"resume": {"by": by}}))?;
-    draw.barrier(&by)?;
+    builder.put(json!({"resume": {"by": by}}))?;
+    builder.barrier(&by)?;
     told("pause", "legal", ClientStepResult::Nothing)
 }
 
 /// Connects a client that was not connected before, and lets it join the session.
-pub fn join(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    let absent: Vec<String> = draw
+pub fn join(builder: &mut ConversationBuilder) -> Option<ActionLogEntry> {
+    let absent: Vec<String> = builder
         .clients
         .iter()
-        .filter(|it| draw.stage().client(it).is_none_or(|(client, _)| client.version().is_none()))
+        .filter(|it| {
+            builder.stage().client(it).is_none_or(|(client, _)| client.version().is_none())
+        })
         .cloned()
         .collect();
-    let by = draw.dice.pick(&absent)?.clone();
-    if is_there(draw, "session") && is_there(draw, "chat") {
-        let root = draw.dice.chance(50);
-        draw.act(json!({"open": {"by": by, "root": root}}), |_, _| None)?;
+    let by = builder.dice.pick(&absent)?.clone();
+    if is_there(builder, "session") && is_there(builder, "chat") {
+        let root = builder.dice.chance(50);
+        builder.act(json!({"open": {"by": by, "root": root}}), |_, _| None)?;
     } else {
-        draw.put(json!({"connect": {"by": by}}))?;
-        draw.act(json!({"initialize": {"by": by, "subscribe": [ROOT]}}), |_, _| None)?;
+        builder.put(json!({"connect": {"by": by}}))?;
+        builder.act(json!({"initialize": {"by": by, "subscribe": [ROOT]}}), |_, _| None)?;
     }
     told("initialize", "legal", ClientStepResult::Result(Value::Null))
 }
 
 /// Returns whether a name is bound to an existing channel.
-fn is_there(draw: &ConversationDraw, name: &str) -> bool {
-    let uri = draw.stage().bindings().get(name).and_then(Value::as_str);
-    uri.is_some_and(|uri| draw.stage().has_channel(uri))
+fn is_there(builder: &ConversationBuilder, name: &str) -> bool {
+    let uri = builder.stage().bindings().get(name).and_then(Value::as_str);
+    uri.is_some_and(|uri| builder.stage().has_channel(uri))
 }
 
 /// The version offers of a handshake: the deviation, the offered versions, and the requirement.
@@ -151,40 +153,42 @@ const OFFERS: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Performs the handshake of a new client with one of [`OFFERS`].
-pub fn offer(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    let absent: Vec<String> = draw
+pub fn offer(builder: &mut ConversationBuilder) -> Option<ActionLogEntry> {
+    let absent: Vec<String> = builder
         .clients
         .iter()
         .filter(|it| {
-            draw.stage()
+            builder
+                .stage()
                 .client(it)
                 .is_none_or(|(client, conn)| client.version().is_none() && conn.is_none())
         })
         .cloned()
         .collect();
-    let by = draw.dice.pick(&absent)?.clone();
-    draw.put(json!({"connect": {"by": by}}))?;
-    for _ in 0..draw.dice.below(3) {
-        early(draw, &by)?;
+    let by = builder.dice.pick(&absent)?.clone();
+    builder.put(json!({"connect": {"by": by}}))?;
+    for _ in 0..builder.dice.below(3) {
+        early(builder, &by)?;
     }
-    let (name, versions, rule) = draw.dice.pick(OFFERS)?;
+    let (name, versions, rule) = builder.dice.pick(OFFERS)?;
     let step =
         json!({"initialize": {"by": by, "versions": versions, "result": true, "error": true}});
-    let came = draw.act(step, |_, _| Some((*rule).to_owned()))?;
+    let came = builder.act(step, |_, _| Some((*rule).to_owned()))?;
     match &came {
         ClientStepResult::Result(result) => {
-            draw.wants(json!({"protocolVersion": result["protocolVersion"]}));
+            builder.wants(json!({"protocolVersion": result["protocolVersion"]}));
             for name in ["session", "chat"] {
-                if is_there(draw, name) && draw.dice.chance(75) {
-                    draw.put(json!({"subscribe": {"by": by, "channel": format!("${{{name}}}")}}));
+                if is_there(builder, name) && builder.dice.chance(75) {
+                    builder
+                        .put(json!({"subscribe": {"by": by, "channel": format!("${{{name}}}")}}));
                 }
             }
         }
         ClientStepResult::Error(-32005) => {
-            let last = draw.steps.last_mut().and_then(members_mut)?;
+            let last = builder.steps.last_mut().and_then(members_mut)?;
             let data = json!({"supportedVersions": {"$type": "array"}});
             last.insert("error", json!({"code": -32005, "data": data}));
-            draw.put(
+            builder.put(
                 json!({"closed": {"at": by, "proves": "lifecycle.version.unsupported-close"}}),
             );
         }
@@ -194,35 +198,35 @@ pub fn offer(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
 }
 
 /// Sends a request or a raw frame before the handshake.
-fn early(draw: &mut ConversationDraw, by: &str) -> Option<ActionLogEntry> {
+fn early(builder: &mut ConversationBuilder, by: &str) -> Option<ActionLogEntry> {
     const EARLY: &[(&str, &str)] = &[
         ("ping", "ping.before-initialize"),
         ("listSessions", "lifecycle.preinit.request-refused"),
         ("subscribe", "lifecycle.preinit.request-refused"),
         ("createSession", "lifecycle.preinit.request-refused"),
     ];
-    if draw.dice.chance(30) {
-        return raw_from(draw, by);
+    if builder.dice.chance(30) {
+        return raw_from(builder, by);
     }
-    let (method, rule) = *draw.dice.pick(EARLY)?;
+    let (method, rule) = *builder.dice.pick(EARLY)?;
     let channel = if method == "createSession" { "ahp-session:/${new early}" } else { ROOT };
-    let came = draw.act(json!({"request": {
+    let came = builder.act(json!({"request": {
         "by": by, "method": method, "params": {"channel": channel}, "result": true, "error": true,
     }}), |_, _| Some(rule.to_owned()))?;
     told(method, "before-handshake", came)
 }
 
 /// Sends a second `initialize` on a connection.
-pub fn again(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    let by = draw.somebody()?;
+pub fn again(builder: &mut ConversationBuilder) -> Option<ActionLogEntry> {
+    let by = builder.somebody()?;
     let step = json!({"initialize": {"by": by, "result": true, "error": true}});
-    let came = draw.act(step, |_, _| Some("lifecycle.initialize.second-call".to_owned()))?;
+    let came = builder.act(step, |_, _| Some("lifecycle.initialize.second-call".to_owned()))?;
     told("initialize", "again", came)
 }
 
 /// A raw frame: its name, a function that creates it, and the requirement about the response. The requirement is an
 /// empty string if no response is certain.
-type RawFrameRow = (&'static str, fn(&mut ConversationDraw, usize) -> Value, &'static str);
+type RawFrameRow = (&'static str, fn(&mut ConversationBuilder, usize) -> Value, &'static str);
 
 const RAW: &[RawFrameRow] = &[
     ("not-json", |_, _| json!({"raw": "{\"jsonrpc\": \"2.0\", "}), "jsonrpc.parse-error"),
@@ -331,19 +335,19 @@ const RAW: &[RawFrameRow] = &[
     ("binary", |_, _| json!({"binary": "{}"}), ""),
     (
         "oversized",
-        |draw, _| json!({"size": if draw.dice.chance(50) { 5_000_000 } else { 70_000 }}),
+        |builder, _| json!({"size": if builder.dice.chance(50) { 5_000_000 } else { 70_000 }}),
         "",
     ),
     (
         "side-channel",
-        |draw, id| {
-            let sessions = draw.channels(ChannelKind::Session);
+        |builder, id| {
+            let sessions = builder.channels(ChannelKind::Session);
             let all = sessions.iter().map(|(_, state)| state.to_string()).collect::<String>();
             let found =
                 all.split('"').find(|text| text.starts_with("mcp:") || text.contains("mcp-"));
             let channel =
-                found.and_then(|uri| draw.named(&json!(uri))).unwrap_or(json!("mcp:/nowhere"));
-            let method = draw.dice.pick(&["tools/list", "tools/call", "prompts/list"]).copied();
+                found.and_then(|uri| builder.named(&json!(uri))).unwrap_or(json!("mcp:/nowhere"));
+            let method = builder.dice.pick(&["tools/list", "tools/call", "prompts/list"]).copied();
             json!({"json": {
                 "jsonrpc": "2.0", "id": id, "method": method, "channel": channel.clone(),
                 "params": {"channel": channel},
@@ -351,26 +355,26 @@ const RAW: &[RawFrameRow] = &[
         },
         "mcp.unadvertised-rejected",
     ),
-    ("deep", |draw, _| json!({"depth": if draw.dice.chance(50) { 16 } else { 100_000 }}), ""),
+    ("deep", |builder, _| json!({"depth": if builder.dice.chance(50) { 16 } else { 100_000 }}), ""),
     ("flood", |_, _| json!({"flood": 40_000_000}), ""),
-    ("numberless", |draw, _| dispatch(draw, json!({})), ""),
-    ("half-number", |draw, _| dispatch(draw, json!({"clientSeq": 1.5})), ""),
+    ("numberless", |builder, _| dispatch(builder, json!({})), ""),
+    ("half-number", |builder, _| dispatch(builder, json!({"clientSeq": 1.5})), ""),
     (
         "forged-origin",
-        |draw, id| {
+        |builder, id| {
             let origin = json!({"clientId": "somebody-else", "clientSeq": 1});
-            dispatch(draw, json!({"clientSeq": id, "origin": origin}))
+            dispatch(builder, json!({"clientSeq": id, "origin": origin}))
         },
         "",
     ),
 ];
 
 /// Returns a frame that dispatches a new title of a session. The members `more` are added to its params.
-fn dispatch(draw: &mut ConversationDraw, more: Value) -> Value {
-    let sessions = draw.channels(ChannelKind::Session);
-    let uri = draw.dice.pick(&sessions).map_or(json!("ahp-session:/nowhere"), |it| json!(it.0));
-    let channel = draw.named(&uri).unwrap_or(json!("ahp-session:/nowhere"));
-    let title = format!("raw {}", draw.number());
+fn dispatch(builder: &mut ConversationBuilder, more: Value) -> Value {
+    let sessions = builder.channels(ChannelKind::Session);
+    let uri = builder.dice.pick(&sessions).map_or(json!("ahp-session:/nowhere"), |it| json!(it.0));
+    let channel = builder.named(&uri).unwrap_or(json!("ahp-session:/nowhere"));
+    let title = format!("raw {}", builder.number());
     let mut params =
         json!({"channel": channel, "action": {"type": "session/titleChanged", "title": title}});
     for (name, value) in more.as_object().into_iter().flatten() {
@@ -380,61 +384,65 @@ fn dispatch(draw: &mut ConversationDraw, more: Value) -> Value {
 }
 
 /// Sends a random raw frame.
-pub fn raw(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    let by = draw.somebody()?;
-    raw_from(draw, &by)
+pub fn raw(builder: &mut ConversationBuilder) -> Option<ActionLogEntry> {
+    let by = builder.somebody()?;
+    raw_from(builder, &by)
 }
 
 /// Sends the raw frame with this name.
-pub fn raw_called(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
-    let by = draw.somebody()?;
+pub fn raw_called(builder: &mut ConversationBuilder, name: &str) -> Option<ActionLogEntry> {
+    let by = builder.somebody()?;
     let row = RAW.iter().find(|(known, ..)| *known == name)?;
-    raw_of(draw, &by, row)
+    raw_of(builder, &by, row)
 }
 
-fn raw_from(draw: &mut ConversationDraw, by: &str) -> Option<ActionLogEntry> {
-    let row = draw.dice.pick(RAW)?;
-    raw_of(draw, by, row)
+fn raw_from(builder: &mut ConversationBuilder, by: &str) -> Option<ActionLogEntry> {
+    let row = builder.dice.pick(RAW)?;
+    raw_of(builder, by, row)
 }
 
-fn raw_of(draw: &mut ConversationDraw, by: &str, row: &RawFrameRow) -> Option<ActionLogEntry> {
+fn raw_of(
+    builder: &mut ConversationBuilder,
+    by: &str,
+    row: &RawFrameRow,
+) -> Option<ActionLogEntry> {
     let (name, make, rule) = *row;
-    if ["oversized", "deep", "flood"].contains(&name) && !draw.conditions.aggressive {
+    if ["oversized", "deep", "flood"].contains(&name) && !builder.conditions.aggressive {
         return None;
     }
-    let id = OWN_IDS + draw.number();
-    let mut frame = make(draw, id);
+    let id = OWN_IDS + builder.number();
+    let mut frame = make(builder, id);
     let sent = frame.pointer("/json/id").cloned();
     frame["by"] = json!(by);
     if name == "shared-id" {
         // Every other client has an open request with the same identifier.
-        for other in draw.present().into_iter().filter(|other| other != by) {
+        for other in builder.present().into_iter().filter(|other| other != by) {
             let mut same = frame.clone();
             same["by"] = json!(other);
-            draw.put(json!({"send": same}))?;
+            builder.put(json!({"send": same}))?;
         }
     }
     // No client may receive the envelope of a dispatch without a valid `clientSeq`.
     let title = frame.pointer("/json/params/action/title").cloned();
     let unheard = title.filter(|_| name.ends_with("number") || name == "numberless");
-    let watched = unheard.filter(|_| draw.present().iter().any(|it| it == by));
+    let watched = unheard.filter(|_| builder.present().iter().any(|it| it == by));
     if let Some(title) = &watched {
-        draw.put(json!({"never": {
+        builder.put(json!({"never": {
             "at": by, "type": "session/titleChanged", "where": {"action": {"title": title}},
             "proves": "dispatch.missing-clientseq",
         }}));
     }
-    let came = draw.act(json!({"send": frame}), |_, _| None)?;
+    let came = builder.act(json!({"send": frame}), |_, _| None)?;
     if watched.is_some() {
-        draw.barrier(by);
+        builder.barrier(by);
     }
     let id = sent.unwrap_or(json!("$absent"));
-    let certain = !rule.is_empty() && draw.is_quiet();
+    let certain = !rule.is_empty() && builder.is_quiet();
     if certain {
-        answer(draw, by, &id, &came, rule);
-    } else if rule.is_empty() && draw.connection(by).is_some() {
+        answer(builder, by, &id, &came, rule);
+    } else if rule.is_empty() && builder.connection(by).is_some() {
         // After any frame, the host has to serve this connection.
-        draw.act(
+        builder.act(
             json!({"request": {
                 "by": by, "method": "ping", "result": true, "proves": "security.no-crash-fuzz",
             }}),
@@ -446,7 +454,7 @@ fn raw_of(draw: &mut ConversationDraw, by: &str, row: &RawFrameRow) -> Option<Ac
 
 /// Adds a step that expects the response to a raw frame.
 fn answer(
-    draw: &mut ConversationDraw,
+    builder: &mut ConversationBuilder,
     by: &str,
     id: &Value,
     came: &ClientStepResult,
@@ -463,6 +471,6 @@ fn answer(
         ClientStepResult::Error(_) => members["error"] = json!({"code": {"$type": "integer"}}),
         _ => return None,
     }
-    draw.put(json!({"answer": members}))?;
+    builder.put(json!({"answer": members}))?;
     Some(())
 }

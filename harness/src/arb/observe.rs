@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-use super::draw::ConversationDraw;
+use super::builder::ConversationBuilder;
 use super::names::BoundNames;
 use super::rules;
 use super::stage::is_made;
@@ -18,48 +18,49 @@ use super::step_result::{ActionLogEntry, ClientStepResult};
 
 /// Subscribes a client to a chat with only the latest turn, and then loads earlier turns or dispatches an
 /// action about an earlier turn.
-pub fn window(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    let chats = draw.channels(ChannelKind::Chat);
+pub fn window(builder: &mut ConversationBuilder) -> Option<ActionLogEntry> {
+    let chats = builder.channels(ChannelKind::Chat);
     let long = chats.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| it.len() > 1));
     let long: Vec<_> = long.cloned().collect();
-    let (uri, state) = draw.dice.pick(&long)?.clone();
-    let (by, channel) = (draw.somebody()?, draw.named(&json!(uri))?);
-    let listens = draw.stage().client(&by).is_some_and(|(client, _)| client.is_subscribed(&uri));
-    if listens && draw.dice.chance(70) {
+    let (uri, state) = builder.dice.pick(&long)?.clone();
+    let (by, channel) = (builder.somebody()?, builder.named(&json!(uri))?);
+    let listens = builder.stage().client(&by).is_some_and(|(client, _)| client.is_subscribed(&uri));
+    if listens && builder.dice.chance(70) {
         // The client unsubscribes first, because a client with all turns has nothing to load.
-        draw.put(json!({"unsubscribe": {"by": by, "channel": channel}}))?;
+        builder.put(json!({"unsubscribe": {"by": by, "channel": channel}}))?;
     }
     let step = json!({"subscribe": {
         "by": by, "channel": channel.clone(), "params": {"view": {"turns": 1}}, "result": true, "error": true,
     }});
-    let came = draw.act(step, |_, _| None)?;
-    let loads = draw.dice.chance(60);
+    let came = builder.act(step, |_, _| None)?;
+    let loads = builder.dice.chance(60);
     if loads {
-        draw.act(json!({"request": {
+        builder.act(json!({"request": {
             "by": by, "method": "fetchTurns", "params": {"channel": channel.clone()}, "result": true, "error": true,
         }}), |_, _| None)?;
     } else if state["activeTurn"].is_null() {
         let turns = state["turns"].as_array().cloned().unwrap_or_default();
         let before = turns.get(..turns.len() - 1).unwrap_or_default();
-        let turn = draw.named(&draw.dice.clone().pick(before)?["id"])?;
+        let turn = builder.named(&builder.dice.clone().pick(before)?["id"])?;
         let action = json!({"type": "chat/truncated", "turnId": turn});
-        draw.act(json!({"dispatch": {"by": by, "channel": channel, "action": action}}), |_, _| {
-            Some("dispatch.table.client.chat.truncated".to_owned())
-        })?;
+        builder.act(
+            json!({"dispatch": {"by": by, "channel": channel, "action": action}}),
+            |_, _| Some("dispatch.table.client.chat.truncated".to_owned()),
+        )?;
     }
     // A page may contain only some of the turns. An action that names a turn makes the host load this turn.
-    if draw.is_quiet() && (!loads || draw.conditions.reference) {
-        mirrored(draw, &by, &uri)?;
+    if builder.is_quiet() && (!loads || builder.conditions.reference) {
+        mirrored(builder, &by, &uri)?;
     }
     Some(("subscribe".to_owned(), "windowed", came))
 }
 
 /// Expects that a client's mirror contains all turns of a chat.
-fn mirrored(draw: &mut ConversationDraw, by: &str, uri: &str) -> Option<()> {
-    let (_, state) = draw.channels(ChannelKind::Chat).into_iter().find(|row| row.0 == uri)?;
-    let names = draw.names();
+fn mirrored(builder: &mut ConversationBuilder, by: &str, uri: &str) -> Option<()> {
+    let (_, state) = builder.channels(ChannelKind::Chat).into_iter().find(|row| row.0 == uri)?;
+    let names = builder.names();
     let turns = project(&names, &state["turns"], &json!([{"id": true}]))?;
-    draw.put(json!({"mirror": {
+    builder.put(json!({"mirror": {
         "at": by, "of": names.symbolic(&json!(uri))?, "state": {"turns": turns},
         "proves": "chat.fetchTurns.eager-load",
     }}))?;
@@ -67,27 +68,27 @@ fn mirrored(draw: &mut ConversationDraw, by: &str, uri: &str) -> Option<()> {
 }
 
 /// Reads a resource to which a chat's state refers.
-pub fn read(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
+pub fn read(builder: &mut ConversationBuilder) -> Option<ActionLogEntry> {
     let mut found: Vec<String> = Vec::new();
-    for (_, state) in draw.channels(ChannelKind::Chat) {
+    for (_, state) in builder.channels(ChannelKind::Chat) {
         pointed(&state["activeTurn"], &mut found);
         pointed(&state["turns"], &mut found);
     }
-    let uri = draw.dice.pick(&found)?.clone();
-    let (by, uri) = (draw.somebody()?, draw.named(&json!(uri))?);
+    let uri = builder.dice.pick(&found)?.clone();
+    let (by, uri) = (builder.somebody()?, builder.named(&json!(uri))?);
     let step = json!({"request": {
         "by": by, "method": "resourceRead", "params": {"uri": uri}, "result": true, "error": true,
     }});
     // Only the reference host's content is known.
-    let known = draw.conditions.reference;
-    let came = draw.act(step, |came, _| match came {
+    let known = builder.conditions.reference;
+    let came = builder.act(step, |came, _| match came {
         ClientStepResult::Result(_) if known => Some("chat.tool.edited-input-ref".to_owned()),
         _ => None,
     })?;
     if let ClientStepResult::Result(result) = &came
         && result["data"].is_string()
     {
-        draw.wants(json!({"data": result["data"].clone()}));
+        builder.wants(json!({"data": result["data"].clone()}));
     }
     Some(("resourceRead".to_owned(), "pointed-at", came))
 }
@@ -106,14 +107,14 @@ fn pointed(value: &Value, found: &mut Vec<String>) {
 }
 
 /// Takes a snapshot of a channel with a new client.
-pub fn look(draw: &mut ConversationDraw, pick: Option<String>) -> Option<ActionLogEntry> {
-    let all: Vec<String> = draw.uris();
-    let uri = pick.or_else(|| draw.dice.pick(&all).cloned())?;
-    let channel = draw.named(&json!(uri))?;
-    let kind = draw.kinds().into_iter().find(|(known, _)| *known == uri).map(|row| row.1);
-    let state = draw.stage().state(&uri).map(Cow::into_owned).unwrap_or_default();
-    let shown = told_state(draw, kind, &channel, &state);
-    draw.act(
+pub fn look(builder: &mut ConversationBuilder, pick: Option<String>) -> Option<ActionLogEntry> {
+    let all: Vec<String> = builder.uris();
+    let uri = pick.or_else(|| builder.dice.pick(&all).cloned())?;
+    let channel = builder.named(&json!(uri))?;
+    let kind = builder.kinds().into_iter().find(|(known, _)| *known == uri).map(|row| row.1);
+    let state = builder.stage().state(&uri).map(Cow::into_owned).unwrap_or_default();
+    let shown = told_state(builder, kind, &channel, &state);
+    builder.act(
         json!({"snapshot": {"of": channel, "state": shown, "proves": "subscribe.late-joiner-state"}}),
         |_, _| None,
     )?;
@@ -123,25 +124,25 @@ pub fn look(draw: &mut ConversationDraw, pick: Option<String>) -> Option<ActionL
 /// Returns a pattern for the part of a state that clients have set, because the host cannot choose these values.
 /// Unnamed identifiers are bound to names.
 fn told_state(
-    draw: &mut ConversationDraw,
+    builder: &mut ConversationBuilder,
     kind: Option<ChannelKind>,
     channel: &Value,
     state: &Value,
 ) -> Value {
-    let names = draw.names();
-    let mut number = draw.number();
+    let names = builder.names();
+    let mut number = builder.number();
     let mut fresh = |_: &str| {
         number += 1;
         format!("found{number}")
     };
     let mut shown = names.binding("", state, &mut fresh).unwrap_or_else(|| json!({}));
-    draw.skip_to(number);
-    if draw.is_quiet()
+    builder.skip_to(number);
+    if builder.is_quiet()
         && let Some(kind) = kind
     {
         let mut shows = rules::shown(kind);
         let more =
-            if draw.conditions.reference { rules::shown_by_reference(kind) } else { json!({}) };
+            if builder.conditions.reference { rules::shown_by_reference(kind) } else { json!({}) };
         for (name, more) in more.as_object().into_iter().flatten() {
             shows[&**name] = more.clone();
         }
@@ -156,7 +157,7 @@ fn told_state(
             }
         }
     }
-    let accepted = draw.steps.iter().filter_map(|step| step.get("dispatch"));
+    let accepted = builder.steps.iter().filter_map(|step| step.get("dispatch"));
     let accepted = accepted.filter(|it| it["channel"] == *channel && it.get("accept").is_some());
     for action in accepted.map(|it| &it["action"]) {
         for (name, value) in action.as_object().into_iter().flatten() {

@@ -9,14 +9,14 @@ use crate::wire::json::json;
 
 use super::act;
 use super::ask;
-use super::draw::ConversationDraw;
-use super::drawn_action::FOLDERS;
+use super::builder::ConversationBuilder;
 use super::files;
+use super::generated_action::FOLDERS;
 use super::themes::ConversationOpening;
-use super::{subscribe, talk};
+use super::{subscribe, turn_moves};
 
 /// Plays the opening of a conversation.
-pub(super) fn open(draw: &mut ConversationDraw, opening: ConversationOpening) -> Option<()> {
+pub(super) fn open(builder: &mut ConversationBuilder, opening: ConversationOpening) -> Option<()> {
     let mut config = json!({});
     match opening {
         ConversationOpening::Session
@@ -27,56 +27,56 @@ pub(super) fn open(draw: &mut ConversationDraw, opening: ConversationOpening) ->
         ConversationOpening::Folders => config["workingDirectories"] = json!(FOLDERS[..2]),
         ConversationOpening::Plugins => {
             let capabilities = json!({"capabilities": {"mcpApps": {}}});
-            draw.put(json!({"connect": {"by": ["A", "B"]}}))?;
-            draw.put(json!({"initialize": {"by": ["A", "B"], "params": capabilities}}))?;
+            builder.put(json!({"connect": {"by": ["A", "B"]}}))?;
+            builder.put(json!({"initialize": {"by": ["A", "B"], "params": capabilities}}))?;
         }
         ConversationOpening::Automations => {
             let channels = json!(["ahp-root://"]);
-            draw.put(json!({"connect": {"by": ["A", "B"]}}))?;
-            draw.put(json!({"initialize": {"by": ["A", "B"], "subscribe": channels}}))?;
+            builder.put(json!({"connect": {"by": ["A", "B"]}}))?;
+            builder.put(json!({"initialize": {"by": ["A", "B"], "subscribe": channels}}))?;
             let step = json!({"subscribe": {"by": ["A", "B"], "channel": "ahp-automations://"}});
-            draw.put(step)?;
-            let channels = draw.channels(ChannelKind::Automations);
+            builder.put(step)?;
+            let channels = builder.channels(ChannelKind::Automations);
             let new = &["automation/createRequested"];
-            act::dispatch_on(draw, ChannelKind::Automations, &channels, new, 0);
+            act::dispatch_on(builder, ChannelKind::Automations, &channels, new, 0);
             return Some(());
         }
         ConversationOpening::Handshake => {
-            draw.put(json!({"connect": {"by": ["A", "B"]}}))?;
+            builder.put(json!({"connect": {"by": ["A", "B"]}}))?;
             let mut members = json!({"by": ["A", "B"], "subscribe": ["ahp-root://"]});
-            match draw.dice.below(3) {
+            match builder.dice.below(3) {
                 0 => members["tokens"] = json!(false),
                 1 => members = json!({"by": ["A", "B"]}),
                 _ => {}
             }
-            draw.put(json!({"initialize": members}))?;
-            if draw.dice.chance(50) {
+            builder.put(json!({"initialize": members}))?;
+            if builder.dice.chance(50) {
                 return Some(());
             }
         }
     }
-    let root = draw.dice.chance(50);
+    let root = builder.dice.chance(50);
     let mut members = json!({"by": ["A", "B"], "root": root});
     if config != json!({}) {
         members["config"] = config;
     }
-    let passed = draw.put(json!({"open": members}))?;
-    draw.hear(&passed);
-    draw.pause();
+    let passed = builder.put(json!({"open": members}))?;
+    builder.hear(&passed);
+    builder.pause();
     match opening {
-        ConversationOpening::Changes => changes(draw)?,
-        ConversationOpening::Files => files::prepare(draw)?,
+        ConversationOpening::Changes => changes(builder)?,
+        ConversationOpening::Files => files::prepare(builder)?,
         ConversationOpening::Turns => {
-            for _ in 0..2 + draw.dice.below(3) {
-                talk::say(draw)?;
-                draw.pause();
+            for _ in 0..2 + builder.dice.below(3) {
+                turn_moves::say(builder)?;
+                builder.pause();
             }
         }
         ConversationOpening::Terminals => {
-            ask::ask(draw, |it| it == "createTerminal");
-            for (uri, _) in draw.channels(ChannelKind::Terminal) {
-                subscribe::follow(draw, "A", &uri)?;
-                subscribe::follow(draw, "B", &uri)?;
+            ask::ask(builder, |it| it == "createTerminal");
+            for (uri, _) in builder.channels(ChannelKind::Terminal) {
+                subscribe::follow(builder, "A", &uri)?;
+                subscribe::follow(builder, "B", &uri)?;
             }
         }
         _ => {}
@@ -85,13 +85,13 @@ pub(super) fn open(draw: &mut ConversationDraw, opening: ConversationOpening) ->
 }
 
 /// Lets an agent change two files, and subscribes a client to the changeset.
-fn changes(draw: &mut ConversationDraw) -> Option<()> {
-    let tag = draw.tag();
+fn changes(builder: &mut ConversationBuilder) -> Option<()> {
+    let tag = builder.tag();
     let script = format!("tool write \"one.txt\\none {tag}\"\ntool write \"two.txt\\ntwo {tag}\"");
-    draw.act(json!({"turn": {"by": "A", "id": "t0", "script": script}}), |_, _| None)?;
-    draw.pause();
-    let all = draw.channels(ChannelKind::Changeset);
-    let (uri, _) = draw.dice.pick(&all)?.clone();
-    subscribe::follow(draw, "A", &uri)?;
+    builder.act(json!({"turn": {"by": "A", "id": "t0", "script": script}}), |_, _| None)?;
+    builder.pause();
+    let all = builder.channels(ChannelKind::Changeset);
+    let (uri, _) = builder.dice.pick(&all)?.clone();
+    subscribe::follow(builder, "A", &uri)?;
     Some(())
 }

@@ -296,7 +296,7 @@ pub struct PlantedTable<F> {
 }
 
 /// The generated conversations of all seeds, and the average time to generate one step.
-struct DrawnConversations {
+struct GeneratedConversations {
     seeds: Vec<Vec<ScenarioDraft>>,
     a_step: Duration,
 }
@@ -320,11 +320,11 @@ impl<F: SoughtFault> PlantedTable<F> {
             if faults.is_empty() {
                 continue;
             }
-            let drawn = drawn::<F>(version, mode, effort, means);
+            let generated = generated::<F>(version, mode, effort, means);
             let next = AtomicUsize::new(0);
             (means.share)(&|| {
                 while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let row = hunt(*fault, version, &drawn, effort, &entries, means.clock);
+                    let row = hunt(*fault, version, &generated, effort, &entries, means.clock);
                     (means.keep)(&row);
                     rows.lock().unwrap_or_else(PoisonError::into_inner).push(row);
                 }
@@ -367,12 +367,12 @@ impl<F: SoughtFault> PlantedTable<F> {
 
 /// Generates the conversations of each seed. Conversations with a finding against the host without faults are
 /// left out.
-fn drawn<F: SoughtFault>(
+fn generated<F: SoughtFault>(
     version: Version,
     mode: AgentMode,
     effort: PlantedEffort,
     means: &PlantedMeans<'_, F>,
-) -> DrawnConversations {
+) -> GeneratedConversations {
     let honest = F::honest(version, mode);
     let worked: Mutex<Duration> = Mutex::default();
     let of_seed = |seed| {
@@ -406,13 +406,16 @@ fn drawn<F: SoughtFault>(
     let seeds: Vec<Vec<ScenarioDraft>> = (1..=effort.seeds).map(of_seed).collect();
     let steps: usize = seeds.iter().flatten().map(|draft| draft.steps.len()).sum();
     let worked = worked.into_inner().unwrap_or_else(PoisonError::into_inner);
-    DrawnConversations { seeds, a_step: worked / u32::try_from(steps.max(1)).unwrap_or(u32::MAX) }
+    GeneratedConversations {
+        seeds,
+        a_step: worked / u32::try_from(steps.max(1)).unwrap_or(u32::MAX),
+    }
 }
 
 fn hunt<F: SoughtFault>(
     fault: F,
     version: Version,
-    drawn: &DrawnConversations,
+    generated: &GeneratedConversations,
     effort: PlantedEffort,
     entries: &[SuiteEntry],
     clock: &dyn Fn() -> Duration,
@@ -422,14 +425,14 @@ fn hunt<F: SoughtFault>(
     if row.unseen.is_some() {
         return row;
     }
-    for drafts in &drawn.seeds {
+    for drafts in &generated.seeds {
         let (began, mut steps) = (clock(), 0);
         let mut hit = None;
         for (place, draft) in drafts.iter().enumerate() {
             steps += draft.steps.len();
             let finding = ground.found(draft).into_iter().next();
-            let drawing = drawn.a_step * u32::try_from(steps).unwrap_or(u32::MAX);
-            let took = clock() - began + drawing;
+            let generating = generated.a_step * u32::try_from(steps).unwrap_or(u32::MAX);
+            let took = clock() - began + generating;
             if let Some(finding) = finding {
                 if row.small.is_none() && effort.shrinks {
                     row.small = Some(ground.small(draft.clone(), &finding).steps.len());

@@ -68,7 +68,7 @@ impl ActionPool {
                 kinds.into_iter().map(move |kind| LazyPool {
                     version,
                     kind,
-                    drawn: OnceLock::new(),
+                    generated: OnceLock::new(),
                 })
             };
             PUBLISHED.iter().flat_map(of).collect()
@@ -81,7 +81,7 @@ impl ActionPool {
         all.find(|pool| pool.version == version && pool.kind == kind).map(LazyPool::get)
     }
 
-    fn draw(version: Version, kind: ChannelKind) -> ActionPool {
+    fn generate(version: Version, kind: ChannelKind) -> ActionPool {
         let mut pool = ActionPool {
             version,
             kind,
@@ -116,13 +116,13 @@ impl ActionPool {
 pub struct LazyPool {
     version: Version,
     kind: ChannelKind,
-    drawn: OnceLock<ActionPool>,
+    generated: OnceLock<ActionPool>,
 }
 
 impl LazyPool {
     /// Returns the pool, and generates it on the first call.
     pub fn get(&self) -> &ActionPool {
-        self.drawn.get_or_init(|| ActionPool::draw(self.version, self.kind))
+        self.generated.get_or_init(|| ActionPool::generate(self.version, self.kind))
     }
 }
 

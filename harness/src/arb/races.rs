@@ -17,7 +17,7 @@ use crate::wire::json::{Value, json};
 
 use super::draft::ScenarioDraft;
 use super::draft_step::{bound, clients_of, members_mut, minted, row_of, verb_of};
-use super::hold::{StepEnding, names_in};
+use super::expectation::{StepEnding, names_in};
 
 /// The delays between the two steps, in milliseconds. An agent of the reference host takes a few milliseconds
 /// for a step; other hosts take longer.

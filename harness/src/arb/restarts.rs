@@ -12,7 +12,7 @@
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-use super::draw::ConversationDraw;
+use super::builder::ConversationBuilder;
 use super::step_result::{ActionLogEntry, ClientStepResult};
 use crate::run::plan::HostRestarts;
 
@@ -36,37 +36,38 @@ struct FollowedChat {
 }
 
 /// Restarts the host while clients are connected, and lets them return.
-pub fn restart(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    let crash = match draw.conditions.restarts {
+pub fn restart(builder: &mut ConversationBuilder) -> Option<ActionLogEntry> {
+    let crash = match builder.conditions.restarts {
         HostRestarts::Never => return None,
         HostRestarts::Orderly => false,
-        HostRestarts::Crashes => draw.dice.chance(CRASHES),
+        HostRestarts::Crashes => builder.dice.chance(CRASHES),
     };
-    let followed = followed(draw);
-    let run = run_of_request(draw);
+    let followed = followed(builder);
+    let run = run_of_request(builder);
     let mut acknowledged = None;
     if let Some(followed) = &followed
-        && draw.dice.chance(70)
+        && builder.dice.chance(70)
     {
-        acknowledged = Some(rename(draw, followed, "before")?);
+        acknowledged = Some(rename(builder, followed, "before")?);
     }
     let step = if crash { json!({"restart": {"crash": true}}) } else { json!({"restart": null}) };
-    draw.act(step, |_, _| None)?;
-    let came = |name: &String, draw: &ConversationDraw| {
-        draw.stage().client(name).is_some_and(|(client, _)| client.version().is_some())
+    builder.act(step, |_, _| None)?;
+    let came = |name: &String, builder: &ConversationBuilder| {
+        builder.stage().client(name).is_some_and(|(client, _)| client.version().is_some())
     };
-    let known: Vec<String> = draw.clients.iter().filter(|name| came(name, draw)).cloned().collect();
+    let known: Vec<String> =
+        builder.clients.iter().filter(|name| came(name, builder)).cloned().collect();
     for name in known {
         let follows = followed.as_ref().is_some_and(|it| it.by == name);
-        match draw.dice.below(100) {
+        match builder.dice.below(100) {
             roll if follows || roll < RETURNS => {
                 // A host that no longer knows the client answers with an error.
                 let step = json!({"reconnect": {"by": name, "result": true, "error": true}});
-                draw.act(step, |_, _| None)?;
+                builder.act(step, |_, _| None)?;
             }
             roll if roll < RETURNS + BEGINS_ANEW => {
-                draw.put(json!({"connect": {"by": name}}))?;
-                draw.act(
+                builder.put(json!({"connect": {"by": name}}))?;
+                builder.act(
                     json!({"initialize": {"by": name, "subscribe": ["ahp-root://"]}}),
                     |_, _| None,
                 )?;
@@ -75,12 +76,12 @@ pub fn restart(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
         }
     }
     if let Some((automation, request, run)) = run {
-        runs_once(draw, &automation, &request, &run)?;
+        runs_once(builder, &automation, &request, &run)?;
     }
     if let Some(followed) = followed {
-        is_the_same(draw, &followed, crash)?;
+        is_the_same(builder, &followed, crash)?;
         if let Some(number) = acknowledged {
-            goes_on(draw, &followed, &number)?;
+            goes_on(builder, &followed, &number)?;
         }
     }
     let name = if crash { "crash" } else { "restart" };
@@ -88,31 +89,36 @@ pub fn restart(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
 }
 
 /// Returns a connected client, with a session and a chat of the session to which the client is subscribed.
-fn followed(draw: &mut ConversationDraw) -> Option<FollowedSession> {
-    let by = draw.somebody()?;
-    let follows = |draw: &ConversationDraw, kind| -> Vec<(String, Value)> {
-        let client = draw.stage().client(&by).map(|(client, _)| client);
-        let all = draw.channels(kind).into_iter();
+fn followed(builder: &mut ConversationBuilder) -> Option<FollowedSession> {
+    let by = builder.somebody()?;
+    let follows = |builder: &ConversationBuilder, kind| -> Vec<(String, Value)> {
+        let client = builder.stage().client(&by).map(|(client, _)| client);
+        let all = builder.channels(kind).into_iter();
         all.filter(|(uri, _)| client.is_some_and(|client| client.is_subscribed(uri))).collect()
     };
-    let sessions = follows(draw, ChannelKind::Session);
-    let (uri, _) = draw.dice.pick(&sessions)?;
-    let session = draw.named(&json!(uri))?;
-    let chats = follows(draw, ChannelKind::Chat);
+    let sessions = follows(builder, ChannelKind::Session);
+    let (uri, _) = builder.dice.pick(&sessions)?;
+    let session = builder.named(&json!(uri))?;
+    let chats = follows(builder, ChannelKind::Chat);
     let active = chats.iter().find(|(_, chat)| !chat["activeTurn"].is_null());
     let chat = active.or(chats.first()).and_then(|(uri, chat)| {
         let turn = &chat["activeTurn"]["id"];
-        let turn = if turn.is_null() { None } else { Some(draw.named(turn)?) };
-        Some(FollowedChat { channel: draw.named(&json!(uri))?, turn })
+        let turn = if turn.is_null() { None } else { Some(builder.named(turn)?) };
+        Some(FollowedChat { channel: builder.named(&json!(uri))?, turn })
     });
     Some(FollowedSession { by, session, chat })
 }
 
 /// Gives a session a title, and waits until the host has accepted the title. Returns the name to which the `serverSeq`
 /// of this action is bound.
-fn rename(draw: &mut ConversationDraw, followed: &FollowedSession, when: &str) -> Option<String> {
-    let (title, name) = (format!("{when} {}", draw.number()), format!("number{}", draw.number()));
-    draw.put(json!({"dispatch": {
+fn rename(
+    builder: &mut ConversationBuilder,
+    followed: &FollowedSession,
+    when: &str,
+) -> Option<String> {
+    let (title, name) =
+        (format!("{when} {}", builder.number()), format!("number{}", builder.number()));
+    builder.put(json!({"dispatch": {
         "by": (followed.by.as_str()), "channel": followed.session.clone(),
         "action": {"type": "session/titleChanged", "title": title},
         "accept": {"serverSeq": format!("$bind {name}")},
@@ -121,16 +127,20 @@ fn rename(draw: &mut ConversationDraw, followed: &FollowedSession, when: &str) -
 }
 
 /// Checks that a returned client has the state that the host shows to a new client.
-fn is_the_same(draw: &mut ConversationDraw, followed: &FollowedSession, crash: bool) -> Option<()> {
+fn is_the_same(
+    builder: &mut ConversationBuilder,
+    followed: &FollowedSession,
+    crash: bool,
+) -> Option<()> {
     let FollowedSession { by, session, chat } = followed;
-    let title = format!("title{}", draw.number());
+    let title = format!("title{}", builder.number());
     // These are premises: the host has the session, and the client is subscribed to it again.
-    draw.put(
+    builder.put(
         json!({"snapshot": {"of": session.clone(), "state": {"title": format!("$bind {title}")}}}),
     )?;
-    draw.put(json!({"mirror": {"at": by, "of": session.clone(), "state": {}}}))?;
-    draw.put(json!({"barrier": {"by": by, "channel": session.clone()}}))?;
-    draw.put(json!({"mirror": {
+    builder.put(json!({"mirror": {"at": by, "of": session.clone(), "state": {}}}))?;
+    builder.put(json!({"barrier": {"by": by, "channel": session.clone()}}))?;
+    builder.put(json!({"mirror": {
         "at": by, "of": session.clone(), "state": {"title": format!("${{{title}}}")},
         "proves": "multi.converge",
     }}))?;
@@ -140,39 +150,45 @@ fn is_the_same(draw: &mut ConversationDraw, followed: &FollowedSession, crash: b
     }
     // A host may begin a queued message after the crash, so another turn may be active.
     let over = json!({"activeTurn": {"$in": ["$absent", {"id": {"$not": turn.clone()}}]}});
-    draw.put(json!({"snapshot": {"of": channel.clone(), "state": {}}}))?;
-    draw.put(json!({"snapshot": {
+    builder.put(json!({"snapshot": {"of": channel.clone(), "state": {}}}))?;
+    builder.put(json!({"snapshot": {
         "of": channel.clone(), "state": over.clone(), "proves": "disconnect.crash.turns-failed",
     }}))?;
-    draw.put(json!({"mirror": {"at": by, "of": channel.clone(), "state": {}}}))?;
-    draw.put(json!({"barrier": {"by": by, "channel": channel.clone()}}))?;
-    draw.put(json!({"mirror": {
-        "at": by, "of": channel.clone(), "state": over, "proves": "multi.converge",
-    }}))
-    .map(drop)
+    builder.put(json!({"mirror": {"at": by, "of": channel.clone(), "state": {}}}))?;
+    builder.put(json!({"barrier": {"by": by, "channel": channel.clone()}}))?;
+    builder
+        .put(json!({"mirror": {
+            "at": by, "of": channel.clone(), "state": over, "proves": "multi.converge",
+        }}))
+        .map(drop)
 }
 
 /// Checks that the sequence numbers continue if the host has kept the session.
-fn goes_on(draw: &mut ConversationDraw, followed: &FollowedSession, before: &str) -> Option<()> {
+fn goes_on(
+    builder: &mut ConversationBuilder,
+    followed: &FollowedSession,
+    before: &str,
+) -> Option<()> {
     // This is a premise: the host accepts actions on the session.
-    rename(draw, followed, "kept")?;
-    let title = format!("after {}", draw.number());
-    draw.put(json!({"dispatch": {
-        "by": (followed.by.as_str()), "channel": followed.session.clone(),
-        "action": {"type": "session/titleChanged", "title": title},
-        "accept": {"serverSeq": {"$above": format!("${{{before}}}")}},
-        "proves": "reconnect.host-restart",
-    }}))
-    .map(drop)
+    rename(builder, followed, "kept")?;
+    let title = format!("after {}", builder.number());
+    builder
+        .put(json!({"dispatch": {
+            "by": (followed.by.as_str()), "channel": followed.session.clone(),
+            "action": {"type": "session/titleChanged", "title": title},
+            "accept": {"serverSeq": {"$above": format!("${{{before}}}")}},
+            "proves": "reconnect.host-restart",
+        }}))
+        .map(drop)
 }
 
 /// Requests a run of an automation. Returns the automation, the name of the request, and the run.
-fn run_of_request(draw: &mut ConversationDraw) -> Option<(Value, String, Value)> {
-    let by = draw.somebody()?;
-    let (_, state) = draw.channels(ChannelKind::Automations).into_iter().next()?;
+fn run_of_request(builder: &mut ConversationBuilder) -> Option<(Value, String, Value)> {
+    let by = builder.somebody()?;
+    let (_, state) = builder.channels(ChannelKind::Automations).into_iter().next()?;
     let entries = state["entries"].as_array().cloned().unwrap_or_default();
-    let automation = draw.named(&draw.dice.clone().pick(&entries)?["resource"])?;
-    let request = format!("once{}", draw.number());
+    let automation = builder.named(&builder.dice.clone().pick(&entries)?["resource"])?;
+    let request = format!("once{}", builder.number());
     let step = json!({"request": {
         "by": by, "method": "runAutomation",
         "params": {
@@ -181,35 +197,37 @@ fn run_of_request(draw: &mut ConversationDraw) -> Option<(Value, String, Value)>
         },
         "result": true, "error": true,
     }});
-    let ClientStepResult::Result(result) = draw.act(step, |_, _| None)? else { return None };
-    draw.bind_result(&result);
-    Some((automation, request, draw.named(&result["resource"])?))
+    let ClientStepResult::Result(result) = builder.act(step, |_, _| None)? else { return None };
+    builder.bind_result(&result);
+    Some((automation, request, builder.named(&result["resource"])?))
 }
 
 /// Checks that a repeated request does not start another run.
 fn runs_once(
-    draw: &mut ConversationDraw,
+    builder: &mut ConversationBuilder,
     automation: &Value,
     request: &str,
     run: &Value,
 ) -> Option<()> {
-    let Some(by) = draw.somebody() else { return Some(()) };
+    let Some(by) = builder.somebody() else { return Some(()) };
     // These are premises: the host serves the client, and has kept the automation.
-    draw.put(json!({"request": {"by": by.as_str(), "method": "listSessions", "result": true}}))?;
-    draw.put(json!({"snapshot": {
+    builder
+        .put(json!({"request": {"by": by.as_str(), "method": "listSessions", "result": true}}))?;
+    builder.put(json!({"snapshot": {
         "of": "ahp-automations://",
         "state": {"entries": {"$contains": [{"resource": automation.clone()}]}},
     }}))?;
-    draw.put(json!({"request": {
-        "by": by, "method": "runAutomation",
-        "params": {
-            "channel": "ahp-automations://", "automation": automation.clone(),
-            "requestId": format!("${{{request}}}"),
-        },
-        "result": {"resource": run.clone()},
-        "proves": "automation.run.idempotent",
-    }}))
-    .map(drop)
+    builder
+        .put(json!({"request": {
+            "by": by, "method": "runAutomation",
+            "params": {
+                "channel": "ahp-automations://", "automation": automation.clone(),
+                "requestId": format!("${{{request}}}"),
+            },
+            "result": {"resource": run.clone()},
+            "proves": "automation.run.idempotent",
+        }}))
+        .map(drop)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 //! Start at [`ConversationSource::sequence`].
 
 use super::agents::AgentConversationGenerator;
-use super::drawn_sequence::DrawnSequence;
 use super::generate::ConversationGenerator;
+use super::generated_sequence::GeneratedSequence;
 
 /// A generator of conversations.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub enum ConversationSource {
 
 impl ConversationSource {
     /// Returns the conversation with this number, which depends only on the generator's seed and the number.
-    pub fn sequence(&self, number: u64) -> Option<DrawnSequence> {
+    pub fn sequence(&self, number: u64) -> Option<GeneratedSequence> {
         match self {
             ConversationSource::OfHosts(generator) => generator.sequence(number),
             ConversationSource::OfAgents(generator) => generator.sequence(number),
@@ -27,7 +27,7 @@ impl ConversationSource {
     }
 
     /// Returns the conversation that is generated from this seed.
-    pub fn of_seed(&self, seed: u64) -> Option<DrawnSequence> {
+    pub fn of_seed(&self, seed: u64) -> Option<GeneratedSequence> {
         match self {
             ConversationSource::OfHosts(generator) => generator.of_seed(seed),
             ConversationSource::OfAgents(generator) => generator.of_seed(seed),

@@ -12,10 +12,10 @@ use crate::run::plan::{TargetAbilities, plan, plays_alone};
 use crate::wire::version::Version;
 
 use super::bases::{BaseScenario, bases};
+use super::builder::{ConversationBuilder, ConversationHead};
 use super::conditions::PlayConditions;
-use super::draw::{ConversationDraw, DrawHead};
-use super::drawn_sequence::{DrawnSequence, close, finished};
 use super::embedded::EmbeddedGround;
+use super::generated_sequence::{GeneratedSequence, close, finished};
 use super::moves::{go_on, named_move};
 use super::offered::HostOffers;
 use super::step_result::{ActionLogEntry, ClientStepResult};
@@ -75,7 +75,7 @@ pub fn sequence(
     target: &(Version, PlayConditions, HostOffers),
     base: &BaseScenario,
     seed: u64,
-) -> Option<DrawnSequence> {
+) -> Option<GeneratedSequence> {
     let departures = [SuiteDeparture::Early, SuiteDeparture::Late];
     departures.into_iter().find_map(|departure| departed(target, base, seed, departure))
 }
@@ -85,37 +85,38 @@ fn departed(
     base: &BaseScenario,
     seed: u64,
     departure: SuiteDeparture,
-) -> Option<DrawnSequence> {
+) -> Option<GeneratedSequence> {
     let (version, conditions, offers) = target.clone();
     let scenario = &base.entry.scenario;
     let mut clients: Vec<&str> = scenario.clients.iter().map(String::as_str).collect();
     clients.push(FURTHER);
-    let head = DrawHead { approves: scenario.approves.clone(), needs: base.needs() };
-    let mut draw = ConversationDraw::new(version, seed, (conditions, offers), &clients, head)?;
-    draw.skip_to(NUMBERS);
+    let head = ConversationHead { approves: scenario.approves.clone(), needs: base.needs() };
+    let mut builder =
+        ConversationBuilder::new(version, seed, (conditions, offers), &clients, head)?;
+    builder.skip_to(NUMBERS);
     let mut told = match departure {
-        SuiteDeparture::Early => disturbed(&mut draw, base),
+        SuiteDeparture::Early => disturbed(&mut builder, base),
         SuiteDeparture::Late => {
-            base.steps.iter().for_each(|step| drop(draw.put(step.clone())));
+            base.steps.iter().for_each(|step| drop(builder.put(step.clone())));
             vec![(scenario.id.clone(), "whole", ClientStepResult::Nothing)]
         }
     };
-    if draw.broken {
+    if builder.broken {
         return None;
     }
-    let moves = draw.dice.below(LONGEST + 1);
-    told.extend(go_on(&mut draw, &[], moves));
-    close(&mut draw);
-    let title = format!("What `{}` is about holds in a drawn conversation", scenario.id);
-    let sequence = finished(draw, seed, &title, told)?;
+    let moves = builder.dice.below(LONGEST + 1);
+    told.extend(go_on(&mut builder, &[], moves));
+    close(&mut builder);
+    let title = format!("A generated conversation that begins like `{}`", scenario.id);
+    let sequence = finished(builder, seed, &title, told)?;
     let honest = EmbeddedGround::of(version, conditions.agent.unwrap_or_default(), &[]);
     honest.found(&sequence.draft).is_empty().then_some(sequence)
 }
 
 /// Plays the steps of a scenario, some of them followed by a disturbance, possibly without the last steps.
-fn disturbed(draw: &mut ConversationDraw, base: &BaseScenario) -> Vec<ActionLogEntry> {
-    let cut = draw.dice.chance(CUT);
-    let end = if cut { 1 + draw.dice.below(base.steps.len()) } else { base.steps.len() };
+fn disturbed(builder: &mut ConversationBuilder, base: &BaseScenario) -> Vec<ActionLogEntry> {
+    let cut = builder.dice.chance(CUT);
+    let end = if cut { 1 + builder.dice.below(base.steps.len()) } else { base.steps.len() };
     let steps = &base.steps[..end];
     // A `never` step needs a later `barrier` step.
     let barrier = steps.iter().rposition(|step| step.get("barrier").is_some());
@@ -126,14 +127,14 @@ fn disturbed(draw: &mut ConversationDraw, base: &BaseScenario) -> Vec<ActionLogE
         if step.get("never").is_some() && !ended(at) {
             continue;
         }
-        draw.put(step.clone());
-        if draw.broken {
+        builder.put(step.clone());
+        if builder.broken {
             break;
         }
-        if draw.dice.chance(DISTURBED)
-            && let Some(name) = draw.dice.pick(DISTURBANCES)
+        if builder.dice.chance(DISTURBED)
+            && let Some(name) = builder.dice.pick(DISTURBANCES)
         {
-            told.extend(named_move(draw, name));
+            told.extend(named_move(builder, name));
         }
     }
     told

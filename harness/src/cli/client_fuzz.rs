@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tokio::sync::watch;
 
+use crate::arb::client_conversation::{ClientConversations, events, is_plain, without_events};
 use crate::arb::client_ground::ClientGround;
-use crate::arb::client_talk::{ClientConversations, events, is_plain, without_events};
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::finding::{FuzzFinding, findings};
 use crate::arb::shrink::{DraftTrial, shrink};

@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge::AnswerGauge;
-use crate::arb::liberty::permitting;
+use crate::arb::legality::permitting;
 use crate::arb::schedule::findings::{
     COMPANY, COPIES, ConfirmationResult, FailedConversation, FindingSameness, ReplayCompany,
 };

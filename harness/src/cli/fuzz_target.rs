@@ -13,9 +13,9 @@ use tokio::sync::{RwLock, watch};
 
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::embedded::EmbeddedGround;
+use crate::arb::expectation::holds_across_restart;
 use crate::arb::finding::{FuzzFinding, findings};
 use crate::arb::gauge::AnswerGauge;
-use crate::arb::hold::holds_across_restart;
 use crate::arb::schedule::PlayedDraft;
 use crate::host::engine::{HostConfig, RefHost};
 use crate::report::event::CaseReport;

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use crate::arb::campaign::FindingBucket;
 use crate::arb::draft::ScenarioDraft;
-use crate::arb::drawn_sequence::DrawnSequence;
 use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge::AnswerGauge;
+use crate::arb::generated_sequence::GeneratedSequence;
 use crate::arb::schedule::PlayedSequence;
 use crate::arb::schedule::findings::FindingCase;
 use crate::ledger::RequirementLedger;
@@ -45,7 +45,7 @@ impl FuzzHunt<'_> {
 
     /// Waits until all conversations and examinations in progress have ended. Returns the conversations, the given one
     /// among them. The findings of these examinations are examined again later.
-    pub(super) async fn drained(&mut self, first: PlayedSequence) -> Vec<DrawnSequence> {
+    pub(super) async fn drained(&mut self, first: PlayedSequence) -> Vec<GeneratedSequence> {
         self.drain(first).await.into_iter().map(|played| played.sequence).collect()
     }
 
@@ -53,7 +53,7 @@ impl FuzzHunt<'_> {
     pub(super) async fn after_outage(
         &mut self,
         what: &str,
-        struck: Vec<DrawnSequence>,
+        struck: Vec<GeneratedSequence>,
     ) -> Result<(), CommandStop> {
         self.context.error(&format!(
             "{what}; the conversations that were being played are played again, each alone\n"
@@ -62,7 +62,7 @@ impl FuzzHunt<'_> {
             return Ok(());
         }
         let recent = self.schedule.take_recent().into_iter();
-        let recent: Vec<DrawnSequence> =
+        let recent: Vec<GeneratedSequence> =
             recent.filter(|it| struck.iter().all(|other| other.seed != it.seed)).collect();
         let TrialResults { held, ended } = trials(self, &struck, &recent).await;
         if ended.is_empty() && self.watch.gone().is_none() {
@@ -103,14 +103,14 @@ impl FuzzHunt<'_> {
 }
 
 impl LonePlayer for FuzzHunt<'_> {
-    type Suspect = DrawnSequence;
+    type Suspect = GeneratedSequence;
     type Played = PlayedSequence;
 
     fn watch(&mut self) -> &mut HostWatch {
         &mut self.watch
     }
 
-    async fn play_alone(&mut self, suspect: &DrawnSequence) -> Option<PlayedSequence> {
+    async fn play_alone(&mut self, suspect: &GeneratedSequence) -> Option<PlayedSequence> {
         let (number, gauge) = (self.schedule.number(), AnswerGauge::default());
         let played = self.target.play(&suspect.draft, None, &gauge).await;
         Some(PlayedSequence { number, sequence: suspect.clone(), played, gauge, hurried: false })

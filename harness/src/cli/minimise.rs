@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::embedded::EmbeddedGround;
+use crate::arb::expectation::is_settled;
 use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge::AnswerGauge;
-use crate::arb::hold::is_settled;
 use crate::arb::races::{open_orders, ordered};
 use crate::arb::schedule::findings::{
     ConfirmedFinding, FindingCase, FindingSameness, ReplayCompany,

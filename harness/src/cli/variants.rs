@@ -16,10 +16,10 @@ use tokio::sync::watch;
 use crate::agent::mode::AgentMode;
 use crate::arb::conditions::PlayConditions;
 use crate::arb::draft::ScenarioDraft;
-use crate::arb::drawn_sequence::DrawnSequence;
 use crate::arb::embedded::EmbeddedGround;
+use crate::arb::expectation;
 use crate::arb::generate::ConversationGenerator;
-use crate::arb::hold;
+use crate::arb::generated_sequence::GeneratedSequence;
 use crate::dice::Dice;
 use crate::host::variant::{VARIANTS, VariantHost, VariantRow};
 use crate::run::play::ScenarioPlay;
@@ -234,19 +234,19 @@ impl VariantsArguments {
         let honest = EmbeddedGround::of(set.version, AgentMode::Host, &[]);
         let mut unmet = BTreeSet::new();
         for number in 0..self.fuzz {
-            let Some(DrawnSequence { mut draft, .. }) = generator.sequence(number) else {
+            let Some(GeneratedSequence { mut draft, .. }) = generator.sequence(number) else {
                 continue;
             };
             if !honest.found(&draft).is_empty() {
                 continue;
             }
-            hold::fit(&mut draft, &unmet);
+            expectation::fit(&mut draft, &unmet);
             if let Ok(scenario) = draft.scenario() {
                 let (verdict, accuses) = trial.play_drawn(scenario)?;
                 if accuses {
                     self.keep(set, &draft)?;
                 }
-                unmet.extend(hold::missed(&draft, &verdict));
+                unmet.extend(expectation::missed(&draft, &verdict));
             }
         }
         Ok(trial.end())

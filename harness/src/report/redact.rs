@@ -334,7 +334,9 @@ mod tests {
         let kept = r#"{"other":"other-version","why":"Bearer «redacted short», another"}"#;
         assert_eq!(line, kept);
         let redactor = SecretRedactor::new(["token".to_owned(), "Token".to_owned()], Vec::new());
-        let mut names = r#"{"token":"token","inputTokens":5,"protocolVersion":"my token","tokenX":1}"#.to_owned();
+        let mut names =
+            r#"{"token":"token","inputTokens":5,"protocolVersion":"my token","tokenX":1}"#
+                .to_owned();
         redactor.event(&mut names);
         let kept = r#"{"token":"«redacted short»","inputTokens":5,"protocolVersion":"my «redacted short»","«redacted short»X":1}"#;
         assert_eq!(names, kept);

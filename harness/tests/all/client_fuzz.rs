@@ -1,8 +1,8 @@
 //! Tests that generated conversations find injected faults that corrupt a client's state, and report no finding for a
 //! client without faults.
 
+use ahp_harness::arb::client_conversation::ClientConversations;
 use ahp_harness::arb::client_ground::{ClientGround, GroundTrial};
-use ahp_harness::arb::client_talk::ClientConversations;
 use ahp_harness::arb::embedded::now;
 use ahp_harness::arb::shrink::{MAX_TRIES, shrink};
 use ahp_harness::peer::reference::fault::Fault;

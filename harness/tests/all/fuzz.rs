@@ -12,10 +12,10 @@ use ahp_harness::arb::campaign::FuzzCampaign;
 use ahp_harness::arb::conditions::PlayConditions;
 use ahp_harness::arb::draft::ScenarioDraft;
 use ahp_harness::arb::embedded::{EmbeddedGround, now};
+use ahp_harness::arb::expectation::{fit, fit_raced};
 use ahp_harness::arb::finding::{FuzzFinding, findings, findings_of_reference};
 use ahp_harness::arb::generate::ConversationGenerator;
-use ahp_harness::arb::hold::{fit, fit_raced};
-use ahp_harness::arb::liberty::permitting;
+use ahp_harness::arb::legality::permitting;
 use ahp_harness::arb::races::raced;
 use ahp_harness::arb::rules::{EVENTS, REQUESTS, UNKNOWN_CHANNELS};
 use ahp_harness::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
@@ -553,7 +553,7 @@ fn legal_variants_of_an_agent_have_no_finding() {
         for (name, mut subject) in honest.variants(&scenario) {
             let verdict = honest.play_on(scenario.clone(), &mut *subject);
             played += 1;
-            // The campaign drops a claim that a variant breaks before it reports the claim (`arb::liberty`);
+            // The campaign drops a claim that a variant breaks before it reports the claim (`arb::legality`);
             // the campaign never drops a check.
             let found = findings(&draft.steps, &verdict);
             let heavy = |it: &&FuzzFinding| {

@@ -7,7 +7,7 @@
 use crate::wire::json::{Value, json};
 
 use super::AgentMoveLog;
-use super::draw::{AgentConversationDraw, OpenTurn, PermissionPolicy, hole};
+use super::builder::{AgentConversationBuilder, OpenTurn, PermissionPolicy, hole};
 
 /// The answers of a `permit` step; the flag says whether the call may run after the answer.
 const ANSWERS: &[(&str, bool)] = &[
@@ -28,62 +28,63 @@ const KINDS: &[(&str, bool)] = &[("allow_once", true), ("reject_once", false)];
 const THINKS: &[&str] = &["1ms", "10ms", "100ms", "400ms", "1200ms"];
 
 /// Adds steps that answer a request for permission of an open turn.
-pub(super) fn decide(draw: &mut AgentConversationDraw) -> AgentMoveLog {
+pub(super) fn decide(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
     let asks = |turn: &OpenTurn| !turn.asks.is_empty();
-    let waiting: Vec<usize> = (0..draw.turns.len()).filter(|at| asks(&draw.turns[*at])).collect();
-    if draw.policy == PermissionPolicy::Allows || waiting.is_empty() {
+    let waiting: Vec<usize> =
+        (0..builder.turns.len()).filter(|at| asks(&builder.turns[*at])).collect();
+    if builder.policy == PermissionPolicy::Allows || waiting.is_empty() {
         return None;
     }
-    let at = *draw.dice.pick(&waiting)?;
-    let file = draw.turns.get_mut(at)?.asks.remove(0);
-    match draw.policy {
-        PermissionPolicy::ByHand => by_hand(draw, at, &file),
-        _ => by_step(draw, &file),
+    let at = *builder.dice.pick(&waiting)?;
+    let file = builder.turns.get_mut(at)?.asks.remove(0);
+    match builder.policy {
+        PermissionPolicy::ByHand => by_hand(builder, at, &file),
+        _ => by_step(builder, &file),
     }
 }
 
 /// Adds steps that wait for the oldest request for permission and answer it.
-fn by_step(draw: &mut AgentConversationDraw, file: &str) -> AgentMoveLog {
-    draw.step("await", json!({"at": "A", "method": "session/request_permission"}));
-    thinks(draw, file);
-    let (answer, runs) = *draw.dice.pick(ANSWERS)?;
-    draw.step("permit", json!({"by": "A", "answer": answer}));
-    denied(draw, file, runs);
+fn by_step(builder: &mut AgentConversationBuilder, file: &str) -> AgentMoveLog {
+    builder.step("await", json!({"at": "A", "method": "session/request_permission"}));
+    thinks(builder, file);
+    let (answer, runs) = *builder.dice.pick(ANSWERS)?;
+    builder.step("permit", json!({"by": "A", "answer": answer}));
+    denied(builder, file, runs);
     Some((format!("permission {answer}"), "legal"))
 }
 
 /// Adds a pause before the answer, and the claim that the call has not run during the pause.
-fn thinks(draw: &mut AgentConversationDraw, file: &str) {
-    if let Some(rest) = draw.dice.pick(THINKS).copied() {
-        draw.step("rest", json!({"for": rest}));
+fn thinks(builder: &mut AgentConversationBuilder, file: &str) {
+    if let Some(rest) = builder.dice.pick(THINKS).copied() {
+        builder.step("rest", json!({"for": rest}));
     }
     if !file.is_empty() {
-        draw.step("disk", json!({"path": file, "text": "$absent", "proves": "acp.pm-07"}));
+        builder.step("disk", json!({"path": file, "text": "$absent", "proves": "acp.pm-07"}));
     }
 }
 
 /// Adds the claim that a call that was not permitted has not run.
-fn denied(draw: &mut AgentConversationDraw, file: &str, runs: bool) {
+fn denied(builder: &mut AgentConversationBuilder, file: &str, runs: bool) {
     if !runs && !file.is_empty() {
-        draw.step("rest", json!({"for": "300ms"}));
-        draw.step("disk", json!({"path": file, "text": "$absent", "proves": "acp.pm-08"}));
+        builder.step("rest", json!({"for": "300ms"}));
+        builder.step("disk", json!({"path": file, "text": "$absent", "proves": "acp.pm-08"}));
     }
 }
 
 /// Adds steps that wait for a certain request for permission and answer it with a raw frame.
-fn by_hand(draw: &mut AgentConversationDraw, at: usize, file: &str) -> AgentMoveLog {
-    let (asked, option) = (draw.name("asked"), draw.name("option"));
-    let (kind, runs) = *draw.dice.pick(KINDS)?;
-    draw.step(
+fn by_hand(builder: &mut AgentConversationBuilder, at: usize, file: &str) -> AgentMoveLog {
+    let (asked, option) = (builder.name("asked"), builder.name("option"));
+    let (kind, runs) = *builder.dice.pick(KINDS)?;
+    builder.step(
         "asked",
         json!({
             "at": "A", "method": "session/request_permission", "id": (format!("$bind {asked}")),
             "where": {"options": {"$contains": [{"kind": kind, "optionId": (format!("$bind {option}"))}]}},
         }),
     );
-    thinks(draw, file);
+    thinks(builder, file);
     let chosen = json!({"outcome": {"outcome": "selected", "optionId": (hole(&option))}});
-    let (result, deviation): (Value, _) = match draw.dice.below(10) {
+    let (result, deviation): (Value, _) = match builder.dice.below(10) {
         0 => (json!({}), "without an outcome"),
         1 => (json!({"outcome": "selected"}), "an outcome that is a string"),
         2 => (json!({"outcome": {"outcome": "selected"}}), "without an option"),
@@ -96,26 +97,26 @@ fn by_hand(draw: &mut AgentConversationDraw, at: usize, file: &str) -> AgentMove
     };
     let allowed = runs && deviation == "legal" && result["outcome"]["outcome"] == "selected";
     let mut answer = json!({"jsonrpc": "2.0", "id": (hole(&asked)), "result": result});
-    if draw.dice.chance(10) {
+    if builder.dice.chance(10) {
         answer = json!({"jsonrpc": "2.0", "id": (hole(&asked)), "error": {"code": (-32603), "message": "nobody is there"}});
     }
     let is_error = answer.get("error").is_some();
-    draw.given.push(answer.clone());
-    draw.step("send", json!({"by": "A", "json": (answer.clone())}));
+    builder.given.push(answer.clone());
+    builder.step("send", json!({"by": "A", "json": (answer.clone())}));
     // Only the first answer counts; a repeated answer has no effect.
     let mut deviation = deviation;
-    if draw.dice.chance(30) {
-        draw.step("send", json!({"by": "A", "json": answer}));
+    if builder.dice.chance(30) {
+        builder.step("send", json!({"by": "A", "json": answer}));
         deviation = "repeated";
     }
     // The specification does not say what happens after an invalid answer.
     let outcome_given =
         matches!(deviation, "legal" | "an option that was not offered" | "repeated")
-            && result_names_outcome(draw);
+            && result_names_outcome(builder);
     if outcome_given || is_error {
-        denied(draw, file, allowed && !is_error);
+        denied(builder, file, allowed && !is_error);
     }
-    if let Some(turn) = draw.turns.get_mut(at).filter(|_| !outcome_given && !is_error) {
+    if let Some(turn) = builder.turns.get_mut(at).filter(|_| !outcome_given && !is_error) {
         // The specification also does not say whether the turn ends by itself after an invalid answer.
         turn.ends = false;
     }
@@ -123,8 +124,8 @@ fn by_hand(draw: &mut AgentConversationDraw, at: usize, file: &str) -> AgentMove
 }
 
 /// Returns whether the last answer that was sent has an outcome that the schema permits.
-fn result_names_outcome(draw: &AgentConversationDraw) -> bool {
-    let last = draw.given.last();
+fn result_names_outcome(builder: &AgentConversationBuilder) -> bool {
+    let last = builder.given.last();
     last.is_some_and(|answer| match answer["result"]["outcome"]["outcome"].as_str() {
         Some("selected") => answer["result"]["outcome"]["optionId"].is_string(),
         Some(_) => true,
@@ -133,33 +134,33 @@ fn result_names_outcome(draw: &AgentConversationDraw) -> bool {
 }
 
 /// Adds an unsolicited answer: with an unknown request id, or a repetition of an earlier answer.
-pub(super) fn stray(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    let old = draw.given.clone();
-    let (answer, deviation) = match draw.dice.pick(&old) {
-        Some(answer) if draw.dice.chance(60) => (answer.clone(), "late and repeated"),
+pub(super) fn stray(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    let old = builder.given.clone();
+    let (answer, deviation) = match builder.dice.pick(&old) {
+        Some(answer) if builder.dice.chance(60) => (answer.clone(), "late and repeated"),
         _ => {
             let result = json!({"outcome": {"outcome": "cancelled"}});
             (json!({"jsonrpc": "2.0", "id": 987_654_321, "result": result}), "never asked")
         }
     };
-    draw.step("send", json!({"by": "A", "json": answer}));
+    builder.step("send", json!({"by": "A", "json": answer}));
     Some(("an answer".to_owned(), deviation))
 }
 
 /// Adds steps that answer the next request for permission with `cancelled`, as a client must when it cancels
 /// the turn.
-pub(super) fn give_up(draw: &mut AgentConversationDraw, turn: &OpenTurn) {
+pub(super) fn give_up(builder: &mut AgentConversationBuilder, turn: &OpenTurn) {
     if turn.asks.is_empty() {
         return;
     }
-    if draw.policy == PermissionPolicy::Decides {
-        draw.step("permit", json!({"by": "A", "answer": "cancelled"}));
+    if builder.policy == PermissionPolicy::Decides {
+        builder.step("permit", json!({"by": "A", "answer": "cancelled"}));
         return;
     }
-    let asked = draw.name("asked");
+    let asked = builder.name("asked");
     let id = format!("$bind {asked}");
-    draw.step("asked", json!({"at": "A", "method": "session/request_permission", "id": id}));
+    builder.step("asked", json!({"at": "A", "method": "session/request_permission", "id": id}));
     let result = json!({"outcome": {"outcome": "cancelled"}});
     let answer = json!({"jsonrpc": "2.0", "id": (hole(&asked)), "result": result});
-    draw.step("send", json!({"by": "A", "json": answer}));
+    builder.step("send", json!({"by": "A", "json": answer}));
 }

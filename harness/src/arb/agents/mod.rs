@@ -15,17 +15,17 @@ use crate::dice::Dice;
 use crate::run::detect::DetectedFeature;
 use crate::scenario::capability::ABILITIES;
 
-use super::drawn_sequence::DrawnSequence;
+use super::generated_sequence::GeneratedSequence;
 use super::step_result::{ActionLogEntry, ClientStepResult};
 
 mod answers;
-mod draw;
+mod builder;
 mod params;
 mod sessions;
 mod suite;
 mod turns;
 
-use draw::{AgentConversationDraw, PermissionPolicy};
+use builder::{AgentConversationBuilder, PermissionPolicy};
 
 /// The abilities of an agent: names from [`ABILITIES`].
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub struct AgentConversationGenerator {
 /// The log entry of a move: its name and its deviation; `None` if the move is not possible now.
 type AgentMoveLog = Option<(String, &'static str)>;
 
-type AgentMove = fn(&mut AgentConversationDraw) -> AgentMoveLog;
+type AgentMove = fn(&mut AgentConversationBuilder) -> AgentMoveLog;
 
 /// Every move, with its name and its weight without a theme.
 const MOVES: &[(&str, usize, AgentMove)] = &[
@@ -135,12 +135,12 @@ impl AgentConversationGenerator {
     }
 
     /// Returns the conversation with this number, which depends only on the seed and the number.
-    pub fn sequence(&self, number: u64) -> Option<DrawnSequence> {
+    pub fn sequence(&self, number: u64) -> Option<GeneratedSequence> {
         self.of_seed(Dice::new(self.seed, number).roll())
     }
 
     /// Returns the conversation that is generated from this seed.
-    pub fn of_seed(&self, seed: u64) -> Option<DrawnSequence> {
+    pub fn of_seed(&self, seed: u64) -> Option<GeneratedSequence> {
         let mut dice = Dice::seeded(seed);
         if dice.chance(OF_SUITE) {
             return suite::sequence(seed, dice, &self.abilities);
@@ -151,26 +151,26 @@ impl AgentConversationGenerator {
         let theme = *dice.pick(&themes)?;
         let policies: Vec<PermissionPolicy> = theme.policy.iter().copied().filter(able).collect();
         let policy = *dice.pick(&policies)?;
-        let mut draw = AgentConversationDraw::new(dice, self.abilities.clone(), policy);
-        sessions::open(&mut draw);
-        let moves = SHORTEST + draw.dice.below(LONGER + 1);
-        let told = go_on(&mut draw, theme, moves);
-        draw.close();
-        draw.sequence(seed, theme.name, told)
+        let mut builder = AgentConversationBuilder::new(dice, self.abilities.clone(), policy);
+        sessions::open(&mut builder);
+        let moves = SHORTEST + builder.dice.below(LONGER + 1);
+        let told = go_on(&mut builder, theme, moves);
+        builder.close();
+        builder.sequence(seed, theme.name, told)
     }
 }
 
 /// Makes this many moves, and returns their log.
 fn go_on(
-    draw: &mut AgentConversationDraw,
+    builder: &mut AgentConversationBuilder,
     theme: &AgentTheme,
     moves: usize,
 ) -> Vec<ActionLogEntry> {
     let mut told = Vec::new();
     let mut idle = 0;
-    while told.len() < moves && idle < IDLE && !draw.over {
-        let Some(one) = pick(&mut draw.dice, theme) else { break };
-        match one(draw) {
+    while told.len() < moves && idle < IDLE && !builder.over {
+        let Some(one) = pick(&mut builder.dice, theme) else { break };
+        match one(builder) {
             Some((what, deviation)) => told.push((what, deviation, ClientStepResult::Nothing)),
             None => idle += 1,
         }

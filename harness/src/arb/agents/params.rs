@@ -10,7 +10,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 
 use super::AgentMoveLog;
-use super::draw::{AgentConversationDraw, OpenTurn, hole};
+use super::builder::{AgentConversationBuilder, OpenTurn, hole};
 
 /// Returns values of a wrong type for any member.
 fn wrong_values() -> [Value; 9] {
@@ -63,35 +63,35 @@ const SPOILT: &[(&str, usize)] = &[
 ];
 
 /// Returns a copy of a value with one random change: a member is removed, or is replaced by another value.
-fn spoilt(draw: &mut AgentConversationDraw, value: &Value) -> Value {
+fn spoilt(builder: &mut AgentConversationBuilder, value: &Value) -> Value {
     let mut value = value.clone();
     match &mut value {
         Value::Object(members) if !members.is_empty() => {
             let names: Vec<String> = members.iter().map(|(name, _)| name.to_string()).collect();
-            let Some(name) = draw.dice.pick(&names) else { return value };
+            let Some(name) = builder.dice.pick(&names) else { return value };
             let inner = members.get(name.as_str()).cloned().unwrap_or_default();
             let deeper = inner.is_object() || inner.as_array().is_some_and(|it| !it.is_empty());
-            match draw.dice.below(if deeper { 5 } else { 3 }) {
+            match builder.dice.below(if deeper { 5 } else { 3 }) {
                 0 => drop(members.remove(name.as_str())),
                 1 | 2 => {
                     let wrong = wrong_values();
-                    let other = draw.dice.pick(&wrong).cloned().unwrap_or_default();
+                    let other = builder.dice.pick(&wrong).cloned().unwrap_or_default();
                     members.insert(name.as_str(), other);
                 }
                 _ => {
-                    let inner = spoilt(draw, &inner);
+                    let inner = spoilt(builder, &inner);
                     members.insert(name.as_str(), inner);
                 }
             }
         }
         Value::Array(items) if !items.is_empty() => {
-            let at = draw.dice.below(items.len());
-            let inner = spoilt(draw, &items[at].clone());
+            let at = builder.dice.below(items.len());
+            let inner = spoilt(builder, &items[at].clone());
             items[at] = inner;
         }
         other => {
             let wrong = wrong_values();
-            *other = draw.dice.pick(&wrong).cloned().unwrap_or_default();
+            *other = builder.dice.pick(&wrong).cloned().unwrap_or_default();
         }
     }
     value
@@ -105,10 +105,10 @@ fn mistakes(method: &str, params: &Value) -> Vec<String> {
 }
 
 /// Adds a request with invalid params, and the claim that the agent answers it.
-pub(super) fn malformed(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    let session = draw.sessions.first()?.clone();
+pub(super) fn malformed(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    let session = builder.sessions.first()?.clone();
     let all: usize = SPOILT.iter().map(|row| row.1).sum();
-    let mut at = draw.dice.below(all);
+    let mut at = builder.dice.below(all);
     let (method, _) = SPOILT.iter().find(|row| match at.checked_sub(row.1) {
         Some(rest) => {
             at = rest;
@@ -117,7 +117,7 @@ pub(super) fn malformed(draw: &mut AgentConversationDraw) -> AgentMoveLog {
         None => true,
     })?;
     let params = valid(method, &session);
-    let params = spoilt(draw, &params);
+    let params = spoilt(builder, &params);
     let wrong = mistakes(method, &params);
     // A valid prompt would begin a turn that the generator does not track.
     if wrong.is_empty() && *method == "session/prompt" {
@@ -130,7 +130,7 @@ pub(super) fn malformed(draw: &mut AgentConversationDraw) -> AgentMoveLog {
         (json!({"error": {"code": (-32602)}}), "acp.bp-02"),
     ];
     let possible = if wrong.is_empty() || !HAD.contains(method) { 1 } else { claims.len() };
-    let (ends, rule) = &claims[draw.dice.below(possible)];
+    let (ends, rule) = &claims[builder.dice.below(possible)];
     for (name, value) in ends.as_object().into_iter().flatten() {
         members[&**name] = value.clone();
     }
@@ -139,7 +139,7 @@ pub(super) fn malformed(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     if !wrong.is_empty() {
         members["deviates"] = wrong.iter().map(|path| json!((path.as_str()))).collect();
     }
-    draw.step("request", members);
+    builder.step("request", members);
     Some(((*method).to_owned(), if wrong.is_empty() { "odd params" } else { "malformed params" }))
 }
 
@@ -147,16 +147,16 @@ pub(super) fn malformed(draw: &mut AgentConversationDraw) -> AgentMoveLog {
 const HAD: &[&str] = &["session/prompt", "session/new"];
 
 /// Adds a notification with invalid params, which an agent has to ignore.
-pub(super) fn malformed_notification(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    let session = draw.sessions.first()?.clone();
+pub(super) fn malformed_notification(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    let session = builder.sessions.first()?.clone();
     let params = valid("session/cancel", &session);
-    let params = spoilt(draw, &params);
+    let params = spoilt(builder, &params);
     let wrong = mistakes("session/cancel", &params);
     if wrong.is_empty() {
         return None;
     }
     let deviates: Value = wrong.iter().map(|path| json!((path.as_str()))).collect();
-    draw.step(
+    builder.step(
         "notify",
         json!({"by": "A", "method": "session/cancel", "params": params, "deviates": deviates}),
     );
@@ -164,15 +164,15 @@ pub(super) fn malformed_notification(draw: &mut AgentConversationDraw) -> AgentM
 }
 
 /// Adds a request or a notification with a method that no agent has.
-pub(super) fn unknown_method(draw: &mut AgentConversationDraw) -> AgentMoveLog {
+pub(super) fn unknown_method(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
     let names =
         ["_ahp-harness/nothing", "_ahp-harness/\u{e9}", "session/ahp-harness", "initialise"];
-    let name = *draw.dice.pick(&names)?;
-    if draw.dice.chance(50) {
-        draw.step("notify", json!({"by": "A", "method": name, "params": {"a": 1}}));
+    let name = *builder.dice.pick(&names)?;
+    if builder.dice.chance(50) {
+        builder.step("notify", json!({"by": "A", "method": name, "params": {"a": 1}}));
         return Some(("an unknown notification".to_owned(), "unknown method"));
     }
-    draw.step(
+    builder.step(
         "request",
         json!({
             "by": "A", "method": name, "params": {"a": 1}, "error": {"code": (-32601)}, "proves": "acp.tr-06b",
@@ -186,8 +186,8 @@ pub(super) fn unknown_method(draw: &mut AgentConversationDraw) -> AgentMoveLog {
 const LONG: usize = 2_000;
 
 /// Adds a prompt with unusual content. Every agent has to accept text and links, regardless of its capabilities.
-pub(super) fn odd_content(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    let session = draw.session(false)?;
+pub(super) fn odd_content(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    let session = builder.session(false)?;
     let texts = [
         "\u{0}\u{1}\u{7f}\u{9b}31m",
         "\u{1f469}\u{200d}\u{1f4bb} e\u{301} \u{202e}abc\u{202c} \u{feff}",
@@ -198,33 +198,33 @@ pub(super) fn odd_content(draw: &mut AgentConversationDraw) -> AgentMoveLog {
         " ",
         "",
     ];
-    let text = (*draw.dice.pick(&texts)?).replace("${", "$\u{200b}{");
-    let (text, how) = match draw.dice.below(4) {
-        0 => (format!("ahp {text} ").repeat(1 + draw.dice.below(LONG)), "long"),
+    let text = (*builder.dice.pick(&texts)?).replace("${", "$\u{200b}{");
+    let (text, how) = match builder.dice.below(4) {
+        0 => (format!("ahp {text} ").repeat(1 + builder.dice.below(LONG)), "long"),
         _ => (text, "odd"),
     };
     let mut blocks = vec![json!({"type": "text", "text": text})];
     let mut links = false;
-    for _ in 0..draw.dice.below(4) {
+    for _ in 0..builder.dice.below(4) {
         let uris =
             ["file://${work}/a.txt", "https://127.0.0.1:9/a?b=c#d", "ahp:x", "urn:ahp:\u{e9}"];
-        let uri = *draw.dice.pick(&uris)?;
+        let uri = *builder.dice.pick(&uris)?;
         blocks.push(json!({"type": "resource_link", "uri": uri, "name": "a\u{e9}\n.txt"}));
         links = true;
     }
-    let prompt = draw.name("p");
-    draw.step(
+    let prompt = builder.name("p");
+    builder.step(
         "prompt",
         json!({"by": "A", "session": (hole(&session)), "text": "hello", "as": (prompt.as_str())}),
     );
-    draw.answered(&prompt);
-    let prompt = draw.name("p");
-    draw.step(
+    builder.answered(&prompt);
+    let prompt = builder.name("p");
+    builder.step(
         "prompt",
         json!({
             "by": "A", "session": (hole(&session)), "text": "hello", "blocks": (Value::Array(blocks)), "as": (prompt.as_str()),
         }),
     );
-    draw.turns.push(OpenTurn { session, prompt, asks: Vec::new(), ends: true });
+    builder.turns.push(OpenTurn { session, prompt, asks: Vec::new(), ends: true });
     Some(("session/prompt".to_owned(), if links { "odd content and links" } else { how }))
 }

@@ -7,7 +7,7 @@
 use crate::wire::json::json;
 
 use super::AgentMoveLog;
-use super::draw::{AgentConversationDraw, PermissionPolicy};
+use super::builder::{AgentConversationBuilder, PermissionPolicy};
 use super::params::valid;
 
 /// The capabilities that a client may offer, by the names of scenario files.
@@ -16,32 +16,32 @@ const OFFERS: &[&str] = &["nothing", "nothing", "fs", "fs-terminal", "all"];
 const MOST: usize = 3;
 
 /// Begins a conversation with one session.
-pub(super) fn open(draw: &mut AgentConversationDraw) {
-    let offers = draw.dice.pick(OFFERS).copied().unwrap_or("nothing");
+pub(super) fn open(builder: &mut AgentConversationBuilder) {
+    let offers = builder.dice.pick(OFFERS).copied().unwrap_or("nothing");
     let mut members = json!({"by": "A"});
     // The first look has found the capabilities with which the agent asks for permission; they are the default
     // of `open`.
-    if draw.policy == PermissionPolicy::Allows && draw.dice.chance(70) {
+    if builder.policy == PermissionPolicy::Allows && builder.dice.chance(70) {
         members["offers"] = json!(offers);
     }
-    draw.step("open", members);
-    draw.sessions.push("session".to_owned());
+    builder.step("open", members);
+    builder.sessions.push("session".to_owned());
 }
 
 /// Adds a request for a further session.
-pub(super) fn create(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    if draw.sessions.len() >= MOST {
+pub(super) fn create(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    if builder.sessions.len() >= MOST {
         return None;
     }
-    let name = draw.name("s");
-    draw.step(
+    let name = builder.name("s");
+    builder.step(
         "request",
         json!({
             "by": "A", "method": "session/new", "params": {"cwd": "${work}", "mcpServers": []},
             "result": {"sessionId": (format!("$bind {name}"))},
         }),
     );
-    draw.sessions.push(name);
+    builder.sessions.push(name);
     Some(("session/new".to_owned(), "legal"))
 }
 
@@ -56,13 +56,13 @@ const ABOUT: &[&str] = &[
 ];
 
 /// Adds a request for an unknown session, and the claim that it is refused.
-pub(super) fn unknown(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    let method = *draw.dice.pick(ABOUT)?;
+pub(super) fn unknown(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    let method = *builder.dice.pick(ABOUT)?;
     let mut params = valid(method, "session");
     let names = ["ahp-harness-none", "", "../..", "\u{0}"];
-    params["sessionId"] = json!((*draw.dice.pick(&names)?));
+    params["sessionId"] = json!((*builder.dice.pick(&names)?));
     let rule = if method == "session/prompt" { "acp.op-08" } else { "acp.op-09" };
-    draw.step(
+    builder.step(
         "request",
         json!({
             "by": "A", "method": method, "params": params, "error": {}, "proves": rule, "independent": true,
@@ -84,20 +84,20 @@ const ANY_TIME: &[(&str, bool)] = &[
 ];
 
 /// Adds a request of any kind, possibly during a turn, and the claim that it is answered.
-pub(super) fn any_request(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    let sessions = draw.sessions.clone();
-    let session = draw.dice.pick(&sessions)?.clone();
-    let (method, stays) = *draw.dice.pick(ANY_TIME)?;
-    let busy = draw.turns.iter().any(|turn| turn.session == session);
+pub(super) fn any_request(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    let sessions = builder.sessions.clone();
+    let session = builder.dice.pick(&sessions)?.clone();
+    let (method, stays) = *builder.dice.pick(ANY_TIME)?;
+    let busy = builder.turns.iter().any(|turn| turn.session == session);
     let params = valid(method, &session);
     if !stays && busy {
         // The agent must answer the session's prompt in any case: with a result at the end of the turn, or with an
         // error.
-        draw.send_cancel(&session);
+        builder.send_cancel(&session);
     }
-    draw.request(method, params);
+    builder.request(method, params);
     if !stays {
-        draw.sessions.retain(|name| *name != session);
+        builder.sessions.retain(|name| *name != session);
     }
     Some((method.to_owned(), if busy { "during a turn" } else { "legal" }))
 }

@@ -7,7 +7,7 @@
 use crate::wire::json::json;
 
 use super::AgentMoveLog;
-use super::draw::{AgentConversationDraw, OpenTurn, PermissionPolicy, hole};
+use super::builder::{AgentConversationBuilder, OpenTurn, PermissionPolicy, hole};
 
 /// A line of a script.
 struct ScriptLine {
@@ -66,43 +66,45 @@ const REPORTS: &[&str] =
     &["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update"];
 
 /// Returns a script, the files that its calls create after approval, and whether the turn ends by itself.
-fn script(draw: &mut AgentConversationDraw, most: usize) -> (String, Vec<String>, bool) {
-    let count = 1 + draw.dice.below(most);
+fn script(builder: &mut AgentConversationBuilder, most: usize) -> (String, Vec<String>, bool) {
+    let count = 1 + builder.dice.below(most);
     let (mut lines, mut asks, mut ends) = (Vec::new(), Vec::new(), true);
     for _ in 0..count {
         let able: Vec<&ScriptLine> = LINES
             .iter()
-            .filter(|line| draw.abilities.has(line.needs))
+            .filter(|line| builder.abilities.has(line.needs))
             // After a denial, each agent decides what it asks about next. A script therefore has at most one call that
             // needs permission, unless the client allows everything.
-            .filter(|line| asks.is_empty() || !line.asks || draw.policy == PermissionPolicy::Allows)
+            .filter(|line| {
+                asks.is_empty() || !line.asks || builder.policy == PermissionPolicy::Allows
+            })
             .collect();
         let all: usize = able.iter().map(|line| line.often).sum();
-        let mut at = draw.dice.below(all);
-        let drawn = able.into_iter().find(|line| match at.checked_sub(line.often) {
+        let mut at = builder.dice.below(all);
+        let line = able.into_iter().find(|line| match at.checked_sub(line.often) {
             Some(rest) => {
                 at = rest;
                 false
             }
             None => true,
         });
-        let Some(drawn) = drawn else { break };
-        let number = draw.number();
+        let Some(line) = line else { break };
+        let number = builder.number();
         let file = format!("ahp-marker-{number}");
-        let text = drawn.text.replace("{n}", &number.to_string()).replace("{file}", &file);
-        if drawn.asks {
-            asks.push(if drawn.text.contains("{file}") { file } else { String::new() });
+        let text = line.text.replace("{n}", &number.to_string()).replace("{file}", &file);
+        if line.asks {
+            asks.push(if line.text.contains("{file}") { file } else { String::new() });
         }
-        draw.needs(drawn.needs);
+        builder.needs(line.needs);
         lines.push(text);
-        ends = drawn.ends;
-        if !ends || drawn.text.starts_with("fail") {
+        ends = line.ends;
+        if !ends || line.text.starts_with("fail") {
             break;
         }
     }
     // Let the agent make two calls at the same time.
     let tools = lines.iter().filter(|line| line.starts_with("tool")).count();
-    if tools == 2 && lines.len() == 2 && draw.dice.chance(50) {
+    if tools == 2 && lines.len() == 2 && builder.dice.chance(50) {
         lines.insert(0, "parallel".to_owned());
         lines.push("end".to_owned());
     }
@@ -110,25 +112,25 @@ fn script(draw: &mut AgentConversationDraw, most: usize) -> (String, Vec<String>
 }
 
 /// Adds a prompt in a session without a turn.
-pub(super) fn prompt(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    let session = draw.session(false)?;
-    let (text, asks, ends) = script(draw, 4);
-    let prompt = draw.name("p");
-    draw.step(
+pub(super) fn prompt(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    let session = builder.session(false)?;
+    let (text, asks, ends) = script(builder, 4);
+    let prompt = builder.name("p");
+    builder.step(
         "prompt",
         json!({"by": "A", "session": (hole(&session)), "script": text, "as": (prompt.as_str())}),
     );
-    draw.turns.push(OpenTurn { session, prompt, asks, ends });
+    builder.turns.push(OpenTurn { session, prompt, asks, ends });
     Some(("session/prompt".to_owned(), "legal"))
 }
 
 /// Adds a prompt in a session with an open turn. An agent may refuse the prompt, queue the prompt, or use the
 /// prompt to steer the turn, but has to answer.
-pub(super) fn prompt_while_busy(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    let session = draw.session(true)?;
-    let prompt = draw.name("p");
-    let number = draw.number();
-    draw.step(
+pub(super) fn prompt_while_busy(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    let session = builder.session(true)?;
+    let prompt = builder.name("p");
+    let number = builder.number();
+    builder.step(
         "prompt",
         json!({
             "by": "A", "session": (hole(&session)), "script": (format!("say \"ahp-{number}\"")), "as": (prompt.as_str()),
@@ -136,23 +138,23 @@ pub(super) fn prompt_while_busy(draw: &mut AgentConversationDraw) -> AgentMoveLo
     );
     // If the prompt is queued behind the active turn, it is not specified whether a cancellation of that turn also
     // cancels the prompt.
-    draw.turns.push(OpenTurn { session, prompt, asks: Vec::new(), ends: true });
+    builder.turns.push(OpenTurn { session, prompt, asks: Vec::new(), ends: true });
     Some(("session/prompt".to_owned(), "during a turn"))
 }
 
 /// Adds a pause during a turn.
-pub(super) fn rest(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    draw.turn()?;
-    let rest = *draw.dice.pick(RESTS)?;
-    draw.step("rest", json!({"for": rest}));
+pub(super) fn rest(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    builder.turn()?;
+    let rest = *builder.dice.pick(RESTS)?;
+    builder.step("rest", json!({"for": rest}));
     Some(("rest".to_owned(), "legal"))
 }
 
 /// Adds a step that waits for one update of the agent, so that the next step comes after this update.
-pub(super) fn await_update(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    draw.turn()?;
-    let kind = *draw.dice.pick(REPORTS)?;
-    draw.step(
+pub(super) fn await_update(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    builder.turn()?;
+    let kind = *builder.dice.pick(REPORTS)?;
+    builder.step(
         "await",
         json!({
             "at": "A", "method": "session/update", "where": {"update": {"sessionUpdate": kind}}, "within": "1s",
@@ -163,20 +165,20 @@ pub(super) fn await_update(draw: &mut AgentConversationDraw) -> AgentMoveLog {
 
 /// Adds one or two cancellations of a turn at any moment. A pending request for permission may be answered with
 /// `cancelled` before or after them.
-pub(super) fn cancel(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    let at = draw.turn()?;
-    let turn = draw.turns[at].clone();
-    let prompts = draw.turns.iter().filter(|it| it.session == turn.session).count();
-    for _ in 0..1 + draw.dice.below(2) {
-        draw.send_cancel(&turn.session);
+pub(super) fn cancel(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    let at = builder.turn()?;
+    let turn = builder.turns[at].clone();
+    let prompts = builder.turns.iter().filter(|it| it.session == turn.session).count();
+    for _ in 0..1 + builder.dice.below(2) {
+        builder.send_cancel(&turn.session);
     }
-    if turn.asks.is_empty() && draw.dice.chance(80) && prompts == 1 {
-        draw.turns.remove(at);
-        draw.answered(&turn.prompt);
-        if draw.dice.chance(50) {
-            draw.step("rest", json!({"for": "600ms"}));
+    if turn.asks.is_empty() && builder.dice.chance(80) && prompts == 1 {
+        builder.turns.remove(at);
+        builder.answered(&turn.prompt);
+        if builder.dice.chance(50) {
+            builder.step("rest", json!({"for": "600ms"}));
         }
-    } else if let Some(turn) = draw.turns.get_mut(at) {
+    } else if let Some(turn) = builder.turns.get_mut(at) {
         // The turn ends because of the cancellation, regardless of its script.
         turn.ends = true;
     }
@@ -184,30 +186,30 @@ pub(super) fn cancel(draw: &mut AgentConversationDraw) -> AgentMoveLog {
 }
 
 /// Adds a cancellation for a session without a turn, which changes nothing and is never answered.
-pub(super) fn cancel_idle(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    let session = draw.session(false)?;
-    draw.send_cancel(&session);
+pub(super) fn cancel_idle(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    let session = builder.session(false)?;
+    builder.send_cancel(&session);
     Some(("session/cancel".to_owned(), "without a turn"))
 }
 
 /// Adds a `$/cancel_request` for a prompt, which an agent does not have to support.
-pub(super) fn cancel_request(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    let at = draw.turn()?;
-    let params = json!({"requestId": (hole(&draw.turns[at].prompt))});
-    draw.step("notify", json!({"by": "A", "method": "$/cancel_request", "params": params}));
+pub(super) fn cancel_request(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    let at = builder.turn()?;
+    let params = json!({"requestId": (hole(&builder.turns[at].prompt))});
+    builder.step("notify", json!({"by": "A", "method": "$/cancel_request", "params": params}));
     Some(("$/cancel_request".to_owned(), "legal"))
 }
 
 /// Adds a step that waits for the end of a turn, if the turn ends by itself.
-pub(super) fn finish(draw: &mut AgentConversationDraw) -> AgentMoveLog {
-    let at = draw.turn()?;
-    let turn = draw.turns[at].clone();
-    let first = draw.turns.iter().position(|it| it.session == turn.session) == Some(at);
-    let decided = turn.asks.is_empty() || draw.policy == PermissionPolicy::Allows;
+pub(super) fn finish(builder: &mut AgentConversationBuilder) -> AgentMoveLog {
+    let at = builder.turn()?;
+    let turn = builder.turns[at].clone();
+    let first = builder.turns.iter().position(|it| it.session == turn.session) == Some(at);
+    let decided = turn.asks.is_empty() || builder.policy == PermissionPolicy::Allows;
     if !turn.ends || !decided || !first {
         return None;
     }
-    draw.turns.remove(at);
-    draw.answered(&turn.prompt);
+    builder.turns.remove(at);
+    builder.answered(&turn.prompt);
     Some(("answer".to_owned(), "legal"))
 }

@@ -3,25 +3,25 @@
 //! Knows: the generator, the reference host in memory, the coverage so far. Never knows: the execution of
 //! conversations on the target.
 //!
-//! Start at [`ConversationChoice::draw`].
+//! Start at [`ConversationChoice::generate`].
 
 use std::collections::BTreeMap;
 
 use crate::arb::campaign::FuzzCampaign;
-use crate::arb::drawn_sequence::DrawnSequence;
 use crate::arb::embedded::EmbeddedGround;
+use crate::arb::expectation;
 use crate::arb::finding::FuzzFinding;
-use crate::arb::hold;
+use crate::arb::generated_sequence::GeneratedSequence;
 use crate::arb::races::{RacedConversation, raced};
 use crate::arb::source::ConversationSource;
 use crate::dice::Dice;
 
 use super::ScheduleRules;
 
-/// After `FAMILIAR` conversations without new coverage on an external host, `DRAWN` conversations are generated at a
+/// After `FAMILIAR` conversations without new coverage on an external host, `CANDIDATES` conversations are generated at a
 /// time, and only the one whose expectations were tested least often is played.
 const FAMILIAR: u64 = 5;
-const DRAWN: usize = 3;
+const CANDIDATES: usize = 3;
 /// The percentage of conversations that are played on an external host with another interleaving of the clients.
 const RACED: usize = 30;
 /// A number that makes the choice of the conversations with another interleaving independent of their content.
@@ -41,7 +41,7 @@ pub struct ConversationChoice {
     /// The first conversations that the reference host without faults does not play as expected, and the reasons.
     odd: Vec<String>,
     /// Whether the only conversation of the campaign was generated.
-    drawn: bool,
+    generated: bool,
 }
 
 impl ConversationChoice {
@@ -51,13 +51,13 @@ impl ConversationChoice {
         honest: EmbeddedGround,
         only: Option<u64>,
     ) -> ConversationChoice {
-        let (odd, drawn) = (Vec::new(), false);
-        ConversationChoice { source, honest, only, odd, drawn }
+        let (odd, generated) = (Vec::new(), false);
+        ConversationChoice { source, honest, only, odd, generated }
     }
 
     /// Returns whether no further conversation will be generated.
     pub fn is_exhausted(&self) -> bool {
-        self.drawn && self.only.is_some()
+        self.generated && self.only.is_some()
     }
 
     /// Returns the first conversations that the reference host without faults does not play as expected, each with the
@@ -76,12 +76,12 @@ impl ConversationChoice {
 
     /// Generates the next conversation that the reference host plays as expected. Returns `None` if there is no such
     /// conversation for the next seed.
-    pub fn draw(
+    pub fn generate(
         &mut self,
         campaign: &mut FuzzCampaign,
         rules: &ScheduleRules,
-    ) -> Option<DrawnSequence> {
-        self.drawn = true;
+    ) -> Option<GeneratedSequence> {
+        self.generated = true;
         if let Some(seed) = self.only {
             let sequence = self.source.of_seed(seed)?;
             return self.fitting(campaign, rules, sequence).map(|(sequence, _)| sequence);
@@ -96,9 +96,9 @@ impl ConversationChoice {
             }
         }
         let familiar = campaign.without_news() >= FAMILIAR;
-        let drawn = if rules.is_foreign && familiar { DRAWN } else { 1 };
-        let mut rarest: Option<(f64, DrawnSequence)> = None;
-        for _ in 0..drawn {
+        let candidates = if rules.is_foreign && familiar { CANDIDATES } else { 1 };
+        let mut rarest: Option<(f64, GeneratedSequence)> = None;
+        for _ in 0..candidates {
             campaign.next += 1;
             let Some(sequence) = self.source.sequence(campaign.next - 1) else { continue };
             let Some((sequence, expected)) = self.fitting(campaign, rules, sequence) else {
@@ -118,8 +118,8 @@ impl ConversationChoice {
         &mut self,
         campaign: &mut FuzzCampaign,
         rules: &ScheduleRules,
-        mut sequence: DrawnSequence,
-    ) -> Option<(DrawnSequence, BTreeMap<String, u64>)> {
+        mut sequence: GeneratedSequence,
+    ) -> Option<(GeneratedSequence, BTreeMap<String, u64>)> {
         // If the target is the reference host without faults, coverage is counted when the conversation is played on
         // it.
         if rules.is_honest {
@@ -132,7 +132,7 @@ impl ConversationChoice {
         }
         if let Some(RacedConversation { draft, after, names }) = race(rules, &sequence) {
             sequence.draft = draft;
-            hold::fit_raced(&mut sequence.draft, &campaign.unmet, after, &names);
+            expectation::fit_raced(&mut sequence.draft, &campaign.unmet, after, &names);
             if let Some(finding) = self.honest.broken(&sequence.draft).first() {
                 self.add_odd(campaign, sequence.seed, finding);
                 return None;
@@ -142,8 +142,8 @@ impl ConversationChoice {
         match rules.is_foreign {
             // Conversations with agents only claim what holds for every agent, so they need no adaptation.
             true if sequence.draft.is_about_agents() => {}
-            true => hold::fit(&mut sequence.draft, &campaign.unmet),
-            false => hold::loosen(&mut sequence.draft, &campaign.unmet),
+            true => expectation::fit(&mut sequence.draft, &campaign.unmet),
+            false => expectation::loosen(&mut sequence.draft, &campaign.unmet),
         }
         sequence.draft.scenario().is_ok().then(|| (sequence, gauge.seen()))
     }
@@ -152,7 +152,7 @@ impl ConversationChoice {
 /// Returns the conversation with another interleaving of its clients; `None` if the conversation was not selected
 /// for this. For the reference host, no conversation is selected, because the expectations come from the stage,
 /// which plays the steps one after the other.
-fn race(rules: &ScheduleRules, sequence: &DrawnSequence) -> Option<RacedConversation> {
+fn race(rules: &ScheduleRules, sequence: &GeneratedSequence) -> Option<RacedConversation> {
     let mut dice = Dice::seeded(sequence.seed ^ SALT);
     let races = rules.is_foreign && !sequence.draft.is_about_agents();
     if races && dice.chance(RACED) { raced(&sequence.draft, sequence.seed) } else { None }

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arb::campaign::UnexaminedFinding;
 use crate::arb::draft::ScenarioDraft;
+use crate::arb::expectation::{StepExpectation, drop_claims, loosen};
 use crate::arb::finding::FuzzFinding;
-use crate::arb::hold::{StepExpectation, drop_claims, loosen};
 
 /// For a finding that does not occur when its conversation is replayed alone: the number of replays at the same time,
 /// and the number of replays one after the other.

@@ -18,10 +18,10 @@ use crate::verdict::Weight;
 
 use super::campaign::{FindingBucket, FuzzCampaign, KnownFindings};
 use super::draft::ScenarioDraft;
-use super::drawn_sequence::DrawnSequence;
+use super::expectation::{self, StepExpectation};
 use super::finding::FuzzFinding;
 use super::gauge::AnswerGauge;
-use super::hold::{self, StepExpectation};
+use super::generated_sequence::GeneratedSequence;
 
 use choice::ConversationChoice;
 use findings::{ConfirmedFinding, FailedConversation};
@@ -118,7 +118,7 @@ pub enum WorkKind {
     /// Play a conversation. `limit` is the time limit of a wait; `None` for the limit of `run`.
     Play {
         /// The conversation.
-        sequence: DrawnSequence,
+        sequence: GeneratedSequence,
         /// The time limit of a wait.
         limit: Option<Duration>,
     },
@@ -150,7 +150,7 @@ pub struct PlayedSequence {
     /// The number of the work.
     pub number: u64,
     /// The conversation.
-    pub sequence: DrawnSequence,
+    pub sequence: GeneratedSequence,
     /// The result; `None` if the conversation could not be played.
     pub played: Option<PlayedDraft>,
     /// The recorder of the traffic.
@@ -182,11 +182,11 @@ pub struct CampaignSchedule {
     /// The conversations that are being played.
     under_way: Vec<UnderWay>,
     /// A generated conversation that restarts the host; it waits until the others have ended.
-    alone: Option<DrawnSequence>,
+    alone: Option<GeneratedSequence>,
     /// The number of the next work.
     next_number: u64,
     /// The conversations that ended last.
-    recent: RecentResults<DrawnSequence>,
+    recent: RecentResults<GeneratedSequence>,
     /// The number of times that each expectation failed.
     missed: BTreeMap<StepExpectation, u32>,
     /// The slowest answer so far.
@@ -271,7 +271,7 @@ impl CampaignSchedule {
             return match self
                 .alone
                 .take()
-                .or_else(|| self.choice.draw(&mut self.campaign, &self.rules))
+                .or_else(|| self.choice.generate(&mut self.campaign, &self.rules))
             {
                 // A restart ends every connection, so the conversation has to wait until the others have ended.
                 Some(sequence) if is_restart(&sequence) && !self.under_way.is_empty() => {
@@ -351,7 +351,7 @@ impl CampaignSchedule {
         playing < jobs || talking < jobs && playing < jobs * WAITING
     }
 
-    fn begin(&mut self, now: Duration, sequence: DrawnSequence) -> ScheduledWork {
+    fn begin(&mut self, now: Duration, sequence: GeneratedSequence) -> ScheduledWork {
         let (number, gauge, limit) = (self.number(), AnswerGauge::default(), self.limit());
         let (traffic, draft) = (TrafficWatch::new(now, gauge.clone()), sequence.draft.clone());
         let restarts = is_restart(&sequence);
@@ -432,7 +432,7 @@ impl CampaignSchedule {
             found.truncate(1);
         }
         if !found.is_empty() {
-            let DrawnSequence { draft, seed, .. } = sequence;
+            let GeneratedSequence { draft, seed, .. } = sequence;
             let findings = found;
             self.queue.add(FailedConversation { draft, seed, findings, hurried, beside });
         }
@@ -440,7 +440,7 @@ impl CampaignSchedule {
 
     /// Records the expectations that the target did not meet.
     fn miss(&mut self, draft: &ScenarioDraft, verdict: &ScenarioVerdict) {
-        for missed in hold::missed(draft, verdict) {
+        for missed in expectation::missed(draft, verdict) {
             let times = self.missed.entry(missed.clone()).or_default();
             *times += 1;
             // If a message that a wait expects did not come once, it will not come later either. A request that was
@@ -501,7 +501,7 @@ impl CampaignSchedule {
     }
 
     /// Returns the conversations that ended within [`RECENT`], and forgets them.
-    pub fn take_recent(&mut self) -> Vec<DrawnSequence> {
+    pub fn take_recent(&mut self) -> Vec<GeneratedSequence> {
         self.recent.take()
     }
 
@@ -524,7 +524,7 @@ impl CampaignSchedule {
     }
 }
 
-fn is_restart(sequence: &DrawnSequence) -> bool {
+fn is_restart(sequence: &GeneratedSequence) -> bool {
     sequence.draft.restart().is_some()
 }
 

@@ -320,8 +320,8 @@ impl FuzzedHost {
         let Some(name) = choices.pick(&types) else { return };
         let sampling = SamplingOptions::default();
         let mut choose = |count| choices.below(count);
-        let drawn = self.protocol.sampler(sampling, &mut choose).action(name);
-        let Some(mut action) = drawn else { return };
+        let generated = self.protocol.sampler(sampling, &mut choose).action(name);
+        let Some(mut action) = generated else { return };
         let state = self.clients[who].engine.mirror(&channel).map(|mirror| mirror.optimistic());
         aim(&mut action, &state.unwrap_or_default(), &self.clients[who].engine.client_id, choices);
         self.say(who, &channel, action);

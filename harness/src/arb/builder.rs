@@ -6,7 +6,7 @@
 //!
 //! Knows: the stage, names, the random generator. Never knows: the moves that generate steps.
 //!
-//! Start at [`ConversationDraw::act`].
+//! Start at [`ConversationBuilder::act`].
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ const REST: Duration = Duration::from_millis(250);
 /// The members of a scenario's header that affect how its steps are played; empty for a conversation without a
 /// base.
 #[derive(Clone, Debug, Default)]
-pub struct DrawHead {
+pub struct ConversationHead {
     /// The client that approves every tool call that waits for a confirmation.
     pub approves: Option<String>,
     /// The capabilities that the steps of the base scenario need.
@@ -56,7 +56,7 @@ pub struct DrawHead {
 }
 
 /// A conversation that is being generated.
-pub struct ConversationDraw {
+pub struct ConversationBuilder {
     /// The random generator of all choices.
     pub dice: Dice,
     /// The protocol tables of the scenario's vocabulary.
@@ -65,7 +65,7 @@ pub struct ConversationDraw {
     pub steps: Vec<Value>,
     /// The clients of the scenario.
     pub clients: Vec<String>,
-    head: DrawHead,
+    head: ConversationHead,
     stage: FuzzStage,
     fresh: usize,
     /// The capabilities that conversations may use, considering the target and the version.
@@ -83,7 +83,7 @@ pub struct ConversationDraw {
     seed: u64,
 }
 
-impl ConversationDraw {
+impl ConversationBuilder {
     /// Creates a conversation without steps. Returns `None` if the harness has no protocol tables for the
     /// version.
     pub fn new(
@@ -91,11 +91,11 @@ impl ConversationDraw {
         seed: u64,
         (conditions, offers): (PlayConditions, HostOffers),
         clients: &[&str],
-        head: DrawHead,
-    ) -> Option<ConversationDraw> {
+        head: ConversationHead,
+    ) -> Option<ConversationBuilder> {
         let clients: Vec<String> = clients.iter().map(|name| (*name).to_owned()).collect();
         let empty = scenario(&clients, &head, &[])?;
-        Some(ConversationDraw {
+        Some(ConversationBuilder {
             dice: Dice::seeded(seed),
             protocol: words_of(version)?,
             steps: Vec::new(),
@@ -148,10 +148,14 @@ impl ConversationDraw {
     }
 
     /// Generates a value of the protocol. With `plain`, every choice is the first option.
-    pub fn sample<T>(&mut self, plain: bool, draw: impl FnOnce(&mut ValueSampler<'_>) -> T) -> T {
+    pub fn sample<T>(
+        &mut self,
+        plain: bool,
+        builder: impl FnOnce(&mut ValueSampler<'_>) -> T,
+    ) -> T {
         let dice = &mut self.dice;
         let mut choose = |count| if plain { 0 } else { dice.below(count) };
-        draw(&mut self.protocol.sampler(SamplingOptions::default(), &mut choose))
+        builder(&mut self.protocol.sampler(SamplingOptions::default(), &mut choose))
     }
 
     /// Returns the clients that are connected and have completed the handshake.
@@ -266,7 +270,7 @@ impl ConversationDraw {
     pub fn act(
         &mut self,
         step: Value,
-        rule: impl FnOnce(&ClientStepResult, &ConversationDraw) -> Option<String>,
+        rule: impl FnOnce(&ClientStepResult, &ConversationBuilder) -> Option<String>,
     ) -> Option<ClientStepResult> {
         // The rules of the conversation's version do not apply to a client that negotiated another version.
         let speaks = |name: &String| {
@@ -602,7 +606,11 @@ fn telling(value: &Value, names: &BoundNames) -> Value {
 }
 
 /// Returns a scenario that consists of these steps, so that the stage can play them.
-fn scenario(clients: &[String], head: &DrawHead, steps: &[Value]) -> Option<ParsedScenario> {
+fn scenario(
+    clients: &[String],
+    head: &ConversationHead,
+    steps: &[Value],
+) -> Option<ParsedScenario> {
     let mut root = json!({
         "scenario": "fuzz/stage", "title": "A stage", "proves": ["security.no-crash-fuzz"],
         "clients": clients, "steps": steps,

@@ -2,14 +2,14 @@
 //!
 //! Knows: the members of steps. Never knows: the moves that generate steps.
 //!
-//! Start at [`AgentConversationDraw`].
+//! Start at [`AgentConversationBuilder`].
 
 use crate::dice::Dice;
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
 use super::super::draft::ScenarioDraft;
-use super::super::drawn_sequence::DrawnSequence;
+use super::super::generated_sequence::GeneratedSequence;
 use super::super::step_result::ActionLogEntry;
 use super::{AgentAbilitySet, answers};
 
@@ -49,7 +49,7 @@ pub(super) struct OpenTurn {
 const CLIENT: &str = "A";
 
 /// A conversation that is being generated.
-pub(super) struct AgentConversationDraw {
+pub(super) struct AgentConversationBuilder {
     pub(super) dice: Dice,
     pub(super) abilities: AgentAbilitySet,
     pub(super) policy: PermissionPolicy,
@@ -65,14 +65,14 @@ pub(super) struct AgentConversationDraw {
     serial: usize,
 }
 
-impl AgentConversationDraw {
+impl AgentConversationBuilder {
     pub(super) fn new(
         dice: Dice,
         abilities: AgentAbilitySet,
         policy: PermissionPolicy,
-    ) -> AgentConversationDraw {
+    ) -> AgentConversationBuilder {
         let needs = if policy == PermissionPolicy::Allows { &[][..] } else { &["ask"] };
-        AgentConversationDraw::of(dice, abilities, policy, needs)
+        AgentConversationBuilder::of(dice, abilities, policy, needs)
     }
 
     /// Creates an empty conversation for which the agent needs at least these abilities.
@@ -81,8 +81,8 @@ impl AgentConversationDraw {
         abilities: AgentAbilitySet,
         policy: PermissionPolicy,
         needs: &[&'static str],
-    ) -> AgentConversationDraw {
-        AgentConversationDraw {
+    ) -> AgentConversationBuilder {
+        AgentConversationBuilder {
             dice,
             abilities,
             policy,
@@ -186,11 +186,11 @@ impl AgentConversationDraw {
         seed: u64,
         about: &str,
         told: Vec<ActionLogEntry>,
-    ) -> Option<DrawnSequence> {
+    ) -> Option<GeneratedSequence> {
         let allows = self.policy == PermissionPolicy::Allows;
         let draft = ScenarioDraft {
             id: format!("fuzz/{seed:016x}"),
-            title: format!("A drawn conversation with an agent about {about}"),
+            title: format!("A generated conversation with an agent about {about}"),
             since: Version::ACP_1,
             clients: vec![CLIENT.to_owned()],
             approves: allows.then(|| CLIENT.to_owned()),
@@ -198,7 +198,7 @@ impl AgentConversationDraw {
             tested: None,
             steps: self.steps,
         };
-        draft.scenario().is_ok().then_some(DrawnSequence { seed, draft, told, whole: true })
+        draft.scenario().is_ok().then_some(GeneratedSequence { seed, draft, told, whole: true })
     }
 }
 

@@ -59,7 +59,7 @@ pub struct ClientConversations {
 }
 
 /// A conversation that is being generated.
-struct ClientTalk<'a> {
+struct ClientConversation<'a> {
     dice: Dice,
     of: &'a ClientConversations,
     protocol: &'static Protocol,
@@ -74,7 +74,7 @@ impl ClientConversations {
     /// Returns the conversation with this number; `None` if the version is not played. Equal numbers give equal
     /// conversations.
     pub fn draft(&self, seed: u64, number: u64) -> Option<ScenarioDraft> {
-        let mut talk = ClientTalk {
+        let mut conversation = ClientConversation {
             dice: Dice::new(seed, number),
             of: self,
             protocol: Protocol::of(self.version)?,
@@ -82,15 +82,15 @@ impl ClientConversations {
             pending: Vec::new(),
             named: 0,
         };
-        let host = match talk.dice.chance(40) {
+        let host = match conversation.dice.chance(40) {
             true => json!({"replayCapacity": 1}),
             false => json!({}),
         };
-        talk.begin();
-        for _ in 0..MOVES.0 + talk.dice.below(MOVES.1 - MOVES.0 + 1) {
-            talk.go_on();
+        conversation.begin();
+        for _ in 0..MOVES.0 + conversation.dice.below(MOVES.1 - MOVES.0 + 1) {
+            conversation.go_on();
         }
-        talk.compare();
+        conversation.compare();
         Some(ScenarioDraft {
             id: format!("fuzz/client-{number}"),
             title: "The state of a client agrees with what it received".to_owned(),
@@ -107,12 +107,12 @@ impl ClientConversations {
                     "text": "The state of a client is the fold of the snapshots and actions that it received.",
                 }]),
             }),
-            steps: talk.steps,
+            steps: conversation.steps,
         })
     }
 }
 
-impl ClientTalk<'_> {
+impl ClientConversation<'_> {
     fn begin(&mut self) {
         self.steps.push(json!({"open": {"by": "B"}}));
         self.drive("connect", &Value::Null);

@@ -2,19 +2,19 @@
 //!
 //! Knows: drafts, channels. Never knows: the moves of the conversation.
 //!
-//! Start at [`DrawnSequence`].
+//! Start at [`GeneratedSequence`].
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::json;
 
+use super::builder::ConversationBuilder;
 use super::draft::ScenarioDraft;
-use super::draw::ConversationDraw;
 use super::observe;
 use super::step_result::ActionLogEntry;
 
 /// A generated conversation, and the log of its moves.
 #[derive(Clone, Debug)]
-pub struct DrawnSequence {
+pub struct GeneratedSequence {
     /// The seed of the conversation, from which the conversation can be generated again.
     pub seed: u64,
     /// The draft to play.
@@ -37,21 +37,21 @@ const LOOKED_AT: &[(ChannelKind, usize)] = &[
 ];
 
 /// Plays the end of a conversation: the host becomes idle, and a new observer takes snapshots of the channels.
-pub(super) fn close(draw: &mut ConversationDraw) {
-    if draw.broken {
+pub(super) fn close(builder: &mut ConversationBuilder) {
+    if builder.broken {
         return;
     }
-    draw.pause();
-    draw.put(json!({"rest": {"for": "1200ms"}}));
-    if let Some(by) = draw.present().first().cloned() {
-        draw.barrier(&by);
-        draw.put(json!({"request": {
+    builder.pause();
+    builder.put(json!({"rest": {"for": "1200ms"}}));
+    if let Some(by) = builder.present().first().cloned() {
+        builder.barrier(&by);
+        builder.put(json!({"request": {
             "by": by, "method": "ping", "result": true, "proves": "security.no-crash-fuzz",
         }}));
     }
     for (kind, most) in LOOKED_AT {
-        for (uri, _) in draw.channels(*kind).into_iter().take(*most) {
-            observe::look(draw, Some(uri));
+        for (uri, _) in builder.channels(*kind).into_iter().take(*most) {
+            observe::look(builder, Some(uri));
         }
     }
 }
@@ -59,13 +59,13 @@ pub(super) fn close(draw: &mut ConversationDraw) {
 /// Returns the finished conversation; `None` if its steps are not a valid scenario, for example because no client is
 /// connected at the end and there is no expectation.
 pub(super) fn finished(
-    draw: ConversationDraw,
+    builder: ConversationBuilder,
     seed: u64,
     title: &str,
     told: Vec<ActionLogEntry>,
-) -> Option<DrawnSequence> {
-    let whole = !draw.broken;
-    let draft = draw.draft(&format!("fuzz/{seed:016x}"), title);
+) -> Option<GeneratedSequence> {
+    let whole = !builder.broken;
+    let draft = builder.draft(&format!("fuzz/{seed:016x}"), title);
     draft.scenario().ok()?;
-    Some(DrawnSequence { seed, draft, told, whole })
+    Some(GeneratedSequence { seed, draft, told, whole })
 }

@@ -2,15 +2,15 @@
 //!
 //! Knows: the tables, typical values of action members. Never knows: the dispatch of actions, their legality.
 //!
-//! Start at [`drawn`].
+//! Start at [`generated`].
 
 use crate::reducers::aim::StateTargets;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
+use super::builder::ConversationBuilder;
 use super::draft_step::{drop_member, replace};
-use super::draw::ConversationDraw;
 
 /// An action that is about to be dispatched.
 pub struct ActionBid {
@@ -29,20 +29,20 @@ pub struct ActionBid {
 }
 
 /// Generates an action of a type that fits the state of the channel.
-pub fn drawn(draw: &mut ConversationDraw, bid: &ActionBid, name: &str) -> Option<Value> {
-    let plain = draw.dice.chance(35);
-    let mut action = draw.sample(plain, |sampler| sampler.action(name))?;
-    StateTargets::of(&bid.state).aim(&mut draw.dice, &mut action);
-    fit(draw, bid, &mut action);
+pub fn generated(builder: &mut ConversationBuilder, bid: &ActionBid, name: &str) -> Option<Value> {
+    let plain = builder.dice.chance(35);
+    let mut action = builder.sample(plain, |sampler| sampler.action(name))?;
+    StateTargets::of(&bid.state).aim(&mut builder.dice, &mut action);
+    fit(builder, bid, &mut action);
     Some(action)
 }
 
 /// Replaces the values of members by values that are typical of a conversation.
-fn fit(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
+fn fit(builder: &mut ConversationBuilder, bid: &ActionBid, action: &mut Value) {
     let user = if bid.kind == ChannelKind::Automations { "automation" } else { "user" };
     let client = bid.client.clone();
-    let folder = *draw.dice.pick(FOLDERS).unwrap_or(&"");
-    let number = draw.number();
+    let folder = *builder.dice.pick(FOLDERS).unwrap_or(&"");
+    let number = builder.number();
     replace(action, &mut |name, value| match name {
         "message" | "draft" if value.is_object() => {
             Some(json!({"text": format!("message {number}"), "origin": {"kind": user}}))
@@ -54,111 +54,112 @@ fn fit(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     });
     let name = action["type"].as_str().unwrap_or_default().to_owned();
     for (_, fit) in FITS.iter().filter(|(fits, _)| name.starts_with(fits)) {
-        fit(draw, bid, action);
+        fit(builder, bid, action);
     }
 }
 
 /// The folders in which a session may work.
 pub const FOLDERS: &[&str] = &["file:///harness", "file:///harness/a", "file:///harness/b"];
 
-type ActionFit = fn(&mut ConversationDraw, &ActionBid, &mut Value);
+type ActionFit = fn(&mut ConversationBuilder, &ActionBid, &mut Value);
 
 /// The adjustments that make certain actions meaningful, by the prefix of the action's type.
 const FITS: &[(&str, ActionFit)] = &[
-    ("chat/turnStarted", |draw, _, action| {
-        action["turnId"] = json!(format!("t{}", draw.number()));
+    ("chat/turnStarted", |builder, _, action| {
+        action["turnId"] = json!(format!("t{}", builder.number()));
         drop_member(action, "queuedMessageId");
     }),
     ("chat/turnCancelled", |_, _, action| action["duration"] = json!(7)),
-    ("chat/pendingMessageSet", |draw, _, action| {
-        if draw.dice.chance(75) {
+    ("chat/pendingMessageSet", |builder, _, action| {
+        if builder.dice.chance(75) {
             // The identifiers do not sort in the order of their creation.
-            let first = draw.dice.pick(&["q", "a", "z"]).copied().unwrap_or_default();
-            action["id"] = json!(format!("{first}{}", draw.number()));
+            let first = builder.dice.pick(&["q", "a", "z"]).copied().unwrap_or_default();
+            action["id"] = json!(format!("{first}{}", builder.number()));
         }
-        if draw.dice.chance(50) {
+        if builder.dice.chance(50) {
             // Reordering needs several queued messages.
             action["kind"] = json!("queued");
         }
     }),
-    ("chat/pendingMessageRemoved", |draw, bid, action| {
+    ("chat/pendingMessageRemoved", |builder, bid, action| {
         let held = |name: &str| bid.state[name].as_array().cloned().unwrap_or_default();
         let mut all: Vec<(&str, Value)> =
             held("queuedMessages").into_iter().map(|it| ("queued", it["id"].clone())).collect();
         if bid.state["steeringMessage"].is_object() {
             all.push(("steering", bid.state["steeringMessage"]["id"].clone()));
         }
-        if let Some((kind, id)) = draw.dice.pick(&all) {
+        if let Some((kind, id)) = builder.dice.pick(&all) {
             (action["kind"], action["id"]) = (json!(kind), id.clone());
         }
     }),
-    ("chat/queuedMessagesReordered", |draw, bid, action| {
+    ("chat/queuedMessagesReordered", |builder, bid, action| {
         let held = bid.state["queuedMessages"].as_array().cloned().unwrap_or_default();
         let mut left: Vec<Value> = held.into_iter().map(|it| it["id"].clone()).collect();
         let mut order = Vec::new();
-        let named = if draw.dice.chance(50) { 75 } else { 25 };
-        while !left.is_empty() && draw.dice.chance(named) {
-            order.push(left.remove(draw.dice.below(left.len())));
+        let named = if builder.dice.chance(50) { 75 } else { 25 };
+        while !left.is_empty() && builder.dice.chance(named) {
+            order.push(left.remove(builder.dice.below(left.len())));
         }
-        if draw.dice.chance(25) {
+        if builder.dice.chance(25) {
             order.push(json!("never-was"));
         }
         action["order"] = json!(order);
     }),
-    ("changeset/filesReviewChanged", |draw, bid, action| {
+    ("changeset/filesReviewChanged", |builder, bid, action| {
         let files = bid.state["files"].as_array().cloned().unwrap_or_default();
-        if let Some(file) = draw.dice.pick(&files) {
+        if let Some(file) = builder.dice.pick(&files) {
             action["files"] = json!([file["id"].clone()]);
-            action["reviewed"] = json!(draw.dice.chance(75));
+            action["reviewed"] = json!(builder.dice.chance(75));
         }
     }),
-    ("chat/toolCallConfirmed", |draw, bid, action| {
+    ("chat/toolCallConfirmed", |builder, bid, action| {
         drop_member(action, "selectedOptionId");
         drop_member(action, "editedToolInput");
-        call_of(draw, bid, action, "pending-confirmation");
-        option(draw, bid, action);
+        call_of(builder, bid, action, "pending-confirmation");
+        option(builder, bid, action);
     }),
-    ("chat/toolCallResultConfirmed", |draw, bid, action| {
-        call_of(draw, bid, action, "pending-result-confirmation");
+    ("chat/toolCallResultConfirmed", |builder, bid, action| {
+        call_of(builder, bid, action, "pending-result-confirmation");
     }),
-    ("chat/toolCallComplete", |draw, bid, action| {
-        action["result"] = json!({"success": draw.dice.chance(70), "pastTenseMessage": "Did it"});
-        call_of(draw, bid, action, "running");
+    ("chat/toolCallComplete", |builder, bid, action| {
+        action["result"] =
+            json!({"success": builder.dice.chance(70), "pastTenseMessage": "Did it"});
+        call_of(builder, bid, action, "running");
     }),
-    ("chat/toolCallContentChanged", |draw, bid, action| {
+    ("chat/toolCallContentChanged", |builder, bid, action| {
         action["content"] = json!([{"type": "text", "text": "half"}]);
-        call_of(draw, bid, action, "running");
+        call_of(builder, bid, action, "running");
     }),
     ("chat/input", answers),
-    ("session/activeClientSet", |draw, bid, action| {
+    ("session/activeClientSet", |builder, bid, action| {
         let mut active = json!({
             "clientId": bid.client, "tools": [{"name": "look", "description": "Looks."}],
         });
-        if draw.dice.chance(if draw.focus == "plugin" { 90 } else { 30 }) {
-            active["customizations"] = json!([plugin(draw)]);
+        if builder.dice.chance(if builder.focus == "plugin" { 90 } else { 30 }) {
+            active["customizations"] = json!([plugin(builder)]);
         }
         action["activeClient"] = active;
     }),
-    ("session/customizationToggled", |draw, _, action| {
-        let on = draw.dice.chance(50);
+    ("session/customizationToggled", |builder, _, action| {
+        let on = builder.dice.chance(50);
         let mut list = vec![json!({"kind": "session", "enabled": on})];
-        if draw.dice.chance(40) {
-            list.insert(draw.dice.below(2), json!({"kind": "global", "enabled": !on}));
+        if builder.dice.chance(40) {
+            list.insert(builder.dice.below(2), json!({"kind": "global", "enabled": !on}));
         }
         action["enablement"] = json!(list);
     }),
-    ("session/mcpServer", |draw, bid, action| {
-        if let Some(id) = entry(draw, &bid.state, Some("mcpServer"), EntryDepth::Any) {
+    ("session/mcpServer", |builder, bid, action| {
+        if let Some(id) = entry(builder, &bid.state, Some("mcpServer"), EntryDepth::Any) {
             action["id"] = id;
         }
     }),
-    ("session/customizationToggled", |draw, bid, action| {
+    ("session/customizationToggled", |builder, bid, action| {
         // Up to 0.5.1 the reducer changes only customizations at the top level of the tree.
-        let depth = match draw.stage().version() < Version::V0_5_2 {
+        let depth = match builder.stage().version() < Version::V0_5_2 {
             true => EntryDepth::Top,
             false => EntryDepth::Any,
         };
-        if let Some(id) = entry(draw, &bid.state, None, depth) {
+        if let Some(id) = entry(builder, &bid.state, None, depth) {
             action["id"] = id;
         }
     }),
@@ -167,7 +168,7 @@ const FITS: &[(&str, ActionFit)] = &[
     ("chat/workingDirectory", directory),
     ("session/configChanged", configured),
     ("root/configChanged", configured),
-    ("terminal/input", |draw, _, action| {
+    ("terminal/input", |builder, _, action| {
         const TYPED: &[&str] = &[
             "echo one\r",
             "ls\recho two\r",
@@ -179,27 +180,27 @@ const FITS: &[(&str, ActionFit)] = &[
             "stty size\r",
             "stty size\r",
         ];
-        action["data"] = json!(draw.dice.pick(TYPED));
+        action["data"] = json!(builder.dice.pick(TYPED));
     }),
     ("terminal/claimed", |_, bid, action| {
         action["claim"] = json!({"kind": "client", "clientId": bid.client});
     }),
-    ("automation/createRequested", |draw, bid, action| {
+    ("automation/createRequested", |builder, bid, action| {
         let entries = bid.state["entries"].as_array().cloned().unwrap_or_default();
-        let used = draw.dice.pick(&entries).map(|entry| entry["resource"].clone());
-        action["resource"] = match used.filter(|_| draw.dice.chance(20)) {
+        let used = builder.dice.pick(&entries).map(|entry| entry["resource"].clone());
+        action["resource"] = match used.filter(|_| builder.dice.chance(20)) {
             Some(used) => used,
-            None => json!(format!("ahp-automation:/${{new auto{}}}", draw.number())),
+            None => json!(format!("ahp-automation:/${{new auto{}}}", builder.number())),
         };
-        action["definition"] = definition(draw);
+        action["definition"] = definition(builder);
     }),
-    ("automation/updateRequested", |draw, _, action| {
-        let title = format!("title {}", draw.number());
+    ("automation/updateRequested", |builder, _, action| {
+        let title = format!("title {}", builder.number());
         action["changes"] = json!({"title": title});
     }),
-    ("annotations/set", |draw, bid, action| {
-        let number = draw.number();
-        if draw.dice.chance(70) {
+    ("annotations/set", |builder, bid, action| {
+        let number = builder.number();
+        if builder.dice.chance(70) {
             action["annotation"]["id"] = json!(format!("n{number}"));
         }
         let entry = json!({"id": format!("e{number}"), "text": "why?"});
@@ -210,7 +211,7 @@ const FITS: &[(&str, ActionFit)] = &[
                 first["id"] = entry["id"].clone();
                 sampled
             }
-            None if draw.dice.chance(90) => vec![entry],
+            None if builder.dice.chance(90) => vec![entry],
             None => vec![],
         };
         action["annotation"]["entries"] = json!(entries);
@@ -218,16 +219,16 @@ const FITS: &[(&str, ActionFit)] = &[
         action["annotation"]["resource"] = json!("file:///harness/one.txt");
         let _ = bid;
     }),
-    ("annotations/entryRemoved", |draw, bid, action| {
+    ("annotations/entryRemoved", |builder, bid, action| {
         let all = bid.state["annotations"].as_array().cloned().unwrap_or_default();
-        let Some(one) = draw.dice.pick(&all) else { return };
+        let Some(one) = builder.dice.pick(&all) else { return };
         let entries = one["entries"].as_array().cloned().unwrap_or_default();
         action["annotationId"] = one["id"].clone();
         action["entryId"] = entries.first().map_or(json!("nothing"), |it| it["id"].clone());
     }),
-    ("annotations/entrySet", |draw, _, action| {
-        if draw.dice.chance(60) {
-            action["entry"]["id"] = json!(format!("e{}", draw.number()));
+    ("annotations/entrySet", |builder, _, action| {
+        if builder.dice.chance(60) {
+            action["entry"]["id"] = json!(format!("e{}", builder.number()));
         }
     }),
     ("annotations/updated", |_, _, action| {
@@ -235,19 +236,19 @@ const FITS: &[(&str, ActionFit)] = &[
         action["range"] =
             json!({"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 5}});
     }),
-    ("terminal/resized", |draw, _, action| {
+    ("terminal/resized", |builder, _, action| {
         (action["cols"], action["rows"]) =
-            (json!(80 + draw.dice.below(3)), json!(24 + draw.dice.below(3)));
+            (json!(80 + builder.dice.below(3)), json!(24 + builder.dice.below(3)));
     }),
 ];
 
 /// Generates a plugin that a client contributes.
-pub fn plugin(draw: &mut ConversationDraw) -> Value {
-    let number = draw.dice.below(3);
-    let readable = draw.dice.chance(80);
+pub fn plugin(builder: &mut ConversationBuilder) -> Value {
+    let number = builder.dice.below(3);
+    let readable = builder.dice.chance(80);
     let folder = if readable { "virtual:/plugins" } else { "virtual:/nowhere" };
     let uri = format!("{folder}/p{number}");
-    if draw.dice.chance(35) {
+    if builder.dice.chance(35) {
         // Without children, the host has to read the plugin's content from its URI.
         return json!({"type": "plugin", "id": format!("p{number}"), "uri": uri, "name": "Plugin"});
     }
@@ -271,7 +272,7 @@ enum EntryDepth {
 
 /// Returns the id of a customization in a state. If a type is given, returns the id of a customization with this type.
 fn entry(
-    draw: &mut ConversationDraw,
+    builder: &mut ConversationBuilder,
     state: &Value,
     of_type: Option<&str>,
     depth: EntryDepth,
@@ -285,12 +286,12 @@ fn entry(
         .filter(|it| of_type.is_none_or(|of_type| it["type"] == of_type))
         .map(|it| it["id"].clone())
         .collect();
-    draw.dice.pick(&all).cloned()
+    builder.dice.pick(&all).cloned()
 }
 
 /// Sets the folder of an action, usually to a folder that the session has.
-fn directory(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
-    let sessions = draw.channels(ChannelKind::Session);
+fn directory(builder: &mut ConversationBuilder, bid: &ActionBid, action: &mut Value) {
+    let sessions = builder.channels(ChannelKind::Session);
     let held = sessions
         .iter()
         .flat_map(|(_, it)| it["workingDirectories"].as_array().into_iter().flatten());
@@ -301,41 +302,41 @@ fn directory(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
         false => own.cloned().collect(),
     };
     let wanted = !adds || bid.kind == ChannelKind::Chat;
-    if let Some(one) = draw.dice.pick(&held).filter(|_| wanted) {
+    if let Some(one) = builder.dice.pick(&held).filter(|_| wanted) {
         action["directory"] = one.clone();
     }
 }
 
-fn definition(draw: &mut ConversationDraw) -> Value {
-    let kind = if draw.dice.chance(88) { "automation" } else { "user" };
-    let text = match draw.dice.below(3) {
+fn definition(builder: &mut ConversationBuilder) -> Value {
+    let kind = if builder.dice.chance(88) { "automation" } else { "user" };
+    let text = match builder.dice.below(3) {
         0 => "ahp-script: 1\nendless",
         1 => "ahp-script: 1\nfail overloaded",
         _ => "Say hello.",
     };
     let mut definition = json!({
-        "title": format!("Automation {}", draw.number()),
+        "title": format!("Automation {}", builder.number()),
         "message": {"text": text, "origin": {"kind": kind}},
-        "session": {}, "enabled": draw.dice.chance(50), "triggers": [],
+        "session": {}, "enabled": builder.dice.chance(50), "triggers": [],
     });
-    if draw.dice.chance(50) {
+    if builder.dice.chance(50) {
         definition["_meta"] = json!({"x-fuzz/kept": "by hosts"});
     }
-    if draw.dice.chance(30) {
+    if builder.dice.chance(30) {
         definition["disableConditions"] = json!([{"kind": "afterRuns", "max": 2}]);
     }
     definition
 }
 
 /// If the chat has a tool call with this status, makes the action name this call.
-fn call_of(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value, status: &str) {
+fn call_of(builder: &mut ConversationBuilder, bid: &ActionBid, action: &mut Value, status: &str) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
     let fitting: Vec<Value> = calls
         .filter(|call| call["status"] == status)
         .map(|call| call["toolCallId"].clone())
         .collect();
-    if let Some(id) = draw.dice.pick(&fitting) {
+    if let Some(id) = builder.dice.pick(&fitting) {
         action["toolCallId"] = id.clone();
         action["turnId"] = bid.state["activeTurn"]["id"].clone();
     }
@@ -343,55 +344,55 @@ fn call_of(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value, sta
 
 /// Selects one of the options that a tool call offers to the user, or edits the input of the call if editing is
 /// allowed.
-fn option(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
+fn option(builder: &mut ConversationBuilder, bid: &ActionBid, action: &mut Value) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let mut calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
     let Some(call) = calls.find(|call| call["toolCallId"] == action["toolCallId"]) else { return };
     let kind = if action["approved"] == true { "approve" } else { "deny" };
     let options = call["options"].as_array().cloned().unwrap_or_default();
     let fitting: Vec<&Value> = options.iter().filter(|option| option["kind"] == kind).collect();
-    if draw.dice.chance(40)
-        && let Some(option) = draw.dice.pick(&fitting)
+    if builder.dice.chance(40)
+        && let Some(option) = builder.dice.pick(&fitting)
     {
         action["selectedOptionId"] = option["id"].clone();
     }
-    if call["editable"] == true && draw.dice.chance(40) && kind == "approve" {
+    if call["editable"] == true && builder.dice.chance(40) && kind == "approve" {
         action["editedToolInput"] = json!("touch ahp-other");
     }
 }
 
 /// Answers an open question with an answer of its kind.
-fn answers(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
+fn answers(builder: &mut ConversationBuilder, bid: &ActionBid, action: &mut Value) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let open = parts.into_iter().flatten().filter(|part| part["response"].is_null());
     let open: Vec<Value> =
         open.map(|part| part["request"].clone()).filter(|it| it["id"].is_string()).collect();
-    let Some(request) = draw.dice.pick(&open).cloned() else { return };
+    let Some(request) = builder.dice.pick(&open).cloned() else { return };
     action["requestId"] = request["id"].clone();
     let questions = request["questions"].as_array().cloned().unwrap_or_default();
     let mut given = json!({});
     for question in &questions {
         let id = question["id"].as_str().unwrap_or_default();
-        given[id] = answer(draw, question);
+        given[id] = answer(builder, question);
     }
     if action["type"] == "chat/inputAnswerChanged" {
-        if let Some(question) = draw.dice.pick(&questions) {
+        if let Some(question) = builder.dice.pick(&questions) {
             action["questionId"] = question["id"].clone();
-            action["answer"] = answer(draw, question);
+            action["answer"] = answer(builder, question);
         }
-    } else if draw.dice.chance(70) {
+    } else if builder.dice.chance(70) {
         action["answers"] = given;
     } else {
         drop_member(action, "answers");
     }
 }
 
-fn answer(draw: &mut ConversationDraw, question: &Value) -> Value {
+fn answer(builder: &mut ConversationBuilder, question: &Value) -> Value {
     let options = question["options"].as_array().cloned().unwrap_or_default();
-    let option = draw.dice.pick(&options).map(|option| option["id"].clone());
+    let option = builder.dice.pick(&options).map(|option| option["id"].clone());
     let mut kind = question["kind"].as_str().unwrap_or_default();
-    if draw.dice.chance(15) {
-        kind = draw.dice.pick(&["boolean", "number", "text", "multi-select"]).unwrap_or(&"text");
+    if builder.dice.chance(15) {
+        kind = builder.dice.pick(&["boolean", "number", "text", "multi-select"]).unwrap_or(&"text");
     }
     let value = match kind {
         "number" | "integer" => json!({"kind": "number", "value": 3}),
@@ -400,12 +401,12 @@ fn answer(draw: &mut ConversationDraw, question: &Value) -> Value {
         "multi-select" => json!({"kind": "selected-many", "value": [option.unwrap_or(json!("x"))]}),
         _ => json!({"kind": "text", "value": "because"}),
     };
-    let state = if draw.dice.chance(80) { "submitted" } else { "draft" };
+    let state = if builder.dice.chance(80) { "submitted" } else { "draft" };
     json!({"state": state, "value": value})
 }
 
 /// Changes a property from the configuration's schema, usually to a valid value.
-fn configured(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
+fn configured(builder: &mut ConversationBuilder, bid: &ActionBid, action: &mut Value) {
     let schema = &bid.state["config"]["schema"]["properties"];
     let rows: Vec<(String, Value)> = schema
         .as_object()
@@ -413,20 +414,20 @@ fn configured(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) 
         .flatten()
         .map(|(name, row)| (name.to_string(), row.clone()))
         .collect();
-    let Some((name, row)) = draw.dice.pick(&rows).cloned() else { return };
+    let Some((name, row)) = builder.dice.pick(&rows).cloned() else { return };
     let values = row["enum"].as_array().cloned().unwrap_or_default();
-    let value = match draw.dice.pick(&values) {
-        _ if draw.dice.chance(15) => json!("not offered"),
+    let value = match builder.dice.pick(&values) {
+        _ if builder.dice.chance(15) => json!("not offered"),
         Some(value) => value.clone(),
         None => match row["type"].as_str() {
-            Some("boolean") => json!(draw.dice.chance(50)),
+            Some("boolean") => json!(builder.dice.chance(50)),
             Some("number" | "integer") => json!(3),
-            _ => json!(format!("value {}", draw.dice.below(3))),
+            _ => json!(format!("value {}", builder.dice.below(3))),
         },
     };
     action["config"] = json!({});
     action["config"][name.as_str()] = value;
-    if draw.dice.chance(80) {
+    if builder.dice.chance(80) {
         drop_member(action, "replace");
     }
 }

@@ -10,7 +10,7 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
 use super::act;
-use super::draw::ConversationDraw;
+use super::builder::ConversationBuilder;
 use super::files::FILES;
 use super::step_result::{ActionLogEntry, ClientStepResult};
 
@@ -81,48 +81,56 @@ const ENDS: &[&str] = &[
 const LONGEST: usize = 3;
 
 /// Starts a turn in a chat, usually in an idle chat.
-pub fn turn(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    draw.conditions.agent?;
-    let chats = draw.channels(ChannelKind::Chat);
+pub fn turn(builder: &mut ConversationBuilder) -> Option<ActionLogEntry> {
+    builder.conditions.agent?;
+    let chats = builder.channels(ChannelKind::Chat);
     let idle: Vec<_> =
         chats.iter().filter(|(_, chat)| chat["activeTurn"].is_null()).cloned().collect();
-    let from = if draw.dice.chance(92) { idle } else { chats.clone() };
-    let (chat, _) = draw.dice.pick(&from)?.clone();
-    let by = draw.somebody()?;
-    let number = draw.number();
+    let from = if builder.dice.chance(92) { idle } else { chats.clone() };
+    let (chat, _) = builder.dice.pick(&from)?.clone();
+    let by = builder.somebody()?;
+    let number = builder.number();
     let mut members = json!({"by": by, "id": format!("t{number}")});
-    let channel = draw.named(&json!(chat))?;
+    let channel = builder.named(&json!(chat))?;
     if channel != json!("${chat}") {
         members["chat"] = channel;
     }
-    let script = script(draw);
+    let script = script(builder);
     if script.is_empty() {
         members["text"] = json!("hello there");
     } else {
         members["script"] = json!(script);
     }
-    attach(draw, &chat, &mut members);
+    attach(builder, &chat, &mut members);
     let turns = chats.iter().find(|row| row.0 == chat).map(|row| row.1["turns"].clone());
     let earlier = turns.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
-    match draw.dice.below(40) {
+    match builder.dice.below(40) {
         0 => members["members"] = json!({"startedAt": "yesterday"}),
         1 => members["members"] = json!({"queuedMessageId": "nothing"}),
         2 | 3 => {
-            if let Some(turn) = draw.dice.pick(&earlier).and_then(|turn| draw.named(&turn["id"])) {
+            if let Some(turn) =
+                builder.dice.pick(&earlier).and_then(|turn| builder.named(&turn["id"]))
+            {
                 members["id"] = turn;
             }
         }
         _ => {}
     }
     let script = members["script"].as_str().unwrap_or_default().to_owned();
-    if script.contains("tool client") && draw.dice.chance(70) {
-        let sessions = draw.channels(ChannelKind::Session);
-        act::dispatch_on(draw, ChannelKind::Session, &sessions, &["session/activeClientSet"], 0)?;
+    if script.contains("tool client") && builder.dice.chance(70) {
+        let sessions = builder.channels(ChannelKind::Session);
+        act::dispatch_on(
+            builder,
+            ChannelKind::Session,
+            &sessions,
+            &["session/activeClientSet"],
+            0,
+        )?;
     }
-    let came = draw.act(json!({"turn": members}), |came, draw| match came {
+    let came = builder.act(json!({"turn": members}), |came, builder| match came {
         ClientStepResult::Accepted => Some("dispatch.table.client.chat.turnStarted".to_owned()),
         ClientStepResult::Rejected => {
-            Some(draw.stage().host().refused_by().to_owned()).filter(|rule| !rule.is_empty())
+            Some(builder.stage().host().refused_by().to_owned()).filter(|rule| !rule.is_empty())
         }
         _ => None,
     })?;
@@ -130,43 +138,43 @@ pub fn turn(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
 }
 
 /// Starts a turn in the first chat with a script that completes at once.
-pub fn say(draw: &mut ConversationDraw) -> Option<()> {
-    draw.conditions.agent?;
-    let (by, id, word) = (draw.somebody()?, format!("t{}", draw.number()), draw.word());
+pub fn say(builder: &mut ConversationBuilder) -> Option<()> {
+    builder.conditions.agent?;
+    let (by, id, word) = (builder.somebody()?, format!("t{}", builder.number()), builder.word());
     let step = json!({"turn": {"by": by, "id": id, "script": format!("say {word}")}});
-    draw.act(step, |_, _| None)?;
+    builder.act(step, |_, _| None)?;
     Some(())
 }
 
-fn script(draw: &mut ConversationDraw) -> String {
+fn script(builder: &mut ConversationBuilder) -> String {
     let focused: Vec<&str> =
-        LINES.iter().copied().filter(|line| line.contains(draw.focus)).collect();
+        LINES.iter().copied().filter(|line| line.contains(builder.focus)).collect();
     let mut lines = Vec::new();
-    if draw.focus == "WORD" && draw.dice.chance(60) {
+    if builder.focus == "WORD" && builder.dice.chance(60) {
         lines.push("say WORD");
     }
-    for _ in 0..draw.dice.below(LONGEST + 1) {
-        let from = if draw.dice.chance(70) { focused.as_slice() } else { LINES };
-        lines.extend(draw.dice.pick(from).copied());
+    for _ in 0..builder.dice.below(LONGEST + 1) {
+        let from = if builder.dice.chance(70) { focused.as_slice() } else { LINES };
+        lines.extend(builder.dice.pick(from).copied());
     }
-    lines.extend(draw.dice.pick(ENDS).copied().filter(|line| !line.is_empty()));
-    let mode = draw.conditions.agent.unwrap_or_default();
+    lines.extend(builder.dice.pick(ENDS).copied().filter(|line| !line.is_empty()));
+    let mode = builder.conditions.agent.unwrap_or_default();
     lines.retain(|line| can(mode, line));
     // The words are unique to this conversation, and the script can recall earlier words.
     let lines: Vec<String> = lines
         .into_iter()
         .map(|line| match line.contains("WORD") {
-            true if line.starts_with("recall") => line.replace("WORDS", &words(draw)),
-            true => line.replace("WORD", &draw.word()),
+            true if line.starts_with("recall") => line.replace("WORDS", &words(builder)),
+            true => line.replace("WORD", &builder.word()),
             false => line.to_owned(),
         })
         .collect();
-    lines.join("\n").replace("TAG", &draw.tag())
+    lines.join("\n").replace("TAG", &builder.tag())
 }
 
 /// Returns the words that were used so far, in any chat.
-fn words(draw: &ConversationDraw) -> String {
-    draw.words.join(" ")
+fn words(builder: &ConversationBuilder) -> String {
+    builder.words.join(" ")
 }
 
 /// Returns whether the agent can execute a script's line.
@@ -179,21 +187,21 @@ fn can(mode: AgentMode, line: &str) -> bool {
 const SECRET: &str = "\"of ahp-harness\"";
 
 /// Adds a chat or a file as an attachment to a message, in some cases.
-fn attach(draw: &mut ConversationDraw, to: &str, members: &mut Value) {
-    if !draw.dice.chance(if draw.focus == "WORD" { 50 } else { 15 }) {
+fn attach(builder: &mut ConversationBuilder, to: &str, members: &mut Value) {
+    if !builder.dice.chance(if builder.focus == "WORD" { 50 } else { 15 }) {
         return;
     }
-    let file = draw.conditions.reference && draw.dice.chance(20);
+    let file = builder.conditions.reference && builder.dice.chance(20);
     let attachment = if file {
-        let uri = *draw.dice.pick(FILES).unwrap_or(&"");
+        let uri = *builder.dice.pick(FILES).unwrap_or(&"");
         Some(json!({"type": "resource", "label": "A file", "uri": uri}))
     } else {
-        attached_chat(draw, to)
+        attached_chat(builder, to)
     };
-    let Some(attachment) = attachment.and_then(|it| draw.named(&it)) else { return };
+    let Some(attachment) = attachment.and_then(|it| builder.named(&it)) else { return };
     // The agent recalls the attachment's content, either at once or after steps of other clients.
-    let later = if draw.dice.chance(30) { "hold gate\n" } else { "" };
-    let script = format!("{HEADER}\n{later}recall {SECRET} hello said {}", words(draw));
+    let later = if builder.dice.chance(30) { "hold gate\n" } else { "" };
+    let script = format!("{HEADER}\n{later}recall {SECRET} hello said {}", words(builder));
     members["members"] = json!({"message": {
         "text": script, "origin": {"kind": "user"}, "attachments": [attachment],
     }});
@@ -204,33 +212,33 @@ fn attach(draw: &mut ConversationDraw, to: &str, members: &mut Value) {
 }
 
 /// Returns a chat as an attachment: usually a chat with turns, either as a whole or up to a certain turn.
-fn attached_chat(draw: &mut ConversationDraw, to: &str) -> Option<Value> {
-    let all = draw.channels(ChannelKind::Chat);
+fn attached_chat(builder: &mut ConversationBuilder, to: &str) -> Option<Value> {
+    let all = builder.channels(ChannelKind::Chat);
     let told = all.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| !it.is_empty()));
     let told = told.filter(|row| row.0 != to);
     let told: Vec<_> = told.cloned().collect();
-    let from = if told.is_empty() || draw.dice.chance(20) { &all } else { &told };
-    let (uri, state) = draw.dice.pick(from)?.clone();
-    if draw.dice.chance(15) {
+    let from = if told.is_empty() || builder.dice.chance(20) { &all } else { &told };
+    let (uri, state) = builder.dice.pick(from)?.clone();
+    if builder.dice.chance(15) {
         return Some(json!({"type": "chat", "label": "A chat", "resource": "ahp-chat:/nowhere"}));
     }
     let mut attachment = json!({"type": "chat", "label": "A chat", "resource": uri});
     let turns = state["turns"].as_array().cloned().unwrap_or_default();
-    if let Some(turn) = draw.dice.pick(&turns)
-        && draw.dice.clone().chance(50)
+    if let Some(turn) = builder.dice.pick(&turns)
+        && builder.dice.clone().chance(50)
     {
         attachment["endTurn"] = turn["id"].clone();
     }
     Some(attachment)
 }
 
-/// Releases an agent's hold.
-pub fn release(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
-    let chats = draw.channels(ChannelKind::Chat);
+/// Releases a held agent.
+pub fn release(builder: &mut ConversationBuilder) -> Option<ActionLogEntry> {
+    let chats = builder.channels(ChannelKind::Chat);
     let busy: Vec<_> = chats.iter().filter(|(_, chat)| !chat["activeTurn"].is_null()).collect();
-    let chat = draw.dice.pick(&busy)?.0.clone();
-    let chat = draw.named(&json!(chat))?;
-    let by = draw.somebody()?;
-    draw.act(json!({"release": {"hold": "gate", "by": by, "chat": chat}}), |_, _| None)?;
+    let chat = builder.dice.pick(&busy)?.0.clone();
+    let chat = builder.named(&json!(chat))?;
+    let by = builder.somebody()?;
+    builder.act(json!({"release": {"hold": "gate", "by": by, "chat": chat}}), |_, _| None)?;
     Some(("release".to_owned(), "legal", ClientStepResult::Accepted))
 }
