@@ -40,6 +40,30 @@ const MAX_MARKS: usize = 100_000;
 /// The distance within which the quotes around a name of the protocol are searched, in bytes.
 const LONGEST_NAME: usize = 64;
 
+/// The members of the harness's own lines whose values are words of the harness: kinds of lines, statuses, weights, ids
+/// of scenarios and rules, versions, names of methods and actions.
+const OWN_WORDS: [&str; 19] = [
+    "agent",
+    "run",
+    "status",
+    "weight",
+    "worst",
+    "skip",
+    "profile",
+    "capability",
+    "scenario",
+    "check",
+    "rule",
+    "rules",
+    "proves",
+    "twin",
+    "accepted",
+    "version",
+    "versions",
+    "offers",
+    "harness",
+];
+
 /// The headers whose values are secret.
 const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
 /// The query parameters whose values are secret.
@@ -121,17 +145,18 @@ impl SecretRedactor {
 
     /// Removes secrets from an event in its JSON form.
     pub fn event(&self, line: &mut String) {
-        self.line(line, false, |literal, _| format::is_word(literal) || is_protocol_word(literal));
+        self.line(line, false, |it| format::is_word(it.literal) || is_protocol_word(it.literal));
     }
 
-    /// Removes secrets from any other object in its JSON form. The names of members are not changed. A short secret is
+    /// Removes secrets from any other object in its JSON form. The names of members are not changed, and no pattern
+    /// changes the values that are words of the harness, such as the status of a scenario. A short secret is
     /// removed only if it is a whole word: a token `other` must not change `other-version`, which is a word of the
     /// harness's own formats.
     pub fn object(&self, line: &mut String) {
-        self.line(line, true, |_, after| after.starts_with(':'));
+        self.line(line, true, |it| it.is_name || OWN_WORDS.contains(&it.member));
     }
 
-    fn line(&self, line: &mut String, words: bool, keep: fn(&str, &str) -> bool) {
+    fn line(&self, line: &mut String, words: bool, keep: fn(&StringPlace) -> bool) {
         let mut inner = self.lock();
         if let Some(without) = inner.secrets(line, words) {
             *line = without;
@@ -154,6 +179,16 @@ impl SecretRedactor {
     fn lock(&self) -> std::sync::MutexGuard<'_, RedactorState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A string in a line of JSON.
+struct StringPlace<'l> {
+    /// The string as written, without the quotes.
+    literal: &'l str,
+    /// Whether the string is the name of a member.
+    is_name: bool,
+    /// The last name before the string: for a value, usually the name of its member.
+    member: &'l str,
 }
 
 impl RedactedSecret {
@@ -220,18 +255,20 @@ impl RedactorState {
     }
 
     /// Returns a line of JSON in which the matches of the patterns are replaced in all strings, including the names of
-    /// members. `keep` gets a string literal and the text after the literal, and returns whether the literal is kept.
-    fn strings(&mut self, line: &str, keep: fn(&str, &str) -> bool) -> String {
+    /// members. `keep` returns whether a string is kept.
+    fn strings(&mut self, line: &str, keep: fn(&StringPlace) -> bool) -> String {
         let mut out = String::with_capacity(line.len());
-        let mut rest = line;
+        let (mut rest, mut member) = (line, "");
         while let Some(start) = memchr::memchr(b'"', rest.as_bytes()) {
             let (before, quoted) = rest.split_at(start);
             let end = end_of_string(quoted);
             let (literal, after) = quoted.split_at(end);
             out.push_str(before);
             let inner = literal.strip_prefix('"').and_then(|inner| inner.strip_suffix('"'));
+            let is_name = after.starts_with(':');
+            let is_kept = |literal| keep(&StringPlace { literal, is_name, member });
             let plain = match inner {
-                Some(inner) if keep(inner, after) => None,
+                Some(inner) if is_kept(inner) => None,
                 Some(inner) if !inner.contains('\\') => Some(Cow::Borrowed(inner)),
                 Some(_) => serde_json::from_str::<String>(literal).ok().map(Cow::Owned),
                 None => None,
@@ -239,6 +276,9 @@ impl RedactorState {
             match plain.and_then(|plain| self.matched(&plain)) {
                 Some(marked) => out.push_str(&json!(marked).to_text()),
                 None => out.push_str(literal),
+            }
+            if is_name {
+                member = inner.unwrap_or_default();
             }
             rest = after;
         }
@@ -368,6 +408,16 @@ mod tests {
             r#"{"«redacted 1»":"«redacted 2»","«redacted 1»x":["say «redacted 3»«redacted 2»«redacted 3»",2]}"#
         );
         assert_eq!(redactor.text("user-2!"), "«redacted 2»!");
+    }
+
+    #[test]
+    fn a_pattern_keeps_the_words_of_the_harness() {
+        let mut line =
+            r#"{"message":"failed","proves":["a","b"],"run":"result","status":"fail"}"#.to_owned();
+        redactor(&[], &["[a-z]+"]).object(&mut line);
+        let kept =
+            r#"{"message":"«redacted 1»","proves":["a","b"],"run":"result","status":"fail"}"#;
+        assert_eq!(line, kept);
     }
 
     #[test]

@@ -180,6 +180,29 @@ fn never_shows_tokens() {
     assert!(kept.contains("«redacted»"), "{kept}");
 }
 
+/// Checks that a pattern that matches words of the protocol and of the harness leaves a file that can be judged.
+#[test]
+fn a_redacted_report_can_be_judged_again() {
+    let jsonl = folder().join("redacted.jsonl").display().to_string();
+    let report = format!("jsonl={jsonl}");
+    check(
+        &[
+            "run",
+            "--id",
+            "tools/",
+            "--redact",
+            "^(header|result|pass|host|user|base64|Run command)$",
+            "--report",
+            &report,
+        ],
+        0,
+        &["passed", "always-on checks"],
+    );
+    assert!(fs::read_to_string(&jsonl).unwrap().contains("«redacted 1»"));
+    let said = check(&["judge", &jsonl], 0, &["passed", "always-on checks"]);
+    assert!(!said.contains("cannot be read") && !said.contains("another frame"), "{said}");
+}
+
 #[test]
 fn writes_reports_that_can_be_judged_again() {
     let (jsonl, junit) = (folder().join("run.jsonl"), folder().join("run.xml"));
