@@ -40,8 +40,8 @@ const MAX_MARKS: usize = 100_000;
 /// The distance within which the quotes around a name of the protocol are searched, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// The members of the harness's own lines whose values are words of the harness: kinds of lines, statuses, weights, ids
-/// of scenarios and rules, versions, names of methods and actions.
+/// The members of the harness's own lines whose values no pattern changes, because the harness itself defines them: kinds
+/// of lines, statuses, weights, ids of scenarios and rules, versions, names of methods and actions.
 const OWN_WORDS: [&str; 19] = [
     "agent",
     "run",

@@ -38,7 +38,7 @@ const INBOX: usize = 64;
 const OUTBOX: usize = 100_000;
 /// The maximum number of concurrent clients.
 const MAX_CLIENTS: usize = 1_000;
-/// The maximum number of answered pings whose answers wait to be sent. A connection that exceeds it is closed.
+/// The maximum number of pings whose answers wait to be sent. A connection with more of them is closed.
 const MAX_PINGS: usize = 512;
 /// The pause before the next attempt to accept a connection.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -14,7 +14,8 @@ use crate::wire::timestamp;
 pub(super) const META: &str = "_meta";
 /// The beginning of the mark that replaces a redacted string.
 pub const REDACTION_MARK: &str = "«redacted";
-/// The end of such a mark.
+/// The first and the last character of such a mark.
+const MARK_START: char = '«';
 const MARK_END: char = '»';
 /// The bound below which a floating-point number represents every whole number exactly.
 const EXACT: f64 = 1e15;
@@ -52,46 +53,50 @@ fn equal(one: &Value, other: &Value) -> bool {
             one == other || whole(one).is_some_and(|it| Some(it) == whole(other))
         }
         (Value::String(one), Value::String(other)) => {
-            one == other || is_hidden_by_redaction(one, other)
+            one == other || may_have_been_equal(one, other)
         }
         _ => one == other,
     }
 }
 
-/// Returns whether redaction hides if two different strings were equal. A mark stands for an unknown text that is not
-/// empty. Redaction replaces the deltas of a text one by one, so the folded deltas can have other marks than the same
-/// text in a snapshot, or none. Equal marks stand for equal texts and different marks for different texts.
-fn is_hidden_by_redaction(one: &str, other: &str) -> bool {
+/// Returns whether two strings that differ because of redaction may have been equal. A mark stands for an unknown text
+/// that is not empty. Redaction replaces the deltas of a text one by one, so the folded deltas can have other marks than
+/// the same text in a snapshot, or none. Equal marks stand for equal texts and different marks for different texts.
+fn may_have_been_equal(one: &str, other: &str) -> bool {
     if !one.contains(REDACTION_MARK) && !other.contains(REDACTION_MARK) {
         return false;
     }
-    let (mut one, mut other) = (pieces(one), pieces(other));
-    for _ in 0..2 {
-        let equal = one.iter().zip(&other).take_while(|(one, other)| one == other).count();
-        one.drain(..equal);
-        other.drain(..equal);
-        one.reverse();
-        other.reverse();
-    }
-    let is_mark = |piece: &&str| piece.starts_with(REDACTION_MARK);
-    match (one.as_slice(), other.as_slice()) {
-        ([], _) | (_, []) => false,
-        ([one], [other]) if is_mark(one) && is_mark(other) => false,
-        (one, other) => one.iter().chain(other).any(is_mark),
-    }
+    let start = common_start(one, other);
+    let (one, other) = (&one[start..], &other[start..]);
+    let end = common_end(one, other);
+    let (one, other) = (&one[..one.len() - end], &other[..other.len() - end]);
+    let is_one_mark = |text: &str| {
+        text.starts_with(REDACTION_MARK)
+            && text.find(MARK_END) == text.rfind(MARK_END)
+            && text.ends_with(MARK_END)
+    };
+    let is_marked = |text: &str| text.contains(REDACTION_MARK);
+    let differ = one.is_empty() || other.is_empty() || is_one_mark(one) && is_one_mark(other);
+    !differ && (is_marked(one) || is_marked(other))
 }
 
-/// Splits a text into its characters and its marks.
-fn pieces(mut text: &str) -> Vec<&str> {
-    let mut pieces = Vec::new();
-    while let Some(first) = text.chars().next() {
-        let mark = text.starts_with(REDACTION_MARK).then(|| text.find(MARK_END)).flatten();
-        let length = mark.map_or(first.len_utf8(), |end| end + MARK_END.len_utf8());
-        let (piece, rest) = text.split_at(length);
-        pieces.push(piece);
-        text = rest;
-    }
-    pieces
+/// Returns the length in bytes of the text with which both strings begin. The text does not end within a mark.
+fn common_start(one: &str, other: &str) -> usize {
+    let pairs = one.char_indices().zip(other.chars());
+    let start = pairs.take_while(|((_, one), other)| one == other).last();
+    let start = start.map_or(0, |((at, last), _)| at + last.len_utf8());
+    let open = one[..start].rfind(MARK_START);
+    open.filter(|open| !one[*open..start].contains(MARK_END)).unwrap_or(start)
+}
+
+/// Returns the length in bytes of the text with which both strings end. The text does not begin within a mark.
+fn common_end(one: &str, other: &str) -> usize {
+    let pairs = one.chars().rev().zip(other.chars().rev());
+    let end: usize =
+        pairs.take_while(|(one, other)| one == other).map(|(it, _)| it.len_utf8()).sum();
+    let tail = &one[one.len() - end..];
+    let close = tail.find(MARK_END).filter(|close| !tail[..*close].contains(MARK_START));
+    close.map_or(end, |close| end - close - MARK_END.len_utf8())
 }
 
 fn same_members(one: &Map, other: &Map) -> bool {
@@ -173,6 +178,9 @@ mod tests {
         check(json!("«redacted 1» «redacted 2»"), json!("«redacted 1»"), false);
         check(json!("«redacted 1» a"), json!("«redacted 1» b"), false);
         check(json!("«redacted 1»"), json!(1), false);
+        check(json!("«redacted 12»"), json!("«redacted 1»"), false);
+        check(json!("a «redacted 12»"), json!("b «redacted 2»"), true);
+        check(json!("«redacted"), json!("«redacted 1»"), true);
     }
 
     #[test]
