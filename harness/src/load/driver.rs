@@ -23,7 +23,7 @@ use crate::system::thread_time;
 use crate::transcript::{ConnId, SeenFrame};
 use crate::transport::link::{LinkEndpoint, LinkEvent, TransportLink};
 
-use super::engine::LoadOutput;
+use super::connections::LoadOutput;
 use super::play::LoadPlay;
 use super::result::{LoadFinding, LoadResult};
 

@@ -9,9 +9,6 @@
 //!
 //! Start at [`LoadEngine::begin`].
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::dice::Dice;
@@ -21,12 +18,16 @@ use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};
 use crate::wire::protocol::Protocol;
+use crate::wire::version::Version;
 
 use super::acts::{self, WEIGHTS};
+use super::agenda::{LoadAgenda, LoadTimer};
 use super::client::{AskedFor, ClientStage, LoadClient};
+use super::connections::{LoadConnections, LoadOutput};
 use super::delay::{DelayMeter, DispatchKey};
 use super::plan::{LoadPace, LoadPlan, MAX_OPEN, ROOT_SHARE};
 use super::result::LoadCounts;
+use super::roster::LoadRoster;
 use super::session::{LoadSession, SessionStage};
 use super::stalls::StallWatch;
 
@@ -40,60 +41,6 @@ const LEAST_CLOSING: Duration = Duration::from_millis(500);
 const MOST_CLOSING: Duration = Duration::from_secs(3);
 /// One of this many clients has a small receive buffer and may stop reading.
 const SLOW_SHARE: usize = 8;
-
-/// An instruction to the caller of the engine.
-#[derive(Clone, Debug)]
-pub enum LoadOutput {
-    /// Open a connection for a client.
-    Open {
-        /// The connection to open.
-        conn: ConnId,
-        /// Whether the socket gets a small receive buffer, so that the host soon notices when the client stops reading.
-        small_buffer: bool,
-    },
-    /// Send a frame.
-    Send {
-        /// The connection on which the frame is sent.
-        conn: ConnId,
-        /// The frame to send.
-        seen: Arc<SeenFrame>,
-        /// The dispatch that the frame contains, with the index of its session; `None` for other frames.
-        dispatch: Option<(DispatchKey, usize)>,
-    },
-    /// Stop or resume reading.
-    Hold {
-        /// The connection whose reading stops or resumes.
-        conn: ConnId,
-        /// Whether reading stops. If `false`, reading resumes.
-        held: bool,
-    },
-    /// Drop all connections, kill the host and start it again; [`LoadEngine::restarted`] has to follow.
-    Crash,
-    /// Close the connection, with a closing handshake or without.
-    Close {
-        /// The connection to close.
-        conn: ConnId,
-        /// Whether there is a closing handshake.
-        graceful: bool,
-    },
-}
-
-/// An event that happens at a given time.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum LoadTimer {
-    /// A client connects.
-    Arrive(usize),
-    /// A client subscribes.
-    Join(usize),
-    /// A client acts again, if the pace is [`LoadPace::Greedy`].
-    Act(usize),
-    /// A client reads again.
-    Release(usize),
-    /// The host is killed.
-    Crash,
-    /// Until this time, a client of the session writes text, because another client does not read.
-    Write(usize, Duration),
-}
 
 /// The stage of the whole load.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -115,30 +62,22 @@ pub struct LoadEngine {
     pub(super) plan: LoadPlan,
     pub(super) dice: Dice,
     pub(super) mint: IdMinter,
-    pub(super) clients: Vec<LoadClient>,
+    pub(super) roster: LoadRoster,
     pub(super) sessions: Vec<LoadSession>,
-    /// The clients that can act.
-    pub(super) active: Vec<usize>,
+    pub(super) connections: LoadConnections,
+    pub(super) agenda: LoadAgenda,
     pub(super) meter: DelayMeter,
     pub(super) stalls: StallWatch,
     pub(super) counts: LoadCounts,
-    /// The number of clients that do not read.
-    pub(super) held: usize,
-    pub(super) by_conn: HashMap<ConnId, usize>,
-    /// The index of each client and the number of its identity. The key is the name of the identity.
-    by_name: HashMap<String, (usize, u32)>,
-    timers: BinaryHeap<Reverse<(Duration, u64, LoadTimer)>>,
-    timer_number: u64,
-    pub(super) outputs: VecDeque<LoadOutput>,
-    pub(super) next_conn: u32,
+    /// The time of the next act, if the pace is [`LoadPace::PerSecond`].
     next_act: Duration,
     stage: LoadStage,
     /// The time that is available for disposing of the sessions at the end.
     closing: Duration,
     /// The protocol tables of the version that the host chose in the last handshake.
-    pub(super) protocol: Option<&'static Protocol>,
+    protocol: Option<&'static Protocol>,
     /// The reason for the last failure of a connection or a session.
-    pub(super) trouble: String,
+    trouble: String,
 }
 
 impl LoadEngine {
@@ -148,19 +87,13 @@ impl LoadEngine {
         let mut engine = LoadEngine {
             dice: Dice::new(plan.seed, 0),
             mint: IdMinter::new(plan.seed, "stress", plan.epoch),
-            clients: Vec::new(),
-            sessions: vec![LoadSession::default(); sessions],
-            active: Vec::new(),
+            roster: LoadRoster::default(),
+            sessions: Vec::new(),
+            connections: LoadConnections::default(),
+            agenda: LoadAgenda::default(),
             meter: DelayMeter::new(plan.time, plan.limit),
             stalls: StallWatch::default(),
             counts: LoadCounts::default(),
-            held: 0,
-            by_conn: HashMap::new(),
-            by_name: HashMap::new(),
-            timers: BinaryHeap::new(),
-            timer_number: 0,
-            outputs: VecDeque::new(),
-            next_conn: 0,
             next_act: Duration::ZERO,
             stage: LoadStage::Running,
             closing: MOST_CLOSING,
@@ -168,17 +101,15 @@ impl LoadEngine {
             trouble: String::new(),
             plan,
         };
-        for place in 0..sessions {
+        for _ in 0..sessions {
             let uri = engine.session_uri();
-            engine.sessions[place].renew(uri);
+            engine.sessions.push(LoadSession::new(uri));
         }
-        for place in 0..engine.plan.clients {
-            let session = place % sessions;
-            let root = place.is_multiple_of(ROOT_SHARE);
-            let name = engine.client_name(place);
-            engine.by_name.insert(name.clone(), (place, 0));
-            engine.clients.push(LoadClient::new(name, session, root));
-            engine.sessions[session].members.push(place);
+        for client in 0..engine.plan.clients {
+            let session = client % sessions;
+            let name = engine.client_name(client);
+            engine.roster.add(name, session, client.is_multiple_of(ROOT_SHARE));
+            engine.sessions[session].add_member(client);
         }
         engine
     }
@@ -204,7 +135,7 @@ impl LoadEngine {
         self.stage = LoadStage::Running;
         for place in 0..self.sessions.len() {
             self.sessions[place].crashed();
-            if self.sessions[place].stage != SessionStage::Ready {
+            if self.sessions[place].stage() != SessionStage::Ready {
                 let uri = self.session_uri();
                 self.sessions[place].renew(uri);
             }
@@ -217,9 +148,9 @@ impl LoadEngine {
     /// Lets all clients connect, one after another.
     fn let_arrive(&mut self, now: Duration) {
         let gap = Duration::from_secs_f64(1.0 / self.plan.arrivals.max(0.1));
-        for place in 0..self.clients.len() {
-            let wait = gap * u32::try_from(place).unwrap_or(u32::MAX);
-            self.timer(now + wait, LoadTimer::Arrive(place));
+        for client in 0..self.roster.len() {
+            let wait = gap * u32::try_from(client).unwrap_or(u32::MAX);
+            self.agenda.set(now + wait, LoadTimer::Arrive(client));
         }
     }
 
@@ -227,25 +158,22 @@ impl LoadEngine {
     fn plan_crash(&mut self, now: Duration) {
         if let Some(mean) = self.plan.crashes {
             let share = 0.5 + self.dice.below(1_000) as f64 / 1_000.0;
-            self.timer(now + mean.mul_f64(share), LoadTimer::Crash);
+            self.agenda.set(now + mean.mul_f64(share), LoadTimer::Crash);
         }
     }
 
     /// Drops all connections and crashes the host.
     fn crash(&mut self, now: Duration) {
-        self.timers.clear();
+        self.agenda.clear();
         self.stage = LoadStage::Down;
         self.stalls.void_all();
-        self.by_conn.clear();
-        for client in 0..self.clients.len() {
-            if self.clients[client].conn.is_some() {
+        for client in 0..self.roster.len() {
+            if self.roster[client].conn().is_some() {
                 self.away(now, client);
             }
         }
-        self.held = 0;
         self.meter.forget_open();
-        self.outputs.clear();
-        self.outputs.push_back(LoadOutput::Crash);
+        self.connections.crash();
     }
 
     /// Returns whether the clients act.
@@ -255,13 +183,14 @@ impl LoadEngine {
 
     /// Returns the next output; `None` if there is nothing to do now.
     pub fn poll_output(&mut self) -> Option<LoadOutput> {
-        self.outputs.pop_front()
+        self.connections.poll()
     }
 
     /// Returns the time at which [`timeout`](Self::timeout) is due; `None` if the load is over.
     pub fn next_timeout(&self) -> Option<Duration> {
-        let timer = self.timers.peek().map(|Reverse((at, ..))| *at);
-        let paced = matches!(self.plan.pace, LoadPace::PerSecond(_)) && !self.active.is_empty();
+        let timer = self.agenda.next_due();
+        let has_active = !self.roster.active().is_empty();
+        let paced = matches!(self.plan.pace, LoadPace::PerSecond(_)) && has_active;
         let next = match self.stage {
             LoadStage::Over => return None,
             LoadStage::Down => None,
@@ -284,7 +213,7 @@ impl LoadEngine {
 
     /// Returns the number of clients that can act.
     pub fn active(&self) -> usize {
-        self.active.len()
+        self.roster.active().len()
     }
 
     /// Returns the reason for the last failure of a connection or a session; empty if there was none.
@@ -304,8 +233,8 @@ impl LoadEngine {
         if matches!(self.stage, LoadStage::Running | LoadStage::Down) {
             self.closing = patience.clamp(LEAST_CLOSING, MOST_CLOSING);
             self.stage = LoadStage::Settling(now + patience);
-            self.timers.clear();
-            for client in 0..self.clients.len() {
+            self.agenda.clear();
+            for client in 0..self.roster.len() {
                 self.read_again(now, client);
             }
         }
@@ -313,13 +242,13 @@ impl LoadEngine {
 
     /// Handles an opened connection.
     pub fn opened(&mut self, now: Duration, conn: ConnId) {
-        let Some(client) = self.by_conn.get(&conn).copied() else { return };
+        let Some(client) = self.connections.client(conn) else { return };
         self.counts.connections += 1;
-        self.clients[client].stage = ClientStage::Joining;
-        self.clients[client].opened = now;
-        if self.clients[client].can_resume() {
-            let (id, message) = self.clients[client].engine.reconnect(None, None);
-            self.ask(client, id, message, AskedFor::Resumption);
+        let it = self.roster.get_mut(client);
+        it.connected(now);
+        if it.can_resume() {
+            let message = it.resumption();
+            self.send(client, message, None);
         } else {
             self.greet(client);
         }
@@ -327,10 +256,10 @@ impl LoadEngine {
 
     /// Handles the end of a connection that the client did not close, or that could not be opened.
     pub fn closed(&mut self, now: Duration, conn: ConnId, reason: &str) {
-        let Some(client) = self.by_conn.remove(&conn) else { return };
+        let Some(client) = self.connections.ended(conn) else { return };
         self.counts.lost += 1;
         reason.clone_into(&mut self.trouble);
-        let session = self.clients[client].session;
+        let session = self.roster[client].session();
         self.stalls.void(Some(client), session);
         self.away(now, client);
         self.failed(now, client);
@@ -338,15 +267,15 @@ impl LoadEngine {
 
     /// Handles a frame that a client received; `line` is the line of the frame in the transcript.
     pub fn frame(&mut self, now: Duration, conn: ConnId, line: u64, seen: &SeenFrame) {
-        let Some(client) = self.by_conn.get(&conn).copied() else { return };
+        let Some(client) = self.connections.client(conn) else { return };
         self.meter.frame(seen.frame.len());
         let Some(message) = seen.message() else { return };
-        let lifted = self.clients[client].engine.handle(message);
+        let lifted = self.roster.get_mut(client).handle(message);
         let message = lifted.as_ref().unwrap_or(message);
         match message.kind() {
             MessageKind::Success | MessageKind::Failure => {
                 let id = message.id().and_then(Value::as_u64);
-                let asked = id.and_then(|id| self.clients[client].asked.remove(&id));
+                let asked = id.and_then(|id| self.roster.get_mut(client).take_purpose(id));
                 if let Some(asked) = asked {
                     self.answered(now, client, asked, message, line);
                 }
@@ -362,11 +291,7 @@ impl LoadEngine {
     /// Advances the clock to `now`.
     pub fn timeout(&mut self, now: Duration) {
         self.mint.now = now;
-        while let Some(Reverse((at, _, timer))) = self.timers.peek().copied() {
-            if at > now {
-                break;
-            }
-            self.timers.pop();
+        while let Some(timer) = self.agenda.take_due(now) {
             self.ring(now, timer);
         }
         match self.stage {
@@ -383,9 +308,8 @@ impl LoadEngine {
                 }
             }
             LoadStage::Closing(at) => {
-                let waits =
-                    |it: &LoadClient| it.asked.iter().any(|(_, it)| *it == AskedFor::Disposal);
-                if now >= at || !self.clients.iter().any(waits) {
+                let waits = |it: &LoadClient| it.waits_for(|asked| asked == AskedFor::Disposal);
+                if now >= at || !self.roster.iter().any(waits) {
                     self.close_all(now);
                 }
             }
@@ -395,18 +319,18 @@ impl LoadEngine {
 
     /// Returns whether all clients have given up, so that the load can end.
     fn is_hopeless(&self) -> bool {
-        !self.clients.is_empty() && self.counts.failed >= self.clients.len() as u64
+        !self.roster.is_empty() && self.counts.failed >= self.roster.len() as u64
     }
 
     fn ring(&mut self, now: Duration, timer: LoadTimer) {
         match timer {
             LoadTimer::Arrive(client) => self.connect(client),
-            LoadTimer::Join(client) if self.clients[client].stage == ClientStage::Joining => {
+            LoadTimer::Join(client) if self.roster[client].stage() == ClientStage::Joining => {
                 self.join(client);
             }
             LoadTimer::Join(_) => {}
             LoadTimer::Act(client) => {
-                if self.clients[client].stage == ClientStage::Active {
+                if self.roster[client].stage() == ClientStage::Active {
                     self.act(now, client);
                 }
                 self.greedy(now, client);
@@ -431,27 +355,24 @@ impl LoadEngine {
                 self.counts.skipped += 1;
                 continue;
             }
-            let place = self.dice.below(self.active.len());
-            let Some(client) = self.active.get(place).copied() else { continue };
+            let place = self.dice.below(self.roster.active().len());
+            let Some(client) = self.roster.active().get(place).copied() else { continue };
             self.act(now, client);
         }
     }
 
     /// With the pace [`LoadPace::Greedy`], lets a client act again if it has no open requests or dispatches.
     fn greedy(&mut self, now: Duration, client: usize) {
-        let it = &self.clients[client];
-        let free = it.stage == ClientStage::Active && it.unsettled == 0 && it.asked.is_empty();
-        if free && self.plan.pace == LoadPace::Greedy && self.stage == LoadStage::Running {
-            // Until the timer fires, the client counts as busy.
-            self.clients[client].unsettled += 1;
-            self.timer(now, LoadTimer::Act(client));
+        let is_greedy = self.plan.pace == LoadPace::Greedy && self.stage == LoadStage::Running;
+        if is_greedy && self.roster[client].is_idle() {
+            self.roster.get_mut(client).reserve();
+            self.agenda.set(now, LoadTimer::Act(client));
         }
     }
 
     fn act(&mut self, now: Duration, client: usize) {
         if self.plan.pace == LoadPace::Greedy {
-            let it = &mut self.clients[client];
-            it.unsettled = it.unsettled.saturating_sub(1);
+            self.roster.get_mut(client).settle();
         }
         for _ in 0..TRIES {
             let act = acts::chosen(self.dice.below(WEIGHTS));
@@ -462,20 +383,14 @@ impl LoadEngine {
         }
     }
 
-    /// Sets a timer.
-    pub(super) fn timer(&mut self, at: Duration, timer: LoadTimer) {
-        self.timer_number += 1;
-        self.timers.push(Reverse((at, self.timer_number, timer)));
-    }
-
     /// Returns the URI for a new session.
     pub(super) fn session_uri(&mut self) -> String {
         format!("ahp-session:/{}", self.mint.fresh())
     }
 
-    fn client_name(&mut self, place: usize) -> String {
+    fn client_name(&mut self, client: usize) -> String {
         let number = self.mint.number() & 0xffff_ffff;
-        format!("load-{place}-{number:08x}")
+        format!("load-{client}-{number:08x}")
     }
 
     /// Returns whether a client may stop reading.
@@ -483,15 +398,19 @@ impl LoadEngine {
         client % SLOW_SHARE == 1
     }
 
-    /// Sends a request.
-    pub(super) fn request(&mut self, client: usize, method: &str, params: Value, asked: AskedFor) {
-        let (id, message) = self.clients[client].engine.request(method, params);
-        self.ask(client, id, message, asked);
+    /// Records the version that the host has chosen for a client.
+    pub(super) fn negotiated(&mut self, version: Option<Version>) {
+        self.protocol = version.and_then(Protocol::of).or(self.protocol);
     }
 
-    /// Sends a request that the client's engine has created.
-    pub(super) fn ask(&mut self, client: usize, id: u64, message: Message, asked: AskedFor) {
-        self.clients[client].asked.insert(id, asked);
+    /// Records an error response as the reason for a failure.
+    pub(super) fn note_trouble(&mut self, error: &Value) {
+        self.trouble = error.to_text();
+    }
+
+    /// Sends a request.
+    pub(super) fn request(&mut self, client: usize, method: &str, params: Value, asked: AskedFor) {
+        let message = self.roster.get_mut(client).request(method, params, asked);
         self.send(client, message, None);
     }
 
@@ -502,54 +421,21 @@ impl LoadEngine {
         message: Message,
         dispatch: Option<(DispatchKey, usize)>,
     ) {
-        let Some(conn) = self.clients[client].conn else { return };
-        let seen = Arc::new(SeenFrame::of(message));
-        self.outputs.push_back(LoadOutput::Send { conn, seen, dispatch });
+        let Some(conn) = self.roster[client].conn() else { return };
+        self.connections.send(conn, message, dispatch);
     }
 
     /// Closes a client's connection.
     pub(super) fn close(&mut self, now: Duration, client: usize, graceful: bool) {
-        let Some(conn) = self.clients[client].conn else { return };
-        self.by_conn.remove(&conn);
-        self.outputs.push_back(LoadOutput::Close { conn, graceful });
+        let Some(conn) = self.roster[client].conn() else { return };
+        self.connections.close(conn, graceful);
         self.away(now, client);
     }
 
     /// Gives a client another identity.
     pub(super) fn replace(&mut self, client: usize) {
         let name = self.client_name(client);
-        self.clients[client].replace(name.clone());
-        let identity = self.clients[client].identity;
-        self.by_name.insert(name, (client, identity));
-        // The previous identity is kept, because its last actions may still arrive at other clients.
-        self.by_name.retain(|_, (it, known)| *it != client || *known + 1 >= identity);
-    }
-
-    /// Marks a client as able to act.
-    pub(super) fn activate(&mut self, client: usize) {
-        self.clients[client].stage = ClientStage::Active;
-        self.clients[client].failures = 0;
-        // Earlier dispatches are no longer waited for: a dispatch before an `unsubscribe`, or to a disposed session,
-        // may have no answer.
-        self.clients[client].unsettled = 0;
-        if self.clients[client].place.is_none() {
-            self.clients[client].place = Some(self.active.len());
-            self.active.push(client);
-        }
-    }
-
-    /// Stops or resumes the reading of a connection.
-    pub(super) fn hold(&mut self, conn: ConnId, held: bool) {
-        self.outputs.push_back(LoadOutput::Hold { conn, held });
-    }
-
-    /// Removes a client from the clients that can act.
-    pub(super) fn inactive(&mut self, client: usize) {
-        let Some(place) = self.clients[client].place.take() else { return };
-        self.active.swap_remove(place);
-        if let Some(moved) = self.active.get(place) {
-            self.clients[*moved].place = Some(place);
-        }
+        self.roster.replace(client, name);
     }
 
     /// Handles the envelope of an action that a client received.
@@ -559,21 +445,20 @@ impl LoadEngine {
         let seq = origin["clientSeq"].as_u64();
         let name = origin["clientId"].as_str();
         if let (Some(seq), Some(name)) = (seq, name)
-            && let Some((from, identity)) = self.by_name.get(name).copied()
+            && let Some((from, identity)) = self.roster.by_name(name)
         {
             let key = DispatchKey { client: from, identity, seq };
             self.meter.received(now, key, client, rejected);
             self.stalls.received(now, key, client, line);
-            if from == client && identity == self.clients[client].identity {
-                let it = &mut self.clients[client];
-                it.unsettled = it.unsettled.saturating_sub(1);
+            if from == client && identity == self.roster[client].identity() {
+                self.roster.get_mut(client).settle();
                 self.counts.rejected += u64::from(rejected);
             }
         }
-        let place = self.clients[client].session;
+        let place = self.roster[client].session();
         let session = &mut self.sessions[place];
         let channel = envelope["channel"].as_str();
-        let is_own = channel == Some(&session.uri) || channel == session.chat.as_deref();
+        let is_own = channel == Some(session.uri()) || channel == session.chat();
         if let Some(seq) = envelope["serverSeq"].as_u64().filter(|_| is_own && !rejected)
             && let Some(call) = session.read(seq, &envelope["action"])
             && self.stage == LoadStage::Running
@@ -583,7 +468,7 @@ impl LoadEngine {
     }
 
     fn close_all(&mut self, now: Duration) {
-        for client in 0..self.clients.len() {
+        for client in 0..self.roster.len() {
             self.close(now, client, true);
         }
         self.stage = LoadStage::Over;

@@ -14,7 +14,8 @@ use crate::transcript::{
 use crate::wire::frame::Frame;
 use crate::wire::protocol::Protocol;
 
-use super::engine::{LoadEngine, LoadOutput};
+use super::connections::LoadOutput;
+use super::engine::LoadEngine;
 use super::judge::LoadJudge;
 use super::plan::LoadPlan;
 use super::result::{LoadFinding, LoadResult};

@@ -11,7 +11,7 @@ use crate::host::{HostOutput, SansIoHost};
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 
-use super::engine::LoadOutput;
+use super::connections::LoadOutput;
 use super::plan::LoadPlan;
 use super::play::LoadPlay;
 use super::result::LoadResult;

@@ -12,9 +12,11 @@ use crate::scenario::bind::HoleFiller as _;
 use crate::wire::json::{Value, json};
 
 use super::acts::{SCRIPTS, message};
+use super::agenda::LoadTimer;
 use super::client::{AskedFor, ClientStage};
-use super::engine::{LoadEngine, LoadTimer};
-use super::plan::{FILLING, LONG_TEXT};
+use super::delay::DispatchKey;
+use super::engine::LoadEngine;
+use super::plan::LONG_TEXT;
 use super::session::{PendingCall, SessionStage};
 use super::stalls;
 
@@ -41,37 +43,33 @@ impl LoadEngine {
     /// Dispatches an action on the session of a client. Returns false if the client is not subscribed, or if the
     /// version does not have the action.
     pub(super) fn on_session(&mut self, now: Duration, client: usize, action: Value) -> bool {
-        let place = self.clients[client].session;
-        let uri = self.sessions[place].uri.clone();
+        let place = self.roster[client].session();
+        let uri = self.sessions[place].uri().to_owned();
         self.dispatch(now, client, &uri, action)
     }
 
     /// Dispatches an action on the chat of a client. Returns false if there is no chat, if the client is not
     /// subscribed, or if the version does not have the action.
     pub(super) fn on_chat(&mut self, now: Duration, client: usize, action: Value) -> bool {
-        let place = self.clients[client].session;
-        let Some(chat) = self.sessions[place].chat.clone() else { return false };
+        let place = self.roster[client].session();
+        let Some(chat) = self.sessions[place].chat().map(str::to_owned) else { return false };
         self.dispatch(now, client, &chat, action)
     }
 
     fn dispatch(&mut self, now: Duration, client: usize, channel: &str, action: Value) -> bool {
-        let it = &mut self.clients[client];
-        let edge = it.engine.edge();
-        if it.stage != ClientStage::Active
-            || !it.engine.is_subscribed(channel)
+        let it = &self.roster[client];
+        let edge = it.edge();
+        if !it.acts_on(channel)
             || !edge.is_plain()
                 && edge.lower_action(channel, &action, ChangeContext::NOTHING).is_none()
         {
             return false;
         }
-        let (seq, message) = it.engine.dispatch(channel, action, None);
-        it.unsettled += 1;
-        let (key, place) = (it.key(client, seq), it.session);
-        let hears = |it: &usize| {
-            let it = &self.clients[*it];
-            it.stage == ClientStage::Active && it.engine.is_subscribed(channel)
-        };
-        let subscribers = self.sessions[place].members.iter().copied().filter(hears).collect();
+        let (identity, place) = (it.identity(), it.session());
+        let (seq, message) = self.roster.get_mut(client).dispatch(channel, action);
+        let key = DispatchKey { client, identity, seq };
+        let hears = |it: &usize| self.roster[*it].acts_on(channel);
+        let subscribers = self.sessions[place].members().iter().copied().filter(hears).collect();
         self.meter.dispatched(now, key, subscribers);
         self.counts.dispatched += 1;
         self.send(client, message, Some((key, place)));
@@ -80,17 +78,16 @@ impl LoadEngine {
 
     /// Returns another client of the same session that can act.
     pub(super) fn together(&mut self, client: usize) -> Option<usize> {
-        let place = self.clients[client].session;
-        let able = |it: &usize| *it != client && self.clients[*it].stage == ClientStage::Active;
-        let others = self.sessions[place].members.iter().copied().filter(able);
-        let others: Vec<usize> = others.collect();
+        let place = self.roster[client].session();
+        let mut others = self.roster.active_of(self.sessions[place].members());
+        others.retain(|it| *it != client);
         self.dice.pick(&others).copied()
     }
 
     /// Starts a turn whose script the agent plays.
     pub(super) fn start_turn(&mut self, now: Duration, client: usize) -> bool {
-        let place = self.clients[client].session;
-        let Some(agent) = self.plan.turns.filter(|_| self.sessions[place].turn.is_none()) else {
+        let place = self.roster[client].session();
+        let Some(agent) = self.plan.turns.filter(|_| self.sessions[place].turn().is_none()) else {
             return false;
         };
         let script = self.dice.pick(SCRIPTS).copied().unwrap_or_default();
@@ -108,15 +105,15 @@ impl LoadEngine {
         let begun = self.on_chat(now, client, action);
         if begun {
             self.counts.turns += 1;
-            self.sessions[place].turn = Some(turn);
+            self.sessions[place].started(turn);
         }
         begun
     }
 
     /// Cancels the turn of the client's session.
     pub(super) fn cancel_turn(&mut self, now: Duration, client: usize) -> bool {
-        let place = self.clients[client].session;
-        let Some(turn) = self.sessions[place].turn.clone() else { return false };
+        let place = self.roster[client].session();
+        let Some(turn) = self.sessions[place].turn().map(str::to_owned) else { return false };
         self.on_chat(
             now,
             client,
@@ -127,9 +124,7 @@ impl LoadEngine {
     /// Lets two clients decide on a tool call at the same time. In about half of the cases, at least one of them denies
     /// the call.
     pub(super) fn decide(&mut self, now: Duration, place: usize, call: &PendingCall) {
-        let able = |it: &usize| self.clients[*it].stage == ClientStage::Active;
-        let mut able: Vec<usize> =
-            self.sessions[place].members.iter().copied().filter(able).collect();
+        let mut able = self.roster.active_of(self.sessions[place].members());
         self.dice.shuffle(&mut able);
         for client in able.into_iter().take(2) {
             let PendingCall { turn, call } = call;
@@ -150,7 +145,7 @@ impl LoadEngine {
     /// Disconnects a client with or without a closing handshake. The client returns later, either with its
     /// subscriptions or as another client.
     pub(super) fn leave(&mut self, now: Duration, client: usize) -> bool {
-        if now < self.clients[client].opened + STAY {
+        if now < self.roster[client].opened() + STAY {
             return false;
         }
         let graceful = !self.dice.chance(ABRUPT);
@@ -161,19 +156,18 @@ impl LoadEngine {
         }
         let (least, most) = ABSENCE;
         let absence = Duration::from_millis((least + self.dice.below(most - least)) as u64);
-        self.timer(now + absence, LoadTimer::Arrive(client));
+        self.agenda.set(now + absence, LoadTimer::Arrive(client));
         true
     }
 
     /// Unsubscribes from the chat and subscribes again at once.
     pub(super) fn rejoin_chat(&mut self, _: Duration, client: usize) -> bool {
-        let place = self.clients[client].session;
-        let Some(chat) = self.sessions[place].chat.clone() else { return false };
-        if !self.clients[client].engine.edge().has_chats() {
+        let place = self.roster[client].session();
+        let Some(chat) = self.sessions[place].chat().map(str::to_owned) else { return false };
+        if !self.roster[client].edge().has_chats() {
             return false;
         }
-        self.inactive(client);
-        self.clients[client].stage = ClientStage::Joining;
+        self.roster.rejoin(client);
         self.meter.left(client);
         self.unsubscribe(client, &chat);
         self.subscribe(client, &chat, AskedFor::ChatState);
@@ -181,15 +175,14 @@ impl LoadEngine {
     }
 
     fn unsubscribe(&mut self, client: usize, channel: &str) {
-        let params = json!({"channel": channel});
-        let message = self.clients[client].engine.notification("unsubscribe", params);
+        let message = self.roster.get_mut(client).unsubscribe(channel);
         self.send(client, message, None);
     }
 
     /// Requests the turns of the chat.
     pub(super) fn read_turns(&mut self, _: Duration, client: usize) -> bool {
-        let place = self.clients[client].session;
-        let Some(chat) = self.sessions[place].chat.clone() else { return false };
+        let place = self.roster[client].session();
+        let Some(chat) = self.sessions[place].chat().map(str::to_owned) else { return false };
         self.request(client, "fetchTurns", json!({"channel": chat}), AskedFor::Look);
         true
     }
@@ -202,41 +195,36 @@ impl LoadEngine {
 
     /// Makes a client stop reading for some time, while other clients write long messages.
     pub(super) fn stop_reading(&mut self, now: Duration, client: usize) -> bool {
-        let it = &self.clients[client];
-        let (place, conn) = (it.session, it.conn);
-        let most = (self.clients.len() / HELD_SHARE).max(1);
+        let it = &self.roster[client];
+        let (place, conn) = (it.session(), it.conn());
+        let most = (self.roster.len() / HELD_SHARE).max(1);
         if !LoadEngine::may_stop_reading(client)
-            || self.held >= most
+            || self.roster.held() >= most
             || self.stalls.watches(place)
             || self.together(client).is_none()
         {
             return false;
         }
         let Some(conn) = conn else { return false };
-        self.inactive(client);
+        self.roster.hold(client);
         self.meter.left(client);
-        self.clients[client].stage = ClientStage::Held;
-        self.held += 1;
         self.counts.pauses += 1;
         self.stalls.held(client, place);
-        self.hold(conn, true);
+        self.connections.hold(conn, true);
         let until = now + stalls::HELD;
-        self.timer(until, LoadTimer::Release(client));
-        self.sessions[place].filled = 0;
-        self.timer(now, LoadTimer::Write(place, until));
+        self.agenda.set(until, LoadTimer::Release(client));
+        self.sessions[place].begin_filling();
+        self.agenda.set(now, LoadTimer::Write(place, until));
         true
     }
 
     /// Resumes reading if the client does not read.
     pub(super) fn read_again(&mut self, now: Duration, client: usize) {
-        if self.clients[client].stage != ClientStage::Held {
-            return;
-        }
-        let Some(conn) = self.clients[client].conn else { return };
-        self.held -= 1;
+        let it = &self.roster[client];
+        let Some(conn) = it.conn().filter(|_| it.stage() == ClientStage::Held) else { return };
         self.stalls.released(now, client);
-        self.hold(conn, false);
-        self.activate(client);
+        self.connections.hold(conn, false);
+        self.roster.activate(client);
     }
 
     /// Writes messages in a session until the given time: long messages until the buffers of the client that does not
@@ -245,9 +233,8 @@ impl LoadEngine {
         if now >= until {
             return;
         }
-        let is_full = self.sessions[place].filled >= FILLING;
-        let able = |it: &usize| self.clients[*it].stage == ClientStage::Active;
-        let able: Vec<usize> = self.sessions[place].members.iter().copied().filter(able).collect();
+        let is_full = self.sessions[place].is_filled();
+        let able = self.roster.active_of(self.sessions[place].members());
         if let Some(client) = self.dice.pick(&able).copied() {
             let mut text = format!("text of {client} at {} ms ", now.as_millis());
             if !is_full {
@@ -256,31 +243,27 @@ impl LoadEngine {
             let length = text.len();
             let draft = message(&text);
             if self.on_chat(now, client, json!({"type": "chat/draftChanged", "draft": draft})) {
-                self.sessions[place].filled += length;
+                self.sessions[place].wrote(length);
             }
         }
         let gap = if is_full { SHORT_TEXT_GAP } else { LONG_TEXT_GAP };
-        self.timer(now + gap, LoadTimer::Write(place, until));
+        self.agenda.set(now + gap, LoadTimer::Write(place, until));
     }
 
     /// Disposes of the session. Its clients then join a new session.
     pub(super) fn replace_session(&mut self, now: Duration, client: usize) -> bool {
-        let place = self.clients[client].session;
-        if now < self.sessions[place].created + SESSION_LIFE
-            || self.sessions[place].stage != SessionStage::Ready
+        let place = self.roster[client].session();
+        if now < self.sessions[place].created() + SESSION_LIFE
+            || self.sessions[place].stage() != SessionStage::Ready
             || self.stalls.watches(place)
         {
             return false;
         }
-        self.sessions[place].stage = SessionStage::Ending;
-        let (uri, chat) = (self.sessions[place].uri.clone(), self.sessions[place].chat.take());
-        for member in self.sessions[place].members.clone() {
-            if self.clients[member].stage != ClientStage::Active {
-                continue;
-            }
-            self.inactive(member);
+        let chat = self.sessions[place].begin_disposal();
+        let uri = self.sessions[place].uri().to_owned();
+        for member in self.roster.active_of(self.sessions[place].members()) {
+            self.roster.rejoin(member);
             self.meter.left(member);
-            self.clients[member].stage = ClientStage::Joining;
             // The clients unsubscribe from the channels of the session, so that they do not resume these channels when
             // they return.
             for channel in [Some(&uri), chat.as_ref()].into_iter().flatten() {
