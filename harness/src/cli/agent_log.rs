@@ -4,17 +4,13 @@
 //!
 //! Start at [`appended`].
 
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
 use super::exit::CommandStop;
+use super::files;
 
 /// Opens a file for appending.
 pub(super) fn appended(path: &Path) -> Result<Box<dyn Write + Send>, CommandStop> {
-    let opened = OpenOptions::new().create(true).append(true).open(path);
-    let file = opened.map_err(|error| {
-        CommandStop::usage(format!("`{}` cannot be written: {error}", path.display()))
-    })?;
-    Ok(Box::new(file))
+    Ok(Box::new(files::append(path)?))
 }

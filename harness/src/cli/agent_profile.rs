@@ -15,6 +15,7 @@ use super::agent_recipes::recipe;
 use super::agents::AgentOutside;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::files;
 use super::interrupt::{TimeBudget, in_time};
 use super::options;
 
@@ -100,10 +101,7 @@ impl AgentProfileArguments {
     fn written(&self, text: &str, context: &CliContext) -> CommandOutcome {
         match &self.out {
             Some(path) => {
-                let failed = |error| {
-                    CommandStop::usage(format!("`{}` cannot be written: {error}", path.display()))
-                };
-                std::fs::write(path, text).map_err(failed)?;
+                files::write(path, text)?;
                 let path = path.display();
                 context.say(&format!(
                     "{path}\nnext: ahp-harness certify --acp {path} --out certificate\n"

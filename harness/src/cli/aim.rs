@@ -24,6 +24,7 @@ use crate::wire::version::Version;
 use super::agent_ports;
 use super::context::CliContext;
 use super::exit::CommandStop;
+use super::files;
 use super::oddities::{CANARY, RunFolders};
 use super::options;
 use super::place::AgentBehind;
@@ -167,17 +168,12 @@ impl RunAim {
     /// # Errors
     /// Returns an error if a file cannot be read, or contains no token.
     pub(super) fn with_files(mut self) -> Result<RunAim, CommandStop> {
-        let read = |path: &Path| {
-            let name = path.display();
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                CommandStop::usage(format!("`{name}` could not be read: {error}"))
-            })?;
-            match text.trim() {
-                "" => {
-                    Err(CommandStop::usage(format!("expected a token in `{name}`, found nothing")))
-                }
-                token => Ok(token.to_owned()),
-            }
+        let read = |path: &Path| match files::text(path)?.trim() {
+            "" => Err(CommandStop::usage(format!(
+                "expected a token in `{}`, found nothing",
+                path.display()
+            ))),
+            token => Ok(token.to_owned()),
         };
         if let Some(path) = self.token_file.take() {
             self.token = Some(read(&path)?);

@@ -13,6 +13,7 @@ use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge;
 
 use super::exit::CommandStop;
+use super::files;
 
 /// The file with the state of a campaign.
 const STATE: &str = "campaign.jsonl";
@@ -32,7 +33,7 @@ impl CampaignFolder {
     /// Returns an error if the folder contains other files, or cannot be made.
     pub(super) fn open(&self) -> Result<Option<FuzzCampaign>, CommandStop> {
         let path = self.0.join(STATE);
-        if let Ok(text) = fs::read_to_string(&path) {
+        if let Some(text) = files::text_if_any(&path).map_err(CommandStop::usage)? {
             let name = path.display();
             let campaign = FuzzCampaign::of_text(&text).ok_or_else(|| {
                 CommandStop::usage(format!(
@@ -88,7 +89,7 @@ impl CampaignFolder {
         let own = steps(&draft.text())?;
         campaign.buckets.iter().position(|bucket| {
             let path = self.0.join(format!("{}.yaml", bucket.scenario));
-            let text = fs::read_to_string(path).unwrap_or_default();
+            let text = files::text(&path).unwrap_or_default();
             bucket.finding.rule == finding.rule && steps(&text).as_ref() == Some(&own)
         })
     }
@@ -99,7 +100,5 @@ impl CampaignFolder {
 /// # Errors
 /// Returns an error if the file cannot be written.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), CommandStop> {
-    fs::write(path, text).map_err(|error| {
-        CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
-    })
+    files::write(path, text)
 }

@@ -143,9 +143,7 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, CommandExit, String
     let made = [("junit.xml", &xml), ("results.sarif", &sarif)];
     for (name, text) in files.iter().map(|(name, text)| (*name, text)).chain(made) {
         let path = out.join(name);
-        fs::write(&path, text).map_err(|error| {
-            CommandStop::fault(format!("`{}` could not be written: {error}", path.display()))
-        })?;
+        files::write(&path, text)?;
     }
     let code = run.footer.as_ref().map_or(CommandExit::Interrupted, |it| CommandExit::of(it.exit));
     let mut text = said(&certificate, out);
@@ -168,13 +166,14 @@ fn members(file: &Path, certificate: &HostCertificate) -> String {
     };
     let mut text = shown_summary(&whole);
     for agent in &certificate.agents {
-        let provider = &agent.provider;
+        let provider = agent.provider.line();
         if agent.untested.is_some() {
             let _ = writeln!(text, "\nwith the agent {provider}: {}", agent.words());
             continue;
         }
-        let shown = open().and_then(|input| ShownPlaces::read_with_agent(provider, input).ok());
-        text.push_str(&shown.map_or_else(String::new, |it| agent_summary(provider, &it, &whole)));
+        let shown =
+            open().and_then(|input| ShownPlaces::read_with_agent(&agent.provider, input).ok());
+        text.push_str(&shown.map_or_else(String::new, |it| agent_summary(&provider, &it, &whole)));
     }
     text
 }
@@ -186,7 +185,7 @@ fn said(certificate: &HostCertificate, out: &Path) -> String {
         let _ = writeln!(text, "{:<16} {verdict:<15} {}", profile.name, profile.reason);
     }
     for agent in &certificate.agents {
-        let _ = writeln!(text, "with the agent {}: {}", agent.provider, agent.words());
+        let _ = writeln!(text, "with the agent {}: {}", agent.provider.line(), agent.words());
     }
     if let Some(line) = out_of_reach(certificate) {
         let _ = writeln!(text, "{line}");

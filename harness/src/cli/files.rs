@@ -1,6 +1,9 @@
-//! Reads files that a user names, including scenarios. Every command reads files through this module.
+//! Reads and writes files that a user names, including scenarios. Every command does so through this module, so that a
+//! device or a pipe without a partner cannot block a command or fill the memory.
 
-use std::io::Read as _;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::reducers::vector::{self, VectorFile};
@@ -8,7 +11,7 @@ use crate::report::draw;
 use crate::run::suite::{ScenarioSuite, SuiteEntry};
 use crate::scenario::deviation;
 use crate::scenario::load::{FileSource, LoadedFile};
-use crate::system::InputFile;
+use crate::system::{InputFile, append_output, create_output};
 
 use super::context::CliContext;
 use super::exit::CommandStop;
@@ -32,6 +35,18 @@ pub fn open(path: &Path) -> Result<InputFile, CommandStop> {
 /// writes to the pipe.
 pub fn text(path: &Path) -> Result<String, CommandStop> {
     read(path).map_err(|error| unreadable(path, &error))
+}
+
+/// Reads a file that need not exist.
+///
+/// # Errors
+/// Returns the errors of [`text`], except that a missing file is `None`.
+pub(super) fn text_if_any(path: &Path) -> Result<Option<String>, String> {
+    match read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("`{}` could not be read: {error}", path.display())),
+    }
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
@@ -68,15 +83,37 @@ pub fn is_special(path: &Path) -> bool {
 /// Returns an error if the file cannot be written.
 pub fn replace(path: &Path, text: &str) -> Result<(), CommandStop> {
     let written = if is_special(path) {
-        std::fs::write(path, text)
+        create_output(path).and_then(|mut file| file.write_all(text.as_bytes()))
     } else {
         let mut fresh = path.as_os_str().to_owned();
         fresh.push(".new");
         std::fs::write(&fresh, text).and_then(|()| std::fs::rename(&fresh, path))
     };
-    written.map_err(|error| {
-        CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
-    })
+    written.map_err(|error| unwritable(path, &error))
+}
+
+/// Creates a file, or truncates an existing file.
+///
+/// # Errors
+/// Returns an error if the file cannot be written, or if it is a pipe that no process reads.
+pub fn create(path: &Path) -> Result<File, CommandStop> {
+    create_output(path).map_err(|error| unwritable(path, &error))
+}
+
+/// Opens a file for appending. Creates the file if it does not exist.
+///
+/// # Errors
+/// Returns the errors of [`create`].
+pub fn append(path: &Path) -> Result<File, CommandStop> {
+    append_output(path).map_err(|error| unwritable(path, &error))
+}
+
+/// Writes a whole file.
+///
+/// # Errors
+/// Returns the errors of [`create`].
+pub fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), CommandStop> {
+    create(path)?.write_all(text.as_ref()).map_err(|error| unwritable(path, &error))
 }
 
 fn explain(error: &std::io::Error) -> String {
@@ -120,7 +157,7 @@ fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, CommandStop> {
     let mut texts = Vec::new();
     for path in paths {
         let before = texts.len();
-        collect(path, &mut texts)?;
+        collect(path, &mut BTreeSet::new(), &mut texts)?;
         if texts.len() == before {
             let path = path.display();
             return Err(CommandStop::usage(format!(
@@ -140,12 +177,22 @@ fn is_scenario(path: &Path) -> bool {
     (name.ends_with(".yaml") || name.ends_with(".json")) && !name.ends_with(".schema.json")
 }
 
-fn collect(path: &Path, texts: &mut Vec<(String, String)>) -> Result<(), CommandStop> {
+/// Collects a file, or the scenarios of a folder and its folders. `visited` has the folders that were read, because a
+/// link to a folder may lead back to it.
+fn collect(
+    path: &Path,
+    visited: &mut BTreeSet<PathBuf>,
+    texts: &mut Vec<(String, String)>,
+) -> Result<(), CommandStop> {
     let name = path.display().to_string();
     let unreadable = |error: &std::io::Error| {
         CommandStop::usage(format!("`{name}` could not be read: {}", explain(error)))
     };
     if path.is_dir() {
+        let real = std::fs::canonicalize(path).map_err(|error| unreadable(&error))?;
+        if !visited.insert(real) {
+            return Ok(());
+        }
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(path).map_err(|error| unreadable(&error))? {
             entries.push(entry.map_err(|error| unreadable(&error))?.path());
@@ -153,7 +200,7 @@ fn collect(path: &Path, texts: &mut Vec<(String, String)>) -> Result<(), Command
         entries.sort();
         for entry in entries {
             if entry.is_dir() || is_scenario(&entry) {
-                collect(&entry, texts)?;
+                collect(&entry, visited, texts)?;
             }
         }
         return Ok(());
@@ -223,6 +270,16 @@ pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> CommandStop {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_links_to_itself_is_read_once() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("one.yaml"), "id: one").unwrap();
+        for name in ["a", "b", "c"] {
+            crate::system::link(Path::new("."), &folder.path().join(name)).unwrap();
+        }
+        assert_eq!(texts(&[folder.path().to_owned()]).unwrap().len(), 1);
+    }
 
     /// A file that is renamed over a device replaces it, for every process of the machine.
     #[test]

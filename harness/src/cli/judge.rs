@@ -1,7 +1,6 @@
 //! `ahp-harness judge`: judges a recorded conversation.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +23,7 @@ use crate::wire::version::Version;
 use super::captures::{self, CaptureInput};
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::files;
 use super::options::{self, FailureThreshold, ReportOption, SubjectOption};
 use super::reduce::published;
 
@@ -144,7 +144,7 @@ impl JudgeArguments {
             let wrong = |error: String| {
                 CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
             };
-            let mut file = File::create(path).map_err(|error| wrong(error.to_string()))?;
+            let mut file = files::create(path)?;
             match report {
                 ReportOption::Junit(_) => {
                     let mut junit = JunitReport::default();

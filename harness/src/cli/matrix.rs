@@ -43,9 +43,7 @@ impl MatrixArguments {
         let page = if html { index(&briefs) } else { matrix(&briefs) };
         match &self.out {
             None => context.say(&page),
-            Some(path) => std::fs::write(path, page).map_err(|error| {
-                CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
-            })?,
+            Some(path) => files::write(path, page)?,
         }
         Ok(CommandExit::Ok)
     }

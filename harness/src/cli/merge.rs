@@ -1,6 +1,6 @@
 //! `ahp-harness merge`: joins the run.jsonl files of shards.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
@@ -80,6 +80,6 @@ fn write(
     files: Vec<(String, BufReader<InputFile>)>,
     path: &Path,
 ) -> Result<MergeResult, CommandStop> {
-    let file = File::create(path).map_err(|error| files::unwritable(path, &error))?;
+    let file = files::create(path)?;
     merge(files, &mut BufWriter::new(file)).map_err(CommandStop::usage)
 }

@@ -1,7 +1,6 @@
 //! `ahp-harness mutants`: proves that every check and every scenario can fail.
 
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -174,8 +173,7 @@ impl MutantsArguments {
         let kept = self.out.as_ref().map(|path| path.with_extension("jsonl"));
         let known =
             kept.as_ref().map_or(Ok(Vec::new()), |path| kept_rows(path, version, effort))?;
-        let file = kept.map(|path| OpenOptions::new().append(true).open(&path)).transpose();
-        let file = Mutex::new(file.map_err(|error| CommandStop::usage(error.to_string()))?);
+        let file = Mutex::new(kept.map(|path| files::append(&path)).transpose()?);
         let keep = |row: &PlantedRow<F>| {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(file) = file.as_mut() {
@@ -204,7 +202,7 @@ impl MutantsArguments {
 }
 
 pub(super) fn written(path: &Path, text: &str) -> Result<(), CommandStop> {
-    fs::write(path, text).map_err(|error| files::unwritable(path, &error))
+    files::write(path, text)
 }
 
 /// The minimum percentage of faults that the fuzzer has to find.
@@ -222,10 +220,8 @@ fn kept_rows<F: SoughtFault>(
         "planted": 1, "version": version.to_string(), "steps": steps, "time": time.as_secs(),
         "seeds": seeds, "shrinks": shrinks,
     });
-    let fault =
-        |error| CommandStop::usage(format!("`{}` could not be used: {error}", path.display()));
     if !path.exists() {
-        fs::write(path, format!("{}\n", head.to_text())).map_err(fault)?;
+        files::write(path, format!("{}\n", head.to_text()))?;
         return Ok(Vec::new());
     }
     let text = files::text(path)?;

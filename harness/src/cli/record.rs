@@ -1,6 +1,5 @@
 //! `ahp-harness record`: records the messages between clients and their host.
 
-use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +31,7 @@ use crate::wire::version::ProtocolStandard;
 
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::files;
 use super::interrupt::{in_time, signalled};
 use super::log_folder;
 use super::options::{self, FailureThreshold, SubjectOption};
@@ -165,9 +165,7 @@ impl RecordArguments {
             let writer = log_folder::writer(folder, redactor.clone(), context.epoch, &what);
             return Ok(Some(CaptureSink::Logs(writer)));
         }
-        let file = File::create(path).map_err(|error| {
-            CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
-        })?;
+        let file = files::create(path)?;
         let writer = RunWriter::new(Box::new(file), redactor.clone());
         writer.about(
             "capture",

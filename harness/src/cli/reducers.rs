@@ -1,7 +1,7 @@
 //! `ahp-harness reducers`: compares a reducer with the harness's reducers.
 
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -231,7 +231,7 @@ impl ReducersArguments {
         held: &Held,
     ) -> CommandOutcome {
         let Some(path) = &self.baseline else { return Ok(CommandExit::Ok) };
-        write(path, &baseline.written(held))?;
+        files::write(path, baseline.written(held))?;
         context.say(&format!("\nwritten: {}\n", path.display()));
         self.write_reports(held, defects, CommandExit::Ok)?;
         Ok(CommandExit::Ok)
@@ -246,7 +246,7 @@ impl ReducersArguments {
         for finding in held.findings.iter().filter(|finding| finding.status != Status::Known) {
             let Some((name, text)) = held.vector_file(finding) else { continue };
             let path = folder.join(name);
-            write(&path, &text)?;
+            files::write(&path, &text)?;
             written.push((finding.key.clone(), path.display().to_string()));
         }
         Ok(written)
@@ -263,14 +263,14 @@ impl ReducersArguments {
                 ReducersReport::Shared(ReportOption::Jsonl(path)) => {
                     let lines = held.lines(code as u8);
                     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-                    write(path, &text)?;
+                    files::write(path, &text)?;
                 }
                 ReducersReport::Shared(ReportOption::Junit(path)) => {
                     let text = show::junit(held).map_err(CommandStop::fault)?;
-                    write(path, &text)?;
+                    files::write(path, &text)?;
                 }
                 ReducersReport::Markdown(path) => {
-                    write(path, &findings::markdown(held, defects, &command_line()))?;
+                    files::write(path, findings::markdown(held, defects, &command_line()))?;
                 }
             }
         }
@@ -304,11 +304,5 @@ fn reducer(name: &str) -> Result<ChannelKind, String> {
     ChannelKind::of_reducer(name).ok_or_else(|| {
         let names: Vec<_> = ChannelKind::reducer_names().collect();
         format!("expected one of {}", names.join(", "))
-    })
-}
-
-fn write(path: &Path, text: &str) -> Result<(), CommandStop> {
-    std::fs::write(path, text).map_err(|error| {
-        CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
     })
 }

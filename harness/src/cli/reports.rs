@@ -1,6 +1,5 @@
 //! Writes the reports of a run while the run is in progress.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -31,7 +30,7 @@ use crate::wire::foreign_text::ForeignText;
 
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
-use super::files::replace;
+use super::files::{self, create, replace};
 use super::log_folder::{self, prepared};
 use super::options::{ReportOption, RunReport};
 
@@ -409,9 +408,7 @@ impl<'a> RunReports<'a> {
             self.context.say_json(&self.redactor.text(&format!("{run:#}")));
         }
         if let Some(path) = renewed {
-            std::fs::write(&path, baseline.renewed()).map_err(|error| {
-                CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
-            })?;
+            files::write(&path, baseline.renewed())?;
             let fresh = baseline.fresh();
             self.say(&format!("baseline: {}, {fresh} new entries\n", path.display()));
         }
@@ -460,10 +457,4 @@ impl<'a> RunReports<'a> {
         }
         Ok(())
     }
-}
-
-fn create(path: &Path) -> Result<File, CommandStop> {
-    File::create(path).map_err(|error| {
-        CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
-    })
 }

@@ -12,6 +12,7 @@ use crate::transcript::reader::TranscriptReader;
 use super::captures::{self, CaptureInput};
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::files;
 
 /// Makes scenarios.
 #[derive(Args, Debug)]
@@ -68,9 +69,7 @@ impl FromCapture {
         let made = convert::scenario(&id, lines)
             .map_err(|error| CommandStop::usage(format!("{name}: {error}")))?;
         match &self.out {
-            Some(path) => std::fs::write(path, &made.text).map_err(|error| {
-                CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
-            })?,
+            Some(path) => files::write(path, &made.text)?,
             None => context.say(&made.text),
         }
         for note in &made.notes {

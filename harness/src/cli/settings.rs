@@ -14,6 +14,8 @@ use toml::{Table, Value};
 
 use crate::scenario::source::closest;
 
+use super::files;
+
 /// The name of the file, in the working folder.
 const FILE: &str = "ahp-harness.toml";
 
@@ -28,11 +30,7 @@ pub(super) fn with_settings(
     arguments: Vec<OsString>,
     program: &Command,
 ) -> Result<Vec<OsString>, String> {
-    let text = match std::fs::read_to_string(Path::new(FILE)) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(arguments),
-        Err(error) => return Err(format!("`{FILE}` could not be read: {error}")),
-    };
+    let Some(text) = files::text_if_any(Path::new(FILE))? else { return Ok(arguments) };
     merged(arguments, &text, program)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Start at [`StressArguments`].
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,7 @@ use super::aim::RunAim;
 use super::campaign_folder::write;
 use super::context::{CliContext, wall_clock};
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::files;
 use super::first_look::CliFirstLook;
 use super::interrupt::{TimeBudget, ended_by, in_time, interrupts};
 use super::options::{self, FailureThreshold};
@@ -329,7 +330,7 @@ impl StressArguments {
         let wrong = |error: String| {
             CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
         };
-        let mut file = File::create(path).map_err(|error| wrong(error.to_string()))?;
+        let mut file = files::create(path)?;
         JunitReport::default().write(&summary, &[], &mut file).map_err(wrong)
     }
 }
@@ -350,7 +351,7 @@ impl StressWatch<'_> {
         if file.is_empty() {
             return;
         }
-        let Ok(out) = File::create(file) else {
+        let Ok(out) = files::create(Path::new(file)) else {
             self.context.error(&format!("`{file}` could not be written\n"));
             return;
         };

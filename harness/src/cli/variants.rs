@@ -260,7 +260,8 @@ impl VariantsArguments {
             set.rows.iter().map(|row| format!("--variant {} ", row.name)).collect();
         let again =
             format!("# ahp-harness variants --spec {} {variants}{}", set.version, path.display());
-        fs::write(&path, format!("{again}\n{}", draft.text()))
+        files::write(&path, format!("{again}\n{}", draft.text()))
+            .map_err(|stop| io::Error::other(stop.message))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::verdict::FailOn;
 use super::captures::{self, CaptureInput};
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::files;
 
 /// The maximum number of messages that a page shows.
 const MAX_ROWS: usize = 20_000;
@@ -68,8 +69,7 @@ impl ViewArguments {
             return Err(wrong(&name, format!("it has no messages of a scenario `{case}`")));
         }
         scenarios.iter_mut().for_each(|it| it.mark(&judged));
-        std::fs::write(&self.out, viewer(&name, &scenarios, &judged, left_out))
-            .map_err(|error| wrong(&self.out.display().to_string(), error.to_string()))?;
+        files::write(&self.out, viewer(&name, &scenarios, &judged, left_out))?;
         let lines: usize = scenarios.iter().map(|it| it.rows.len()).sum();
         context.say(&format!("{lines} lines of {name}: {}\n", self.out.display()));
         Ok(CommandExit::Ok)

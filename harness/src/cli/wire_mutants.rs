@@ -114,8 +114,8 @@ impl WireOptions {
         let keep = |name: &str, capture: &MutableCapture| {
             if let Some(folder) = &self.keep {
                 let path = folder.join(format!("{name}.jsonl"));
-                if let Err(error) = fs::write(&path, capture.text()) {
-                    context.error(&format!("`{}` could not be written: {error}\n", path.display()));
+                if let Err(stop) = files::write(&path, capture.text()) {
+                    context.error(&format!("{}\n", stop.message));
                 }
             }
         };

@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::oracle::JudgedParty;
 use crate::run::detect::{AgentOfHost, DetectedFeature};
 use crate::verdict::Status;
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
 use super::certificate::{RequirementOutcome, ViewResults};
@@ -27,7 +28,7 @@ use super::summary::CheckTotal;
 #[derive(Clone, Debug, Serialize)]
 pub struct AgentResult {
     /// The provider of the agent.
-    pub provider: String,
+    pub provider: ForeignText,
     /// The reason why the agent could not be tested; `None` if the agent was tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untested: Option<String>,
@@ -53,7 +54,7 @@ impl AgentResult {
     /// played once for all agents.
     pub(super) fn of(agent: &AgentOfHost, run: &FinishedRun, version: Version) -> AgentResult {
         let mut result = AgentResult {
-            provider: agent.provider.clone(),
+            provider: agent.provider.as_str().into(),
             untested: agent.untested.clone(),
             verdict: None,
             scenarios: LiteMap::new(),

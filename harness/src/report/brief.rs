@@ -89,8 +89,7 @@ fn agents(certificate: &HostCertificate) -> String {
             agent.profiles.iter().filter(|it| it.verdict != ProfileVerdict::NotApplicable);
         let profiles: Vec<String> =
             profiles.map(|it| format!("{}: {}", it.name, it.verdict.words())).collect();
-        let (name, words) =
-            (foreign_text::markdown(&agent.provider), foreign_text::markdown(&agent.words()));
+        let (name, words) = (agent.provider.markdown(), foreign_text::markdown(&agent.words()));
         let _ = writeln!(out, "| {name} | {words} | {} |", profiles.join(", "));
     }
     let rows: Vec<&RequirementResult> = differing(certificate).collect();

@@ -647,7 +647,7 @@ impl RequirementResult {
     fn put_beside(&mut self, agents: &[AgentResult]) {
         let found = agents.iter().filter(|agent| agent.verdict.is_some()).filter_map(|agent| {
             let outcome = agent.outcome_of(&self.id)?;
-            Some((agent.provider.clone(), outcome))
+            Some((agent.provider.raw().to_owned(), outcome))
         });
         let found: LiteMap<String, RequirementOutcome> = found.collect();
         let differ = found.values().any(|outcome| *outcome != self.outcome);

@@ -22,6 +22,7 @@ use crate::scenario::spec::SpecRange;
 use crate::transcript::reader::{self, TranscriptReader};
 use crate::transcript::{ConnectionEvent, line};
 use crate::wire::built_in::built_in;
+use crate::wire::foreign_text::ForeignText;
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};
 use crate::wire::places::{TablePlace, TablePlaces};
@@ -93,8 +94,11 @@ impl ShownPlaces {
     ///
     /// # Errors
     /// Returns the same errors as [`ShownPlaces::read`].
-    pub fn read_with_agent(provider: &str, input: impl BufRead) -> Result<ShownPlaces, String> {
-        ShownPlaces::read_for(None, Some(provider), input)
+    pub fn read_with_agent(
+        provider: &ForeignText,
+        input: impl BufRead,
+    ) -> Result<ShownPlaces, String> {
+        ShownPlaces::read_for(None, Some(provider.raw()), input)
     }
 
     fn read_for(

@@ -17,7 +17,7 @@ const WAITING: usize = 4;
 pub enum InputFile {
     /// A regular file.
     File(File),
-    /// A pipe. A separate thread reads the pipe, because a read may block forever.
+    /// A pipe, or a file of the kernel. A separate thread reads it, because a read may block forever.
     Pipe(PipeInput),
 }
 
@@ -38,6 +38,10 @@ impl InputFile {
     pub fn open(path: &Path) -> io::Result<InputFile> {
         let about = std::fs::metadata(path)?;
         match about.file_type() {
+            // Files of the kernel, such as `/proc/kmsg`, are regular files without a length, and a read may block.
+            kind if kind.is_file() && about.len() == 0 => {
+                Ok(InputFile::Pipe(PipeInput::open(path, SILENCE)))
+            }
             kind if kind.is_file() => Ok(InputFile::File(File::open(path)?)),
             kind if is_pipe(kind) => Ok(InputFile::Pipe(PipeInput::open(path, SILENCE))),
             kind => {
@@ -86,7 +90,7 @@ impl Read for PipeInput {
                 Ok(piece) => self.rest = io::Cursor::new(piece?),
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
                 Err(RecvTimeoutError::Timeout) => {
-                    let reason = format!("nobody wrote to the pipe for {:?}", self.silence);
+                    let reason = format!("it contained no data for {:?}", self.silence);
                     return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
                 }
             }

@@ -9,6 +9,7 @@
 mod input;
 #[cfg(not(unix))]
 mod other;
+mod output;
 #[cfg(unix)]
 mod unix;
 
@@ -18,6 +19,7 @@ pub use other::{
     ProcessGroup, SystemFolder, SystemShell, allow_files, lead_group, let_in, link, peak_memory,
     pipe, private_folder, resize, thread_time,
 };
+pub use output::{append_output, create_output};
 #[cfg(unix)]
 pub use unix::{
     ProcessGroup, SystemFolder, SystemShell, allow_files, lead_group, let_in, link, peak_memory,

@@ -19,6 +19,40 @@ const PRIVATE: u32 = 0o700;
 /// The permissions of a new file: the owner may read and write it, and other users may read it.
 const PLAIN: u32 = 0o644;
 
+/// The pause between two attempts to open a named pipe for writing.
+const PIPE_RETRY: Duration = Duration::from_millis(20);
+
+/// Opens a named pipe for writing.
+///
+/// # Errors
+/// Returns an error if no process opens the pipe for reading within `patience`.
+pub fn open_pipe(path: &Path, patience: Duration) -> io::Result<File> {
+    let since = std::time::Instant::now();
+    loop {
+        let opened = rustix::fs::open(
+            path,
+            OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC,
+            Mode::empty(),
+        );
+        match opened {
+            Ok(pipe) => {
+                let flags = rustix::fs::fcntl_getfl(&pipe)?;
+                rustix::fs::fcntl_setfl(&pipe, flags - OFlags::NONBLOCK)?;
+                return Ok(pipe.into());
+            }
+            // The system returns this error while no process has opened the pipe for reading.
+            Err(rustix::io::Errno::NXIO) if since.elapsed() < patience => {
+                std::thread::sleep(PIPE_RETRY);
+            }
+            Err(rustix::io::Errno::NXIO) => {
+                let reason = format!("no process reads the pipe (waited {patience:?})");
+                return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
 /// A process group.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessGroup(Pid);

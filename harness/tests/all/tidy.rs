@@ -261,6 +261,29 @@ fn the_terminal_is_written_in_one_place() {
     report(&mistakes);
 }
 
+/// The files of the shell that may read and write files of the file system directly: the file that opens the files of
+/// users, and the files that make folders of the harness's own.
+const FILING: [&str; 4] =
+    ["cli/files.rs", "cli/folders.rs", "cli/oddities.rs", "cli/log_folder.rs"];
+
+#[test]
+fn files_of_users_are_opened_in_one_place() {
+    let mut mistakes = Vec::new();
+    let shell = modules().filter(|(name, _)| name.starts_with("cli/"));
+    for (name, text) in shell.filter(|(name, _)| !FILING.contains(&name.as_str())) {
+        for (number, line) in code(&text).lines().enumerate() {
+            let words = ["fs::read_to_string(", "fs::read(", "File::", "OpenOptions", "fs::write("];
+            if let Some(word) = words.iter().find(|word| line.contains(**word)) {
+                mistakes.push(format!(
+                    "{name}:{}: expected a function of `cli/files.rs`, which limits sizes and waiting, found `{word}`",
+                    number + 1
+                ));
+            }
+        }
+    }
+    report(&mistakes);
+}
+
 #[test]
 fn files_have_at_most_the_allowed_lines() {
     let mut mistakes = Vec::new();

@@ -198,6 +198,9 @@ pub fn is_hidden(letter: char) -> bool {
         // These are spaces that look like other characters or are invisible, and soft hyphens.
         | '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}'
         | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        // These are visible signs that Unicode classes as format characters, because they enclose what follows them.
+        | '\u{600}'..='\u{605}' | '\u{6dd}' | '\u{70f}' | '\u{890}' | '\u{891}' | '\u{8e2}'
+        | '\u{110bd}' | '\u{110cd}'
         // These are spaces, zero-width characters, changes of direction, and line separators.
         | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}'
         | '\u{2800}' | '\u{3000}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}'
@@ -273,6 +276,7 @@ mod tests {
                 "\u{0}\u{7f}\u{fffe}\u{10ffff}\u{e0041}",
                 "\\u{0}\\u{7f}\\u{fffe}\\u{10ffff}\\u{e0041}",
             ),
+            ("a\u{600}\u{8e2}\u{110bd}", "a\\u{600}\\u{8e2}\\u{110bd}"),
         ] {
             assert_eq!(line(text), expected);
         }

@@ -181,7 +181,7 @@ fn agents(page: &mut HtmlPage, certificate: &HostCertificate) {
     for agent in &certificate.agents {
         page.open("tr", &[]);
         page.open("th", &[("scope", "row")]);
-        page.element("code", &[], &shown(&agent.provider, LineBreaks::Shown));
+        page.element("code", &[], &agent.provider.line());
         page.close("th");
         let verdict = agent.verdict.unwrap_or(ProfileVerdict::NotApplicable);
         page.open("td", &[]);
