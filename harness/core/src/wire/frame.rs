@@ -54,10 +54,16 @@ impl Frame {
     /// many times the space of its text, so the values are counted before parsing. Short frames are not
     /// counted.
     pub fn excess(&self) -> Option<FrameExcess> {
-        let text = self.bytes();
-        if text.len() < SHORT {
+        if self.len() < SHORT {
             return None;
         }
+        let values = self.values();
+        (values > MAX_VALUES).then_some(FrameExcess { values })
+    }
+
+    /// Returns the approximate number of JSON values in the text, without parsing it.
+    pub fn values(&self) -> usize {
+        let text = self.bytes();
         let (mut values, mut quoted, mut at) = (1_usize, false, 0);
         while let Some(byte) = text.get(at) {
             match byte {
@@ -68,7 +74,7 @@ impl Frame {
             }
             at += 1;
         }
-        (values > MAX_VALUES).then_some(FrameExcess { values })
+        values
     }
 
     /// Returns the payload as text for display. Invalid UTF-8 is replaced.
