@@ -42,6 +42,7 @@ pub(super) struct PlayedCase {
     queued: QueuedCase,
     report: CaseReport,
     shook_hands: bool,
+    traffic_weight: u64,
     cut: bool,
 }
 
@@ -49,7 +50,8 @@ impl PlayedCase {
     fn new(case: u32, queued: QueuedCase, verdict: &ScenarioVerdict) -> PlayedCase {
         let planned = &queued.planned;
         let report = CaseReport::of(case, &planned.entry, verdict).with(planned);
-        PlayedCase { queued, report, shook_hands: verdict.shook_hands, cut: verdict.cut }
+        let ScenarioVerdict { shook_hands, traffic_weight, cut, .. } = *verdict;
+        PlayedCase { queued, report, shook_hands, traffic_weight, cut }
     }
 
     fn entry(&self) -> &SuiteEntry {
@@ -298,7 +300,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     }
 
     fn saw(&mut self, played: &PlayedCase) {
-        self.schedule.saw(played.shook_hands);
+        self.schedule.saw(played.shook_hands, played.traffic_weight);
         self.watch.saw(played.shook_hands);
     }
 

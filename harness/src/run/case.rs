@@ -183,6 +183,11 @@ impl ScenarioCase {
         self.clients.shook_hands()
     }
 
+    /// Returns the approximate size of all frames that have arrived, in bytes of memory.
+    pub fn traffic_weight(&self) -> u64 {
+        self.traffic.weight()
+    }
+
     /// Handles an opened connection.
     pub fn handle_opened(&mut self, now: Duration, conn: ConnId) {
         self.expire(now);

@@ -13,7 +13,7 @@ use crate::wire::frame::Frame;
 const MAX_FRAMES: u64 = 200_000;
 /// The maximum weight of all frames that a host may send in one scenario, in bytes. The heaviest scenarios need 14 MiB.
 /// Several scenarios run at the same time, and most of what arrives may stay in memory, as part of a state or unread.
-const MAX_WEIGHT: u64 = 40 << 20;
+const MAX_WEIGHT: u64 = 28 << 20;
 /// The weight of one JSON value, in bytes: its approximate size in memory, which for a number or an empty list is many
 /// times the length of its text.
 const VALUE_WEIGHT: u64 = 64;
@@ -43,7 +43,12 @@ impl TrafficBudget {
 
     /// Returns whether more has arrived than any scenario needs.
     pub(super) fn is_exceeded(&self) -> bool {
-        self.frames > MAX_FRAMES || self.bytes + self.values * VALUE_WEIGHT > MAX_WEIGHT
+        self.frames > MAX_FRAMES || self.weight() > MAX_WEIGHT
+    }
+
+    /// Returns the approximate size of everything that has arrived, in bytes of memory.
+    pub(super) fn weight(&self) -> u64 {
+        self.bytes + self.values * VALUE_WEIGHT
     }
 
     /// Returns the line of the last event; 0 before the first event.

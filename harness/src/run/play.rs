@@ -82,6 +82,8 @@ pub struct ScenarioVerdict {
     pub checks: Vec<CheckReport>,
     /// Whether a handshake succeeded.
     pub shook_hands: bool,
+    /// The approximate size of all frames that arrived, in bytes of memory.
+    pub traffic_weight: u64,
     /// Whether a connection ended without a closing handshake, or could not be established.
     pub cut: bool,
     /// The duration on the clock of the case.
@@ -494,6 +496,7 @@ impl ScenarioPlay {
             notes: self.case.notes().to_vec(),
             checks: Vec::new(),
             shook_hands,
+            traffic_weight: self.case.traffic_weight(),
             cut: self.cut,
             took: self.now.saturating_sub(self.began),
             claims: Vec::new(),

@@ -15,6 +15,11 @@ use crate::wire::version::Version;
 use super::fuse::RunFuse;
 use super::plan::{PlannedScenario, most_first};
 
+/// The weight of the frames that scenarios may receive at the same time, in bytes of memory.
+const MAX_TOGETHER: u64 = 48 << 20;
+/// The number of scenarios whose weight is remembered.
+const RECENT_WEIGHTS: usize = 8;
+
 /// How the scenarios of a run are played.
 #[derive(Clone, Debug)]
 pub struct RunRules {
@@ -66,6 +71,8 @@ pub struct RunSchedule {
     alone: bool,
     next_case: u32,
     fuse: RunFuse,
+    /// The weights of the frames in the scenarios that ended last.
+    weights: VecDeque<u64>,
 }
 
 impl RunSchedule {
@@ -100,7 +107,8 @@ impl RunSchedule {
             }
         }
         let fuse = RunFuse::default();
-        RunSchedule { rules, queue, playing: 0, alone: false, next_case: 0, fuse }
+        let weights = VecDeque::new();
+        RunSchedule { rules, queue, playing: 0, alone: false, next_case: 0, fuse, weights }
     }
 
     /// Returns what to do next.
@@ -109,7 +117,7 @@ impl RunSchedule {
             return if self.playing == 0 { RunStep::Over } else { RunStep::Wait };
         };
         let waits = self.playing > 0 && (self.alone || first.alone);
-        if waits || self.playing >= self.rules.jobs {
+        if waits || self.playing >= self.jobs() {
             return RunStep::Wait;
         }
         let Some(queued) = self.queue.pop_front() else { return RunStep::Wait };
@@ -129,9 +137,21 @@ impl RunSchedule {
         self.playing = self.playing.saturating_sub(1);
     }
 
-    /// Records whether a scenario completed a handshake.
-    pub fn saw(&mut self, shook_hands: bool) {
+    /// Records whether a scenario completed a handshake, and the weight of the frames that it received, in bytes.
+    pub fn saw(&mut self, shook_hands: bool, weight: u64) {
         self.fuse.saw(shook_hands);
+        if self.weights.len() == RECENT_WEIGHTS {
+            self.weights.pop_front();
+        }
+        self.weights.push_back(weight);
+    }
+
+    /// Returns how many scenarios may be played at the same time, so that the memory suffices if each of them receives
+    /// as much as the heaviest of the last ones.
+    fn jobs(&self) -> usize {
+        let heaviest = self.weights.iter().max().copied().unwrap_or(0).max(1);
+        let fit = usize::try_from(MAX_TOGETHER / heaviest).unwrap_or(usize::MAX);
+        self.rules.jobs.min(fit.max(1))
     }
 
     /// Returns why no further scenario is played; `None` if the run continues.
@@ -193,6 +213,22 @@ mod tests {
             names.push(queued.name);
         }
         names
+    }
+
+    #[test]
+    fn scenarios_with_much_traffic_are_played_one_at_a_time() {
+        let planned = planned(16);
+        let mut schedule = RunSchedule::new(rules(4), &planned, |_| false);
+        assert_eq!(begun(&mut schedule).len(), 4);
+        let mut end = |weight: u64| {
+            schedule.ended();
+            schedule.saw(true, weight);
+            begun(&mut schedule).len()
+        };
+        // With 30 MiB in one scenario, no further scenario begins until no other is being played.
+        assert_eq!([end(30 << 20), end(0), end(0), end(0)], [0, 0, 0, 1]);
+        // The heavy scenario is forgotten after eight others.
+        assert_eq!([end(0), end(0), end(0), end(0), end(0)], [1, 1, 1, 1, 4]);
     }
 
     #[test]
