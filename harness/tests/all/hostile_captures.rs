@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use ahp_harness::report::replay::{JudgedFile, judge};
 use ahp_harness::transcript::reader::{CaptureUnreadable, MAX_LINE};
@@ -124,6 +125,57 @@ fn judges_any_number_of_lines() {
         judge(BufReader::new(RepeatedBytes { bytes, at: 0, left: LINES }), None, FailOn::default())
             .unwrap();
     assert_eq!((judged.messages, judged.connections), (LINES, 1));
+}
+
+/// The lines of a handshake whose answer has a snapshot of the root channel.
+fn rooted() -> Vec<String> {
+    let root = json!({"resource": "ahp-root://", "fromSeq": 0, "state": {"agents": []}});
+    let answer = json!({"protocolVersion": "1.0.0", "serverSeq": 0, "snapshots": [root]});
+    let params = json!({
+        "channel": "ahp-root://",
+        "clientId": "a",
+        "protocolVersions": ["1.0.0"],
+        "initialSubscriptions": ["ahp-root://"],
+    });
+    vec![
+        DIRTY[0].to_owned(),
+        line("c2s", &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})),
+        line("s2c", &json!({"jsonrpc": "2.0", "id": 1, "result": answer})),
+    ]
+}
+
+fn line(dir: &str, message: &Value) -> String {
+    json!({"t": 1, "conn": "A", "dir": dir, "msg": message}).to_string()
+}
+
+#[test]
+fn compares_long_lists_in_linear_time() {
+    const ENTRIES: usize = 40_000;
+    let terminal = |seq: usize, n: usize| json!({"resource": format!("ahp-terminal:/{seq}-{n}"), "title": "t", "claim": {"kind": "none"}});
+    let mut lines = rooted();
+    for seq in 1..=3 {
+        let terminals: Vec<Value> = (0..ENTRIES).map(|n| terminal(seq, n)).collect();
+        let action = json!({"type": "root/terminalsChanged", "terminals": terminals});
+        let params = json!({"channel": "ahp-root://", "serverSeq": seq, "action": action});
+        lines.push(line("s2c", &json!({"jsonrpc": "2.0", "method": "action", "params": params})));
+    }
+    let owned = |n: usize| json!({"id": format!("{n}"), "clientId": format!("c{n}")});
+    let owned: Vec<Value> = (0..ENTRIES).map(owned).collect();
+    let state = json!({"lifecycle": "ready", "chats": [], "customizations": owned});
+    let uri = "ahp-session:/s";
+    let snapshot = json!({"resource": uri, "fromSeq": 0, "state": state});
+    let params = json!({"channel": uri});
+    lines.push(line(
+        "c2s",
+        &json!({"jsonrpc": "2.0", "id": 2, "method": "subscribe", "params": params}),
+    ));
+    let result = json!({"snapshot": snapshot});
+    lines.push(line("s2c", &json!({"jsonrpc": "2.0", "id": 2, "result": result})));
+    let lines = lines.join("\n") + "\n";
+    let begun = Instant::now();
+    assert_eq!(judged(&lines).unwrap().messages, 7);
+    // A search of one list for each item of another took 69 s for a similar capture.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Knows: kinds of channels, snapshots. Never knows: the subscriptions of connections.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::wire::json::Value;
@@ -51,8 +51,9 @@ pub(super) struct ChannelRecord {
     pub subscribers: Vec<ConnId>,
     /// The session that a chat belongs to.
     pub owner: Option<ChannelId>,
-    /// The chats that the session is known to own.
-    pub chats: Vec<ChannelId>,
+    /// The chats that the session is known to own. Two sessions may list the same thousands of chats in turn, so this is
+    /// a set.
+    pub chats: BTreeSet<ChannelId>,
     /// Whether the channel is a chat that was removed from a catalogue while a request to move the chat is
     /// open.
     pub moving: bool,
@@ -186,14 +187,14 @@ impl ChannelRecords {
             return;
         }
         if let Some(before) = before.and_then(|id| self.get_mut(id)) {
-            before.chats.retain(|other| *other != chat);
+            before.chats.remove(&chat);
         }
         if let Some(channel) = self.get_mut(chat) {
             channel.owner = Some(session);
             channel.moving = false;
         }
         if let Some(channel) = self.get_mut(session) {
-            channel.chats.push(chat);
+            channel.chats.insert(chat);
         }
     }
 
@@ -236,7 +237,7 @@ impl ChannelRecord {
             rejected: Vec::new(),
             subscribers: Vec::new(),
             owner: None,
-            chats: Vec::new(),
+            chats: BTreeSet::new(),
             moving: false,
             disposed: None,
             doubtful_until: 0,

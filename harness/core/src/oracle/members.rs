@@ -25,6 +25,13 @@ pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
+/// Returns the items of a list by the string in their member `name`. If several items have the same string, the first
+/// counts. A host may send two long lists, so checks look the items of one up here instead of searching it each time.
+pub(super) fn by_text<'a>(items: &'a [Value], name: &str) -> foldhash::HashMap<&'a str, &'a Value> {
+    let named = items.iter().rev().filter_map(|item| Some((text(item, name)?, item)));
+    named.collect()
+}
+
 /// Returns the first string that occurs twice as the value of the member `name` in the items of a list.
 pub(super) fn repeated<'a>(items: &'a [Value], name: &str) -> Option<&'a str> {
     repeated_text(items.iter().filter_map(|item| text(item, name)))

@@ -54,12 +54,12 @@ impl OracleContext {
         emit: StepEmitter<'_>,
     ) {
         let snapshots = result.get("snapshots").and_then(Value::as_array);
-        let mut found = Vec::new();
+        let mut found = foldhash::HashSet::default();
         for (index, snapshot) in snapshots.into_iter().flatten().enumerate() {
             let Some(uri) = snapshot.get("resource").and_then(Value::as_str) else {
                 continue;
             };
-            found.push(uri);
+            found.insert(uri);
             let place = SnapshotPlace::Listed(index);
             let arrival = SnapshotArrival { seen, place, request, windowed: false };
             if let Some(channel) = self.channels.intern(uri) {
@@ -126,9 +126,10 @@ impl OracleContext {
             return;
         };
         let seen_to = request.params().get("lastSeenServerSeq").and_then(Value::as_u64);
-        let missing = uris(result.get("missing"));
+        let missing: foldhash::HashSet<&str> = uris(result.get("missing")).into_iter().collect();
         let (line, known) = (self.now.line, self.highest.map_or(0, |(seq, _)| seq));
         let mut resumed = Vec::new();
+        let mut continued = foldhash::HashMap::default();
         for uri in wanted {
             let Some(channel) = self.channels.intern(uri) else {
                 continue;
@@ -143,14 +144,14 @@ impl OracleContext {
                     same.is_some_and(|(fold, protocol)| std::ptr::eq(fold.protocol, protocol));
                 let continues = same && seen_to.is_some_and(|seq| seq <= self.known_to(channel));
                 resumed.push((channel, continues));
+                continued.entry(channel).or_insert(continues);
             }
         }
         let mut last = seen_to.filter(|seq| *seq <= known);
         for (index, value) in actions.iter().enumerate() {
             let uri = value.get("action").and_then(|action| channel_of(value, action));
             let channel = uri.and_then(|uri| self.channels.find(uri));
-            let continues = |known: &&(ChannelId, bool)| Some(known.0) == channel;
-            let continues = resumed.iter().find(continues).is_some_and(|known| known.1);
+            let continues = channel.and_then(|id| continued.get(&id)).copied().unwrap_or_default();
             self.deliver(seen, Some(index), value, continues, emit);
             last = last.max(value.get("serverSeq").and_then(Value::as_u64));
         }

@@ -16,7 +16,7 @@ use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::ChannelId;
 use crate::oracle::check::{CheckFamily, FindingSink};
 use crate::oracle::context::OracleContext;
-use crate::oracle::members::{given, list, repeated, repeated_text, text};
+use crate::oracle::members::{by_text, given, list, repeated, repeated_text, text};
 use crate::oracle::step::{ActionFolding, OracleStep};
 
 /// The channel of the automations catalogue.
@@ -101,10 +101,10 @@ impl AutomationChecks {
         };
         let mut entries = list(&fold.state, "entries").iter();
         let before = entries.find(|it| text(it, "resource") == text(entry, "resource"));
-        let known = before.map_or(&[][..], |before| list(before, "runs"));
+        let known = by_text(before.map_or(&[], |before| list(before, "runs")), "resource");
         for run in list(entry, "runs") {
             let uri = text(run, "resource").unwrap_or_default();
-            let before = known.iter().find(|it| text(it, "resource") == Some(uri));
+            let before = known.get(uri);
             let pair = before.and_then(|it| given(it, "lifecycle")).zip(given(run, "lifecycle"));
             if let Some((before, after)) = pair {
                 let lines = fold.lines(folding.line);

@@ -17,13 +17,13 @@ use crate::wire::message::Message;
 use crate::wire::trim::TrimType;
 
 use crate::oracle::catalogue::Rule;
-use crate::oracle::channel::ChannelFold;
+use crate::oracle::channel::{ChannelFold, ChannelId};
 use crate::oracle::check::{CheckFamily, FindingSink};
 use crate::oracle::context::OracleContext;
 use crate::oracle::difference::difference;
 use crate::oracle::family::{QUIET, SessionFamily, followed_chat};
 use crate::oracle::masks::plain;
-use crate::oracle::members::{given, list, repeated, text};
+use crate::oracle::members::{by_text, given, list, repeated, text};
 use crate::oracle::memory::ChatMemory;
 use crate::oracle::step::{ActionFolding, OracleStep};
 use crate::oracle::tool_call::owner;
@@ -329,10 +329,10 @@ fn at_rest(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink
             }
         }
     }
+    let entries = by_text(family.entries(), "resource");
     for (uri, chat) in family.chats(cx) {
-        workers(cx, family, uri, chat, out);
-        let entry = family.entries().iter().find(|entry| text(entry, "resource") == Some(uri));
-        if let Some(entry) = entry {
+        workers(cx, family, &entries, uri, chat, out);
+        if let Some(entry) = entries.get(uri) {
             mirrors(cx, family, uri, chat, entry, out);
         }
     }
@@ -340,6 +340,7 @@ fn at_rest(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink
 
 /// Judges whether no other session lists this session's chats. Invariant I4.
 fn owners(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
+    let mut listed: foldhash::HashMap<ChannelId, foldhash::HashSet<&str>> = Default::default();
     for uri in family.entries().iter().filter_map(|entry| text(entry, "resource")) {
         let Some(other) = cx.families.session_of(uri).filter(|other| *other != family.id) else {
             continue;
@@ -348,7 +349,10 @@ fn owners(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink)
             continue;
         };
         out.seen(Rule::OneOwner);
-        if other.entries().iter().any(|entry| text(entry, "resource") == Some(uri)) {
+        let theirs = listed.entry(other.id).or_insert_with(|| {
+            other.entries().iter().filter_map(|entry| text(entry, "resource")).collect()
+        });
+        if theirs.contains(uri) {
             let message = format!(
                 "expected `{uri}` to belong to one session, found it in `{}` and `{}`",
                 family.uri, other.uri
@@ -367,6 +371,7 @@ fn owners(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink)
 fn workers(
     cx: &OracleContext,
     family: &SessionFamily<'_>,
+    entries: &foldhash::HashMap<&str, &Value>,
     uri: &str,
     chat: &ChannelFold,
     out: &mut FindingSink,
@@ -382,9 +387,7 @@ fn workers(
         let shown = list(call, "content").iter();
         let workers = shown.filter(|shown| text(shown, "type") == Some("subagent"));
         for worker in workers.filter_map(|shown| text(shown, "resource")) {
-            let mut entries = family.entries().iter();
-            let entry = entries.find(|entry| text(entry, "resource") == Some(worker));
-            let Some(entry) = entry else {
+            let Some(entry) = entries.get(worker) else {
                 continue;
             };
             out.seen(Rule::WorkerOrigin);

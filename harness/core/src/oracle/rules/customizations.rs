@@ -4,7 +4,8 @@
 //!
 //! Start at [`CustomizationChecks`].
 
-use std::collections::BTreeSet;
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::verdict::Weight;
 use crate::wire::feature::ProtocolFeature;
@@ -67,21 +68,22 @@ fn all(cx: &OracleContext, state: &Value, out: &mut FindingSink) {
         return;
     }
     // Each client chooses the ids of its own customizations, so two clients may choose the same id.
-    let owners: BTreeSet<Option<&str>> = items.iter().map(|item| text(item, "clientId")).collect();
-    for owner in owners {
+    let mut owners: BTreeMap<Option<&str>, Vec<&Value>> = BTreeMap::new();
+    for item in items {
+        owners.entry(text(item, "clientId")).or_default().push(item);
+    }
+    let chosen = LazyCell::new(|| chosen_twice(state));
+    for own in owners.values() {
         let own = || {
-            let own = items.iter().filter(|item| text(item, "clientId") == owner);
-            own.flat_map(with_children).filter_map(|item| text(item, "id"))
+            let own = own.iter().copied().flat_map(with_children);
+            own.filter_map(|item| text(item, "id"))
         };
         let mut ids = own().peekable();
         // Before 0.2.0, customizations are references by URI, which have no ids.
         if ids.peek().is_some() {
             out.seen(Rule::CustomizationIds);
         }
-        let unexcused = || {
-            let chosen = chosen_twice(state);
-            repeated_text(own().filter(|id| !chosen.contains(id)))
-        };
+        let unexcused = || repeated_text(own().filter(|id| !chosen.contains(id)));
         if let Some(id) = repeated_text(ids).and_then(|_| unexcused()) {
             let message =
                 format!("expected the ids of customizations to differ, found `{id}` twice");

@@ -386,7 +386,7 @@ impl FanoutChecks {
         result: &Value,
         out: &mut FindingSink,
     ) {
-        let replayed: Vec<u64> =
+        let replayed: foldhash::HashSet<u64> =
             list(result, "actions").iter().filter_map(|it| it.get("serverSeq")?.as_u64()).collect();
         for uri in uris(request.params().get("subscriptions")) {
             let channel = cx.channels.find(uri);

@@ -99,7 +99,8 @@ fn initialized(
     let wanted = uris(request.params().get("initialSubscriptions"));
     let result = message.result().unwrap_or(&Value::Null);
     let snapshots = list(result, "snapshots").iter();
-    let found: Vec<&str> = snapshots.filter_map(|it| text(it, "resource")).map(canonical).collect();
+    let found: foldhash::HashSet<&str> =
+        snapshots.filter_map(|it| text(it, "resource")).map(canonical).collect();
     let rule = Rule::StateGiven.of(INITIAL);
     if !wanted.is_empty() {
         out.seen(rule);

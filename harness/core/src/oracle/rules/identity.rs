@@ -401,14 +401,17 @@ fn directories(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut Finding
     if !family.fold.protocol.has(ProtocolFeature::WorkingDirectories) {
         return;
     }
-    let allowed = list(&family.fold.state, "workingDirectories");
+    let allowed = list(&family.fold.state, "workingDirectories").iter();
+    let allowed: foldhash::HashSet<&str> = allowed.filter_map(Value::as_str).collect();
     for (uri, chat) in family.chats(cx) {
-        for directory in list(&chat.state, "workingDirectories") {
+        // A directory that is not a string is a wrong shape, which another check reports.
+        let own = list(&chat.state, "workingDirectories").iter().filter_map(Value::as_str);
+        for directory in own {
             out.seen(Rule::Directories);
             if !allowed.contains(directory) {
                 let message = format!(
                     "expected the working directories of `{uri}` among those of its session `{}`, \
-                     found {directory}",
+                     found \"{directory}\"",
                     family.uri
                 );
                 let [base, last] = family.lines();

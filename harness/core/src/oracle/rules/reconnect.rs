@@ -169,15 +169,17 @@ struct ReconnectAnswer<'a> {
     request: &'a OpenRequest,
     wanted: Vec<&'a str>,
     missing: Vec<&'a str>,
+    /// The same channels, to be looked up. Both lists may be long.
+    is_wanted: foldhash::HashSet<&'a str>,
+    is_missing: foldhash::HashSet<&'a str>,
 }
 
 fn reconnected(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &mut FindingSink) {
     let params = request.params();
-    let answer = ReconnectAnswer {
-        request,
-        wanted: uris(params.get("subscriptions")),
-        missing: uris(result.get("missing")),
-    };
+    let (wanted, missed) = (uris(params.get("subscriptions")), uris(result.get("missing")));
+    let (is_wanted, is_missing) =
+        (wanted.iter().copied().collect(), missed.iter().copied().collect());
+    let answer = ReconnectAnswer { request, wanted, missing: missed, is_wanted, is_missing };
     let seen_to = params.get("lastSeenServerSeq").and_then(Value::as_u64);
     match (result.get("actions").and_then(Value::as_array), seen_to) {
         (Some(actions), Some(seen_to)) => {
@@ -217,7 +219,7 @@ fn replay(
             out.weaker(Rule::ReplayComplete, Weight::Essential, message, &lines);
         }
         let uri = value.get("action").and_then(|action| channel_of(value, action));
-        if let Some(uri) = uri.filter(|uri| !answer.wanted.contains(uri)) {
+        if let Some(uri) = uri.filter(|uri| !answer.is_wanted.contains(*uri)) {
             let message = format!(
                 "expected only actions on the requested channels in the replay, found one on \
                  `{uri}`"
@@ -268,10 +270,10 @@ fn missed(
     replayed: &[u64],
 ) -> Vec<(u64, u64)> {
     let version = cx.here().and_then(|conn| conn.version);
-    let resumed: Vec<ChannelId> = answer
+    let resumed: foldhash::HashSet<ChannelId> = answer
         .wanted
         .iter()
-        .filter(|uri| !answer.missing.contains(uri))
+        .filter(|uri| !answer.is_missing.contains(*uri))
         .filter_map(|uri| cx.channels.find(uri))
         .filter(|id| cx.channel(*id).is_some_and(|channel| channel.disposed.is_none()))
         .collect();
@@ -300,11 +302,11 @@ fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSi
         return;
     }
     out.seen(Rule::Missing);
-    for uri in answer.missing.iter().filter(|uri| !answer.wanted.contains(uri)) {
+    for uri in answer.missing.iter().filter(|uri| !answer.is_wanted.contains(*uri)) {
         let message = format!("expected only requested channels in `missing`, found `{uri}`");
         out.broken(Rule::Missing, message, &lines);
     }
-    for uri in answer.missing.iter().filter(|uri| answer.wanted.contains(uri)) {
+    for uri in answer.missing.iter().filter(|uri| answer.is_wanted.contains(*uri)) {
         let channel = cx.channels.find(uri).and_then(|id| Some((id, cx.channel(id)?)));
         let (weight, line) = match channel.and_then(|(id, channel)| served(cx, id, channel)) {
             _ if *uri == ROOT => (Weight::Essential, 0),
@@ -316,7 +318,7 @@ fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSi
             format!("expected only channels that no longer exist in `missing`, found `{uri}`");
         out.weaker(Rule::Missing, weight, message, &[line, answer.request.line, cx.now.line]);
     }
-    for uri in answer.wanted.iter().filter(|uri| !answer.missing.contains(uri)) {
+    for uri in answer.wanted.iter().filter(|uri| !answer.is_missing.contains(*uri)) {
         let channel = cx.channels.find(uri).and_then(|id| cx.channel(id));
         let disposed = channel.and_then(|channel| channel.disposed);
         // The host may have handled this request before it disposed of the channel.
@@ -342,8 +344,8 @@ fn snapshots<'a>(
     out.seen(Rule::Missing);
     let resource =
         |snapshot: &'a Value| snapshot.get("resource").and_then(Value::as_str).map(canonical);
-    let found: Vec<&str> = snapshots.iter().filter_map(resource).collect();
-    for uri in answer.wanted.iter().filter(|uri| !found.contains(uri)) {
+    let found: foldhash::HashSet<&str> = snapshots.iter().filter_map(resource).collect();
+    for uri in answer.wanted.iter().filter(|uri| !found.contains(*uri)) {
         let channel = cx.channels.find(uri).and_then(|id| Some((id, cx.channel(id)?)));
         let (why, weight, line) = match channel.and_then(|(id, channel)| served(cx, id, channel)) {
             _ if *uri == ROOT => ("always exists", Weight::Essential, 0),

@@ -124,7 +124,7 @@ impl RemovalChecks {
             self.vain.retain(|dispatch| dispatch.channel != channel);
             return;
         }
-        let chats = cx.channel(channel).map_or(&[][..], |channel| &channel.chats);
+        let chats = cx.channel(channel).into_iter().flat_map(|channel| &channel.chats);
         for channel in std::iter::once(&channel).chain(chats) {
             if self.disposed.len() >= MAX_GONE {
                 self.disposed.pop_front();
@@ -145,7 +145,7 @@ impl RemovalChecks {
     /// removed with the session.
     fn taken(&mut self, cx: &OracleContext, channel: ChannelId) {
         let since = SilentSince::Notice(cx.now.conn);
-        let chats = cx.channel(channel).map_or(&[][..], |channel| &channel.chats);
+        let chats = cx.channel(channel).into_iter().flat_map(|channel| &channel.chats);
         for channel in std::iter::once(&channel).chain(chats) {
             self.goes(*channel, since, cx.now.line);
         }
@@ -235,18 +235,16 @@ impl RemovalChecks {
         let before =
             fold.filter(|fold| matches!(since, SilentSince::Number(seq) if fold.seq < seq));
         let before = before.and_then(|fold| fold.state.get("terminals"));
-        for uri in before.into_iter().flat_map(resources) {
-            if !resources(list).any(|listed| listed == uri)
-                && let Some(terminal) = cx.channels.find(uri)
-            {
+        // A host may list tens of thousands of terminals, so the lists are compared by a set.
+        let listed: foldhash::HashSet<ChannelId> =
+            resources(list).filter_map(|uri| cx.channels.find(uri)).collect();
+        let before = before.into_iter().flat_map(resources);
+        for terminal in before.filter_map(|uri| cx.channels.find(uri)) {
+            if !listed.contains(&terminal) {
                 self.goes(terminal, since, cx.now.line);
             }
         }
-        for uri in resources(list) {
-            if let Some(terminal) = cx.channels.find(uri) {
-                self.gone.retain(|gone| gone.channel != terminal);
-            }
-        }
+        self.gone.retain(|gone| !listed.contains(&gone.channel));
     }
 
     fn returned(&mut self, cx: &OracleContext, resource: Option<&Value>) {

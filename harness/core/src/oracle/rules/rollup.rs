@@ -294,18 +294,27 @@ struct ChatBlock<'a> {
 }
 
 impl ChatBlock<'_> {
+    fn key(&self) -> BlockKey<'_> {
+        (self.kind, self.turn, self.id)
+    }
+
     /// Returns whether an entry concerns this request or call.
     fn is(&self, entry: &Value) -> bool {
-        let (turn, id) = match text(entry, "kind") {
-            Some("chatInput") => ("", given(entry, "request").and_then(|it| text(it, "id"))),
-            _ => {
-                let call = given(entry, "toolCall");
-                let id = call.and_then(|call| text(call, "toolCallId"));
-                (text(entry, "turnId").unwrap_or_default(), id)
-            }
-        };
-        text(entry, "kind") == Some(self.kind) && turn == self.turn && id == Some(self.id)
+        key_of(entry) == Some(self.key())
     }
+}
+
+/// What an entry says about its request or call: the kind, the turn and the id.
+type BlockKey<'a> = (&'a str, &'a str, &'a str);
+
+/// Returns the key of the request or call that an entry concerns; `None` if the entry names none.
+fn key_of(entry: &Value) -> Option<BlockKey<'_>> {
+    let kind = text(entry, "kind")?;
+    if kind == "chatInput" {
+        return Some((kind, "", text(given(entry, "request")?, "id")?));
+    }
+    let id = text(given(entry, "toolCall")?, "toolCallId")?;
+    Some((kind, text(entry, "turnId").unwrap_or_default(), id))
 }
 
 /// Compares the entries of a session with its chats. Invariants H2 and H3.
@@ -314,11 +323,25 @@ fn compare(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink
         return;
     }
     let entries = list(&family.fold.state, "inputNeeded");
+    // A host chooses the length of all three lists, so none is searched for each item of another.
+    let mut of_chats: foldhash::HashMap<&str, Vec<&Value>> = Default::default();
+    for entry in entries {
+        if let Some(chat) = text(entry, "chat") {
+            of_chats.entry(chat).or_default().push(entry);
+        }
+    }
     for (uri, chat) in family.chats(cx) {
-        let of_chat = |entry: &&Value| text(entry, "chat") == Some(uri);
+        let of_chat = of_chats.get(uri).map_or(&[][..], Vec::as_slice);
+        let mut by_key: foldhash::HashMap<BlockKey<'_>, Vec<&Value>> = Default::default();
+        for entry in of_chat {
+            if let Some(key) = key_of(entry) {
+                by_key.entry(key).or_default().push(entry);
+            }
+        }
         let blocks = blocks(&chat.state);
+        let known: foldhash::HashSet<BlockKey<'_>> = blocks.iter().map(ChatBlock::key).collect();
         for block in &blocks {
-            let mut about = entries.iter().filter(of_chat).filter(|entry| block.is(entry));
+            let mut about = by_key.get(&block.key()).into_iter().flatten();
             let found = about.next();
             if found.is_some() || block.required {
                 out.seen(Rule::RollupComplete);
@@ -343,10 +366,10 @@ fn compare(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink
                 out.broken(Rule::RollupMirrors, message, &lines(cx, family, chat));
             }
         }
-        for entry in entries.iter().filter(of_chat) {
+        for entry in of_chat {
             out.seen(Rule::RollupStale);
-            let known = KINDS.contains(&text(entry, "kind").unwrap_or_default());
-            if known && !blocks.iter().any(|block| block.is(entry)) {
+            let judged = KINDS.contains(&text(entry, "kind").unwrap_or_default());
+            if judged && key_of(entry).is_none_or(|key| !known.contains(&key)) {
                 let message = format!(
                     "expected the entry `{}` to be removed from `inputNeeded` of `{}` when `{uri}` \
                      no longer waits for it, found it still there",
@@ -386,7 +409,7 @@ fn of_a_chat(
 
 /// Judges entries whose chat was removed from the session's catalogue. Invariant H3.
 fn gone(cx: &OracleContext, family: &SessionFamily<'_>, entries: &[Value], out: &mut FindingSink) {
-    let catalogue: Vec<&str> =
+    let catalogue: foldhash::HashSet<&str> =
         family.entries().iter().filter_map(|chat| text(chat, "resource")).collect();
     for entry in entries {
         let Some(chat) = text(entry, "chat").filter(|chat| !catalogue.contains(chat)) else {
