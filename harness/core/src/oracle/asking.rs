@@ -106,6 +106,7 @@ impl OracleContext {
         let request = OpenRequest {
             method: method.to_owned(),
             seen: seen.clone(),
+            kept: self.memory.requests.keep(seen.heap_size()).map(Arc::new),
             line: self.now.line,
             at: self.now.at,
             tick: self.now.tick,
@@ -145,7 +146,7 @@ impl OracleContext {
     fn introduced(&mut self, method: &str, params: &Value) {
         let line = self.now.line;
         let client_id: Option<Arc<str>> =
-            params.get("clientId").and_then(Value::as_str).map(Arc::from);
+            params.get("clientId").and_then(Value::as_str).and_then(|id| self.clients.intern(id));
         let known = client_id.as_ref().and_then(|id| self.versions.get(id)).copied();
         // The client may have dispatched actions before the transcript began.
         self.unseen |= method == "reconnect" && known.is_none();

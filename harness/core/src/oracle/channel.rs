@@ -12,6 +12,7 @@ use crate::wire::channel::{ChannelKind, OLD_ROOT, ROOT};
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::protocol::Protocol;
 
+use super::budget::{KeptBytes, KeptFrame};
 use super::members::{list, text};
 
 /// Upper bound for the channels that are followed. Traffic on further channels is not judged.
@@ -46,7 +47,7 @@ pub(super) struct ChannelRecord {
     /// The snapshots whose `fromSeq` is ahead of the fold.
     pub waiting: Vec<WaitingSnapshot>,
     /// The rejected actions since the last comparison, with their lines.
-    pub rejected: Vec<(Arc<SeenFrame>, u64)>,
+    pub rejected: Vec<RejectedAction>,
     /// The connections that are subscribed to the channel.
     pub subscribers: Vec<ConnId>,
     /// The session that a chat belongs to.
@@ -62,6 +63,12 @@ pub(super) struct ChannelRecord {
     /// The entry before which requested subscriptions are uncertain: a request to dispose of the channel was open, so
     /// the host may have ended the subscriptions. `u64::MAX` while such a request is open, 0 if there was none.
     pub doubtful_until: u64,
+}
+
+/// A rejected action, with its line.
+pub(super) struct RejectedAction {
+    pub seen: KeptFrame,
+    pub line: u64,
 }
 
 /// A folded state, with the numbers and lines that it is based on.
@@ -86,9 +93,17 @@ pub(super) struct ChannelFold {
     pub windowed: bool,
     /// The line of the last folded action; 0 if no action was folded.
     pub last_line: u64,
+    /// The bytes of the state.
+    pub kept: KeptBytes,
 }
 
 impl ChannelFold {
+    /// Counts an action that was applied to the state. Returns `false` if the budget for states is spent, so the state
+    /// cannot be kept.
+    pub(super) fn grow(&mut self, action: &Value) -> bool {
+        self.kept.grow(action.heap_size(), || self.state.heap_size())
+    }
+
     /// Returns the lines that prove a statement about the state and a later line: the snapshot, the last folded
     /// action, and the later line.
     pub(super) fn lines(&self, later: u64) -> [u64; 3] {
@@ -107,6 +122,8 @@ pub(super) struct WaitingSnapshot {
     pub tick: u64,
     /// Whether the host may have omitted older turns from the snapshot.
     pub windowed: bool,
+    /// The bytes of the frame while the snapshot waits.
+    pub kept: Option<Arc<KeptBytes>>,
 }
 
 /// The place of a snapshot in a response.
@@ -143,6 +160,8 @@ pub(super) struct ChannelRecords {
     all: Vec<ChannelRecord>,
     /// The total length of all URIs, in bytes.
     bytes: usize,
+    /// The channel at which [`ChannelRecords::next_few`] continues.
+    hand: usize,
 }
 
 impl ChannelRecords {
@@ -217,6 +236,14 @@ impl ChannelRecords {
     /// Returns the ids of all channels.
     pub(super) fn ids(&self) -> impl Iterator<Item = ChannelId> {
         (0..u32::try_from(self.all.len()).unwrap_or(u32::MAX)).map(ChannelId)
+    }
+
+    /// Returns a few channels; each call continues where the previous call ended.
+    pub(super) fn next_few(&mut self) -> impl Iterator<Item = &mut ChannelRecord> {
+        const FEW: usize = 64;
+        let from = if self.hand < self.all.len() { self.hand } else { 0 };
+        self.hand = from + FEW;
+        self.all.iter_mut().skip(from).take(FEW)
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut ChannelRecord> {

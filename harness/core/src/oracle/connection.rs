@@ -14,6 +14,7 @@ use crate::transcript::SeenFrame;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
+use super::budget::{KeptBytes, short};
 use super::channel::ChannelId;
 
 /// Upper bound for the open requests of one connection. Above this bound, no missing answer is reported.
@@ -21,6 +22,9 @@ pub(super) const MAX_OPEN: usize = 4_096;
 /// Upper bound for the answered ids that are kept, to distinguish a second answer to a request from an answer without a
 /// request.
 const MAX_ANSWERED: usize = 1_024;
+
+/// Upper bound for the bytes of the ids of all clients.
+const MAX_CLIENT_BYTES: usize = 4 << 20;
 
 /// The record of one connection.
 #[derive(Default)]
@@ -84,6 +88,8 @@ pub(super) struct ConnectionRecord {
 pub(super) struct OpenRequest {
     pub method: String,
     pub seen: Arc<SeenFrame>,
+    /// The bytes of the request; `None` if the budget had not so many, so the request is not kept.
+    pub kept: Option<Arc<KeptBytes>>,
     pub line: u64,
     pub at: Duration,
     /// The entry at which the request was sent.
@@ -157,16 +163,51 @@ impl SubscriptionRecord {
     }
 }
 
+/// The ids of the clients, each kept once.
+#[derive(Default)]
+pub(super) struct ClientIds {
+    all: HashSet<Arc<str>>,
+    /// The total length of all ids, in bytes.
+    bytes: usize,
+}
+
+impl ClientIds {
+    /// Returns the kept id; `None` if [`MAX_CLIENT_BYTES`] is reached. The client then counts as one that gave no id.
+    pub(super) fn intern(&mut self, id: &str) -> Option<Arc<str>> {
+        if let Some(known) = self.all.get(id) {
+            return Some(known.clone());
+        }
+        let bytes = self.bytes.saturating_add(id.len());
+        if bytes > MAX_CLIENT_BYTES {
+            return None;
+        }
+        let id: Arc<str> = id.into();
+        self.all.insert(id.clone());
+        self.bytes = bytes;
+        Some(id)
+    }
+
+    /// Returns the kept id of a client that has connected.
+    pub(super) fn find(&self, id: &str) -> Option<&Arc<str>> {
+        self.all.get(id)
+    }
+}
+
 /// Converts the id of a message to a key for maps. The ids `2` and `2.0` have the same key. Ids of types that JSON-RPC
 /// does not permit also have keys.
 pub(super) fn id_key(id: &Value) -> String {
+    // Ids are kept, and a hostile host or client may choose an id of any length.
+    short(&whole_key(id)).into_owned()
+}
+
+fn whole_key(id: &Value) -> String {
     match id {
         Value::Array(items) => {
-            let keys: Vec<String> = items.iter().map(id_key).collect();
+            let keys: Vec<String> = items.iter().map(whole_key).collect();
             return format!("[{}]", keys.join(","));
         }
         Value::Object(members) => {
-            let member = |(name, value)| format!("{}:{}", Value::from(name), id_key(value));
+            let member = |(name, value)| format!("{}:{}", Value::from(name), whole_key(value));
             let mut keys: Vec<String> =
                 members.iter().map(|(name, value)| member((name.as_str(), value))).collect();
             keys.sort_unstable();
@@ -194,8 +235,10 @@ impl ConnectionRecord {
     }
 
     pub(super) fn ask(&mut self, id: &Value, request: OpenRequest) {
-        if self.open >= MAX_OPEN {
+        if self.open >= MAX_OPEN || request.kept.is_none() {
             self.overflow = true;
+            // The request may be one for a subscription.
+            self.vague = true;
             return;
         }
         self.open += 1;

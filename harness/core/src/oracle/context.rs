@@ -24,8 +24,9 @@ use crate::wire::validate::{MessageOrigin, ShapeError};
 use crate::wire::version::Version;
 
 use super::asking::replaced;
+use super::budget::OracleMemory;
 use super::channel::{ChannelFold, ChannelId, ChannelRecord, ChannelRecords};
-use super::connection::{ConnectionRecord, OpenRequest, id_key};
+use super::connection::{ClientIds, ConnectionRecord, OpenRequest, id_key};
 use super::envelope::{is_action, target};
 use super::family::SessionFamilies;
 use super::log::AcceptedLog;
@@ -76,6 +77,8 @@ pub(super) struct OracleContext {
     /// The channels with snapshots that are ahead of the fold.
     pub waiting: Vec<ChannelId>,
     pub versions: HashMap<Arc<str>, Version>,
+    pub clients: ClientIds,
+    pub memory: OracleMemory,
     /// Whether a client may have dispatched actions that are missing from the transcript.
     pub unseen: bool,
     /// The number of closed connections that are remembered.
@@ -100,6 +103,8 @@ impl OracleContext {
             counter: None,
             waiting: Vec::new(),
             versions: HashMap::new(),
+            clients: ClientIds::default(),
+            memory: OracleMemory::default(),
             unseen: false,
             closed: 0,
             families: SessionFamilies::default(),

@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 
+use super::budget::short;
 use super::channel::{ChannelFold, ChannelId};
 use super::context::OracleContext;
 use super::members::{given, list, text};
@@ -36,7 +37,7 @@ pub(super) struct SessionFamilies {
 impl SessionFamilies {
     /// Returns the session that last listed the chat.
     pub(super) fn session_of(&self, chat: &str) -> Option<ChannelId> {
-        self.sessions.get(chat).copied()
+        self.sessions.get(&*short(chat)).copied()
     }
 
     /// Removes and returns the changed sessions, in ascending order.
@@ -76,13 +77,14 @@ impl SessionFamilies {
     }
 
     fn belongs(&mut self, chat: &str, session: ChannelId) {
-        if let Some(known) = self.sessions.get_mut(chat) {
+        let chat = short(chat);
+        if let Some(known) = self.sessions.get_mut(&*chat) {
             let before = std::mem::replace(known, session);
             if before != session {
                 self.touch(before);
             }
         } else if self.sessions.len() < MAX_CHATS {
-            self.sessions.insert(chat.to_owned(), session);
+            self.sessions.insert(chat.into_owned(), session);
         }
     }
 

@@ -18,8 +18,9 @@ use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::protocol::Protocol;
 
+use super::budget::KeptBytes;
 use super::channel::{
-    ChannelFold, ChannelId, MAX_REJECTED, MAX_WAITING, WaitingSnapshot, folded_kind,
+    ChannelFold, ChannelId, MAX_REJECTED, MAX_WAITING, RejectedAction, WaitingSnapshot, folded_kind,
 };
 use super::context::{OracleContext, StepEmitter};
 use super::envelope::ActionEnvelope;
@@ -64,6 +65,7 @@ impl OracleContext {
             line: self.now.line,
             tick: self.now.tick,
             windowed: arrival.windowed || state.get("turnsNextCursor").is_some(),
+            kept: None,
         };
         let resource = snapshot.get("resource").and_then(Value::as_str);
         if resource.is_some_and(|resource| resource != self.uri(channel)) {
@@ -80,7 +82,7 @@ impl OracleContext {
         id: ChannelId,
         kind: Option<ChannelKind>,
         state: &Value,
-        waiting: WaitingSnapshot,
+        mut waiting: WaitingSnapshot,
         emit: StepEmitter<'_>,
     ) {
         let protocol = self.here().and_then(|conn| conn.protocol);
@@ -100,7 +102,7 @@ impl OracleContext {
             channel.kind_line = waiting.line;
         }
         let Some(fold) = &channel.fold else {
-            channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
+            self.begin_fold(id, kind, protocol, state, &waiting);
             return;
         };
         if fold.kind != kind {
@@ -110,8 +112,7 @@ impl OracleContext {
             // If no connection receives this channel in the version of the folded state any more, the fold begins anew
             // with this snapshot, in the snapshot's version.
             if !followed {
-                channel.lose();
-                channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
+                self.begin_fold(id, kind, protocol, state, &waiting);
             }
             return;
         }
@@ -121,15 +122,51 @@ impl OracleContext {
             self.compare(id, state, &waiting, emit);
         } else if !followed {
             // The actions after the end of the last subscription are unknown.
-            channel.lose();
-            channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
+            self.begin_fold(id, kind, protocol, state, &waiting);
         } else {
+            // Without room for the frame, the snapshot is not compared.
+            waiting.kept = self.memory.states.keep(waiting.seen.heap_size()).map(Arc::new);
+            if waiting.kept.is_none() {
+                return;
+            }
             if channel.waiting.len() >= MAX_WAITING {
                 channel.waiting.remove(0);
             }
             channel.waiting.push(waiting);
             if !self.waiting.contains(&id) {
                 self.waiting.push(id);
+            }
+        }
+    }
+
+    /// Begins the fold of a channel anew. If the budget for states is spent, the state of the channel is unknown.
+    fn begin_fold(
+        &mut self,
+        id: ChannelId,
+        kind: ChannelKind,
+        protocol: &'static Protocol,
+        state: &Value,
+        waiting: &WaitingSnapshot,
+    ) {
+        self.lose(id);
+        let bytes = state.heap_size();
+        let mut kept = self.memory.states.keep(bytes);
+        if kept.is_none() {
+            self.lose_unused();
+            kept = self.memory.states.keep(bytes);
+        }
+        if let Some(channel) = self.channels.get_mut(id) {
+            let begin = |kept| ChannelFold::begin(kind, protocol, state, waiting, kept);
+            channel.fold = kept.map(begin);
+        }
+    }
+
+    /// Drops states of channels to which no connection is subscribed. Only a few channels are looked at each time, so
+    /// that the cost of a frame does not grow with the number of channels.
+    fn lose_unused(&mut self) {
+        for channel in self.channels.next_few() {
+            if channel.subscribers.is_empty() {
+                channel.lose();
             }
         }
     }
@@ -167,17 +204,28 @@ impl OracleContext {
             return;
         };
         channel.rejected.clear();
-        if let Some(fold) = &mut channel.fold {
-            if skipped {
-                *fold = ChannelFold::begin(fold.kind, fold.protocol, state, waiting);
-            } else if !waiting.windowed {
-                let (since_seq, since_line) = (fold.since_seq, fold.since_line);
-                *fold = ChannelFold::begin(fold.kind, fold.protocol, state, waiting);
-                (fold.since_seq, fold.since_line) = (since_seq, since_line);
-            } else {
-                fold.known_to = fold.known_to.max(waiting.from_seq);
-            }
+        let Some(fold) = &mut channel.fold else {
+            return;
+        };
+        if !skipped && waiting.windowed {
+            fold.known_to = fold.known_to.max(waiting.from_seq);
+            return;
         }
+        let bytes = state.heap_size();
+        if !fold.kept.resize(bytes) {
+            channel.lose();
+            return;
+        }
+        let Some(ChannelFold { kind, protocol, since_seq, since_line, kept, .. }) =
+            channel.fold.take()
+        else {
+            return;
+        };
+        let mut fold = ChannelFold::begin(kind, protocol, state, waiting, kept);
+        if !skipped {
+            (fold.since_seq, fold.since_line) = (since_seq, since_line);
+        }
+        channel.fold = Some(fold);
     }
 
     /// Applies the later actions to a snapshot that is older than the fold, up to the `serverSeq` of the last folded
@@ -275,6 +323,7 @@ impl OracleContext {
         });
         fold.seq = seq;
         fold.last_line = line;
+        let fits = fold.grow(envelope.action);
         if let Some(channel) = self.channels.get(id) {
             let (action, action_type) = (envelope.action, envelope.action_type);
             self.families.folded(id, &channel.uri, action, action_type);
@@ -283,6 +332,12 @@ impl OracleContext {
         let lost = matches!(outcome, ActionOutcome::OutOfScope) && !extension;
         if lost || matches!(outcome, ActionOutcome::Invalid { .. }) {
             self.lose(id);
+        } else if !fits {
+            self.lose_unused();
+            let fold = self.channels.get_mut(id).and_then(|channel| channel.fold.as_mut());
+            if fold.is_some_and(|fold| !fold.grow(&Value::Null)) {
+                self.lose(id);
+            }
         }
     }
 
@@ -438,7 +493,12 @@ impl OracleContext {
         let Some((fold, state)) = channel.fold.as_ref().zip(state) else {
             return;
         };
-        let mut fold = ChannelFold::begin(fold.kind, fold.protocol, state, &waiting);
+        let bytes = state.heap_size();
+        let Some(kept) = self.memory.states.keep(bytes) else {
+            return;
+        };
+        let (kind, protocol) = (fold.kind, fold.protocol);
+        let mut fold = ChannelFold::begin(kind, protocol, state, &waiting, kept);
         let numbers: Vec<u64> = channel.through(fold.seq, u64::MAX).collect();
         for seq in numbers.into_iter().rev() {
             let Some(logged) = self.log.get(seq) else {
@@ -451,6 +511,9 @@ impl OracleContext {
                 apply(fold.protocol.version(), fold.kind, &mut fold.state, envelope.action);
                 fold.seq = seq;
                 fold.last_line = logged.line;
+                if !fold.grow(envelope.action) {
+                    return;
+                }
             }
         }
         if let Some(channel) = self.channels.get_mut(id) {
@@ -473,12 +536,13 @@ impl OracleContext {
             return;
         };
         let value = envelope_value(seen, replayed);
-        let known = |(other, _): &(Arc<SeenFrame>, u64)| envelope_value(other, None) == value;
+        let known = |other: &RejectedAction| envelope_value(&other.seen, None) == value;
         if replayed.is_none()
             && channel.rejected.len() < MAX_REJECTED
             && !channel.rejected.iter().any(known)
+            && let Some(seen) = self.memory.states.keep_frame(seen)
         {
-            channel.rejected.push((seen.clone(), line));
+            channel.rejected.push(RejectedAction { seen, line });
         }
     }
 
@@ -510,6 +574,7 @@ impl ChannelFold {
         protocol: &'static Protocol,
         state: &Value,
         waiting: &WaitingSnapshot,
+        kept: KeptBytes,
     ) -> ChannelFold {
         ChannelFold {
             kind,
@@ -523,6 +588,7 @@ impl ChannelFold {
             since_line: waiting.line,
             windowed: waiting.windowed,
             last_line: 0,
+            kept,
         }
     }
 }

@@ -25,6 +25,7 @@ mod acp;
 mod alike;
 mod asking;
 mod below;
+mod budget;
 pub mod catalogue;
 mod catalogue_below;
 mod channel;

@@ -45,6 +45,12 @@ impl SeenFrame {
         SeenFrame { frame: Arc::new(message.frame()), decoded: DecodedFrame::Message(message) }
     }
 
+    /// Returns the number of bytes that the frame and its decoded content have allocated. Only a message counts as
+    /// decoded content, because nothing else is kept.
+    pub fn heap_size(&self) -> usize {
+        self.frame.len() + self.message().map_or(0, |message| message.value().heap_size())
+    }
+
     /// Returns the message; `None` if the frame does not contain a message.
     #[inline]
     pub fn message(&self) -> Option<&Message> {

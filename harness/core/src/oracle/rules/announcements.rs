@@ -22,6 +22,7 @@ use crate::wire::message::Message;
 use crate::wire::validate::MessageOrigin;
 
 use crate::oracle::asking::replaced;
+use crate::oracle::budget::short;
 use crate::oracle::catalogue::{CheckRule, Rule};
 use crate::oracle::check::{CheckFamily, FindingSink};
 use crate::oracle::connection::{ConnectionRecord, OpenRequest};
@@ -75,7 +76,7 @@ impl SessionEvent {
     }
 }
 
-/// The URI of a session, and the event.
+/// The [`short`] form of the URI of a session, and the event.
 type AnnouncementKey = (String, SessionEvent);
 
 /// The announcements received so far, and the announcements that the host still owes.
@@ -162,6 +163,7 @@ impl AnnouncementChecks {
         let method = message.method().unwrap_or_default();
         let Some(event) = SessionEvent::of_request(method) else { return };
         let Some((uri, _)) = replaced(method, message.params()) else { return };
+        let uri = &*short(uri);
         let key = (uri.to_owned(), event);
         if self.asked.len() < MAX_SESSIONS || self.asked.contains_key(&key) {
             self.asked.insert(key, cx.now.tick);
@@ -174,12 +176,14 @@ impl AnnouncementChecks {
     }
 
     fn is_creating(&mut self, uri: &str) {
-        if let Some(silent) = self.silent.get_mut(&(uri.to_owned(), SessionEvent::Added)) {
+        let uri = short(uri).into_owned();
+        if let Some(silent) = self.silent.get_mut(&(uri, SessionEvent::Added)) {
             silent.creating = true;
         }
     }
 
     fn is_ready(&mut self, uri: &str) {
+        let uri = &*short(uri);
         if self.ready.len() < MAX_SESSIONS && !self.ready.contains(uri) {
             self.ready.insert(uri.to_owned());
         }
@@ -189,6 +193,7 @@ impl AnnouncementChecks {
     fn done(&mut self, cx: &OracleContext, request: &OpenRequest) {
         let Some(event) = SessionEvent::of_request(&request.method) else { return };
         let Some((uri, _)) = replaced(&request.method, request.params()) else { return };
+        let uri = &*short(uri);
         let key = (uri.to_owned(), event);
         let told = self.news.get(&key).is_some_and(|news| news.tick > request.tick);
         // The removal of a session that was never announced needs no announcement.
@@ -218,6 +223,7 @@ impl AnnouncementChecks {
         event: SessionEvent,
         out: &mut FindingSink,
     ) {
+        let uri = &*short(uri);
         let key = (uri.to_owned(), event);
         let here = cx.now.conn;
         self.silent.remove(&key);

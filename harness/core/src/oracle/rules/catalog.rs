@@ -16,6 +16,7 @@ use crate::wire::json::{Map, Value, json};
 use crate::wire::message::Message;
 use crate::wire::trim::TrimType;
 
+use crate::oracle::budget::is_short;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::{ChannelFold, ChannelId};
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -202,9 +203,10 @@ impl CatalogChecks {
     }
 }
 
-/// Returns the status of a chat or of its entry.
+/// Returns the status of a chat or of its entry. Statuses are kept, so a list or an object does not count as one.
 fn status(state: &Value) -> Option<Value> {
-    given(state, "status").and_then(plain)
+    let status = given(state, "status").and_then(plain);
+    status.filter(|status| status.is_number() || status.as_str().is_some_and(is_short))
 }
 
 /// Judges the chats in a session's state or in a summary of the session. A partial summary may change the

@@ -11,6 +11,7 @@ use crate::wire::json::{Text, Value};
 
 use crate::transcript::{ConnId, SeenFrame};
 
+use crate::oracle::budget::short;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::ChannelId;
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -62,7 +63,7 @@ impl CausalityChecks {
         let active = fold.and_then(|fold| fold.state.get("activeTurn")?.get("id")?.as_str());
         if active != Some(turn) && self.asked.len() < MAX_WAITING {
             let asked = AskedTurn { conn: cx.now.conn, tick: cx.now.tick, line: cx.now.line };
-            self.asked.insert((channel, turn.into()), asked);
+            self.asked.insert((channel, Text::from(short(turn))), asked);
         }
     }
 
@@ -75,7 +76,7 @@ impl CausalityChecks {
         let Some(turn) = turn_of(delivery.envelope.action) else {
             return;
         };
-        let key = (delivery.channel, Text::from(turn));
+        let key = (delivery.channel, Text::from(short(turn)));
         let Some(asked) = self.asked.get(&key).copied() else {
             return;
         };

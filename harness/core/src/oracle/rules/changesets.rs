@@ -12,6 +12,7 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::Value;
 
+use crate::oracle::budget::KeptBytes;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::ChannelId;
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -21,6 +22,8 @@ use crate::oracle::step::{ActionFolding, OracleStep};
 
 /// Upper bound for the sessions and chats whose catalogue of changesets is remembered.
 const MAX_CATALOGUES: usize = 4_096;
+/// About the bytes of one template beside its text.
+const EACH: usize = 64;
 /// The known statuses of a changeset. Newer versions may have further statuses.
 const STATUSES: [&str; 4] = ["computing", "recomputing", "ready", "error"];
 
@@ -28,7 +31,15 @@ const STATUSES: [&str; 4] = ["computing", "recomputing", "ready", "error"];
 /// reviews are possible.
 #[derive(Default)]
 pub(super) struct ChangesetChecks {
-    offers: LiteMap<ChannelId, Vec<(String, bool)>>,
+    offers: LiteMap<ChannelId, OfferedChangesets>,
+    /// Whether there was no room for some templates. A changeset may have been offered by one of them.
+    forgets: bool,
+}
+
+/// The URI templates of one session or chat.
+struct OfferedChangesets {
+    templates: Vec<(String, bool)>,
+    _kept: KeptBytes,
 }
 
 impl CheckFamily for ChangesetChecks {
@@ -37,7 +48,7 @@ impl CheckFamily for ChangesetChecks {
             OracleStep::Snapshot { channel, kind, state, .. } => {
                 let catalogue = list(state, "changesets");
                 if !catalogue.is_empty() {
-                    self.learn(*channel, catalogue);
+                    self.learn(cx, *channel, catalogue);
                 }
                 if *kind == Some(ChannelKind::Changeset) {
                     self.snapshot(cx, *channel, state, out);
@@ -45,26 +56,33 @@ impl CheckFamily for ChangesetChecks {
             }
             OracleStep::Folding(folding) => match folding.envelope.action_type {
                 "session/changesetsChanged" | "chat/changesetsChanged" => {
-                    self.learn(folding.channel, list(folding.envelope.action, "changesets"));
+                    self.learn(cx, folding.channel, list(folding.envelope.action, "changesets"));
                 }
                 name if name.starts_with("changeset/") => self.fold(cx, folding, out),
                 _ => {}
             },
-            OracleStep::Restarted | OracleStep::Gap => self.offers.clear(),
+            OracleStep::Restarted | OracleStep::Gap => *self = ChangesetChecks::default(),
             _ => {}
         }
     }
 }
 
 impl ChangesetChecks {
-    fn learn(&mut self, holder: ChannelId, catalogue: &[Value]) {
+    fn learn(&mut self, cx: &OracleContext, holder: ChannelId, catalogue: &[Value]) {
         let offer = |entry: &Value| {
             let review = given(entry, "capabilities").and_then(|it| given(it, "review")).is_some();
             Some((text(entry, "uriTemplate")?.to_owned(), review))
         };
-        if self.offers.len() < MAX_CATALOGUES || self.offers.contains_key(&holder) {
-            self.offers.insert(holder, catalogue.iter().filter_map(offer).collect());
+        self.offers.remove(&holder);
+        if self.offers.len() < MAX_CATALOGUES {
+            let templates: Vec<(String, bool)> = catalogue.iter().filter_map(offer).collect();
+            let bytes = templates.iter().map(|(template, _)| template.len() + EACH).sum();
+            if let Some(kept) = cx.memory.listed.keep(bytes) {
+                self.offers.insert(holder, OfferedChangesets { templates, _kept: kept });
+                return;
+            }
         }
+        self.forgets = true;
     }
 
     fn snapshot(
@@ -96,9 +114,9 @@ impl ChangesetChecks {
 
     /// Judges a review of a changeset: the changeset's catalogue entry has to offer reviews. Invariant L2.
     fn reviewed(&self, uri: &str, line: u64, out: &mut FindingSink) {
-        let offers = self.offers.values().flatten();
+        let offers = self.offers.values().flat_map(|offered| &offered.templates);
         let mut fitting = offers.filter(|(template, _)| fits(template, uri)).peekable();
-        if fitting.peek().is_none() {
+        if fitting.peek().is_none() || self.forgets {
             return;
         }
         out.seen(Rule::ChangesetReview);

@@ -19,6 +19,7 @@ use crate::wire::protocol::{DispatchRight, Protocol};
 use crate::wire::validate::MessageOrigin;
 
 use super::causality::above;
+use crate::oracle::budget::KeptFrame;
 use crate::oracle::catalogue::{CheckRule, Rule};
 use crate::oracle::channel::ChannelId;
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -59,7 +60,7 @@ type ClientNumbers = VecDeque<(i64, usize)>;
 
 struct DispatchRecord {
     /// The dispatched frame, until the dispatch is settled.
-    seen: Option<Arc<SeenFrame>>,
+    seen: Option<KeptFrame>,
     action_type: Text,
     conn: ConnId,
     /// The tables of the version that the connection of the dispatch uses.
@@ -101,7 +102,7 @@ struct SettledDispatch {
 
 /// A rejected action that is watched for an effect.
 struct WatchedRejection {
-    seen: Arc<SeenFrame>,
+    seen: KeptFrame,
     channel: ChannelId,
     conn: ConnId,
     line: u64,
@@ -163,6 +164,15 @@ impl CheckFamily for DispatchChecks {
 }
 
 impl DispatchChecks {
+    /// Forgets the oldest dispatch; returns `false` if there is none.
+    fn forget_oldest(&mut self) -> bool {
+        let Some(old) = self.all.pop_front() else { return false };
+        self.pay(old.conn, old.channel, self.forgotten);
+        self.forgotten += 1;
+        self.forget(&old);
+        true
+    }
+
     fn enter(
         &mut self,
         cx: &OracleContext,
@@ -178,13 +188,18 @@ impl DispatchChecks {
             .subs
             .get(&channel)
             .is_some_and(|sub| sub.certain && sub.from_seq.is_some() && sub.ending.is_none());
-        if self.all.len() >= MAX_DISPATCHES
-            && let Some(old) = self.all.pop_front()
-        {
-            self.pay(old.conn, old.channel, self.forgotten);
-            self.forgotten += 1;
-            self.forget(&old);
+        if self.all.len() >= MAX_DISPATCHES {
+            self.forget_oldest();
         }
+        let mut kept = cx.memory.requests.keep_frame(seen);
+        while kept.is_none() && self.forget_oldest() {
+            kept = cx.memory.requests.keep_frame(seen);
+        }
+        let Some(kept) = kept else {
+            // The host may send the action with an origin that the check does not know.
+            self.unclear = true;
+            return;
+        };
         let client = conn.client_id.clone();
         self.unclear |= client.is_none();
         if let Some(client) = &client {
@@ -212,7 +227,7 @@ impl DispatchChecks {
         }
         self.all.push_back(DispatchRecord {
             action_type: action_type.into(),
-            seen: Some(seen.clone()),
+            seen: Some(kept),
             conn: cx.now.conn,
             protocol: conn.protocol,
             client,

@@ -18,6 +18,7 @@ use crate::wire::trim::TrimType;
 use crate::wire::version::Version;
 
 use crate::oracle::asking::replaced;
+use crate::oracle::budget::{KeptBytes, short};
 use crate::oracle::catalogue::{CheckRule, Rule};
 use crate::oracle::channel::ChannelId;
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -48,6 +49,7 @@ struct SessionOrigin {
     /// are not compared.
     version: Option<Version>,
     line: u64,
+    kept: KeptBytes,
 }
 
 impl CheckFamily for IdentityChecks {
@@ -84,7 +86,7 @@ impl CheckFamily for IdentityChecks {
                 // After one of these requests, the URI belongs to another session or to no session.
                 "createSession" | "disposeSession" => {
                     let session = replaced(&request.method, request.params());
-                    session.and_then(|(uri, _)| self.sessions.remove(uri));
+                    session.and_then(|(uri, _)| self.sessions.remove(&*short(uri)));
                 }
                 _ => {}
             },
@@ -115,7 +117,7 @@ impl IdentityChecks {
                 given(params, "summary").into_iter().for_each(|it| self.summary(cx, it, out));
             }
             "root/sessionRemoved" => {
-                text(params, "session").and_then(|uri| self.sessions.remove(uri));
+                text(params, "session").and_then(|uri| self.sessions.remove(&*short(uri)));
             }
             _ => {}
         }
@@ -144,11 +146,16 @@ impl IdentityChecks {
         out: &mut FindingSink,
     ) {
         let version = cx.here().and_then(|conn| conn.version);
-        let Some(born) = self.sessions.get_mut(uri) else {
-            if self.sessions.len() < MAX_SESSIONS {
+        let key = short(uri);
+        let size = |member: &Option<&Value>| member.map_or(0, Value::heap_size);
+        let size: usize = members.iter().map(size).sum();
+        let Some(born) = self.sessions.get_mut(&*key) else {
+            if self.sessions.len() < MAX_SESSIONS
+                && let Some(kept) = cx.memory.listed.keep(size)
+            {
                 let members = members.map(|member| member.cloned());
-                let born = SessionOrigin { members, version, line: cx.now.line };
-                self.sessions.insert(uri.to_owned(), born);
+                let born = SessionOrigin { members, version, line: cx.now.line, kept };
+                self.sessions.insert(key.into_owned(), born);
             }
             return;
         };
@@ -159,7 +166,10 @@ impl IdentityChecks {
         for ((name, before), after) in BORN.iter().zip(&mut born.members).zip(members) {
             let Some(after) = after else { continue };
             kept(cx, uri, name, before.as_ref(), Some(after), lines, out);
-            before.get_or_insert_with(|| (*after).clone());
+            let all = || size + after.heap_size();
+            if before.is_none() && born.kept.grow(after.heap_size(), all) {
+                *before = Some((*after).clone());
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
 
+use crate::oracle::budget::KeptBytes;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::ChannelId;
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -44,6 +45,7 @@ struct FollowedChannel {
     kind: ChannelKind,
     protocol: &'static Protocol,
     state: Value,
+    kept: KeptBytes,
     /// The `serverSeq` of the last action that the subscription received; before the first action, the `fromSeq` of the
     /// snapshot.
     seq: u64,
@@ -109,6 +111,7 @@ impl MergeChecks {
         let protocol = cx.here().and_then(|conn| conn.protocol);
         if let Some((protocol, kind)) = protocol.zip(kind)
             && self.followed.len() < MAX_FOLLOWED
+            && let Some(kept) = cx.memory.states.keep(state.heap_size())
         {
             self.followed.push(FollowedChannel {
                 conn,
@@ -116,6 +119,7 @@ impl MergeChecks {
                 kind,
                 protocol,
                 state: state.clone(),
+                kept,
                 seq,
                 windowed,
                 lines: [cx.now.line, 0],
@@ -165,7 +169,7 @@ impl MergeChecks {
 }
 
 impl FollowedChannel {
-    /// Applies an action; returns `false` if no reducer knows it.
+    /// Applies an action; returns `false` if no reducer knows it, or if the budget for states is spent.
     fn fold(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>) -> bool {
         let envelope = &delivery.envelope;
         let reducer = ActionReducer::of(self.protocol.version(), envelope.action_type);
@@ -180,7 +184,7 @@ impl FollowedChannel {
         self.lines[1] = cx.now.line;
         self.fresh = true;
         self.saved = self.saved.saturating_add(SAVED);
-        known
+        known && self.kept.grow(envelope.action.heap_size(), || self.state.heap_size())
     }
 
     /// Compares the state with the channel's state, if both have the same `serverSeq` and the budget covers the cost.

@@ -12,6 +12,7 @@ use crate::verdict::Weight;
 use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::Value;
 
+use crate::oracle::budget::short;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::ChannelId;
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -55,7 +56,7 @@ impl OwnerChecks {
         if folding.envelope.action_type == "session/activeClientRemoved" {
             let client = text(action, "clientId");
             if let Some(client) = client.filter(|_| self.gone.len() < MAX_GONE) {
-                let key = (folding.channel, client.to_owned());
+                let key = (folding.channel, short(client).into_owned());
                 self.gone.insert(key, (folding.envelope.seq, folding.line));
             }
         }
@@ -83,7 +84,7 @@ impl OwnerChecks {
             return;
         };
         let seq = folding.envelope.seq;
-        let gone = self.gone.get(&(session, client.to_owned()));
+        let gone = self.gone.get(&(session, short(client).into_owned()));
         if cx.known_to(session) < seq || gone.is_some_and(|(left, _)| *left > seq) {
             return;
         }
@@ -105,7 +106,7 @@ impl OwnerChecks {
         let session = session_of(cx, folding);
         let owner = named(cx, folding).and_then(|(call, _)| owner(call));
         if let (Some(session), Some(owner), None) = (session, owner, folding.envelope.origin)
-            && self.gone.contains_key(&(session, owner.to_owned()))
+            && self.gone.contains_key(&(session, short(owner).into_owned()))
         {
             out.seen(Rule::RemovalEndsCalls);
         }
@@ -127,7 +128,7 @@ impl OwnerChecks {
                     continue;
                 };
                 out.seen(Rule::RemovalEndsCalls);
-                let gone = self.gone.get(&(session, client.to_owned()));
+                let gone = self.gone.get(&(session, short(client).into_owned()));
                 let Some((_, left)) = gone.filter(|_| !active(&family.fold.state, client)) else {
                     continue;
                 };

@@ -11,6 +11,7 @@ use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
 use crate::wire::trim::TrimType;
 
+use crate::oracle::budget::{KeptBytes, short};
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::ChannelFold;
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -38,7 +39,7 @@ struct PendingChat {
     /// The message that the host last took from the queue to start a turn with it.
     taken: Option<ConsumedMessage>,
     /// A steering message that arrived while the chat was idle, and its line.
-    idle_steering: Option<(Value, u64)>,
+    idle_steering: Option<(Value, u64, KeptBytes)>,
     /// Whether a truncation removed the last turn while it was active.
     turn_dropped: bool,
 }
@@ -49,6 +50,7 @@ struct ConsumedMessage {
     /// The id of the first message in the queue, if the host started a turn with another message of the queue.
     head: Option<String>,
     line: u64,
+    _kept: KeptBytes,
 }
 
 struct PastMessage {
@@ -127,28 +129,36 @@ impl PendingChecks {
         match name {
             "turnStarted" => chat.started(cx, folding, fold, out),
             "truncated" => chat.turn_dropped |= given(&fold.state, "activeTurn").is_some(),
-            "pendingMessageSet" => chat.set(folding, fold),
-            _ => chat.removed(folding, fold, out),
+            "pendingMessageSet" => chat.set(cx, folding, fold),
+            _ => chat.removed(cx, folding, fold, out),
         }
     }
 }
 
 impl PendingChat {
-    fn set(&mut self, folding: &ActionFolding<'_>, fold: &ChannelFold) {
+    fn set(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, fold: &ChannelFold) {
         let action = folding.envelope.action;
         match (text(action, "kind"), text(action, "id")) {
-            (Some("queued"), Some(id)) => self.past.retain(|past| past.id != id),
+            (Some("queued"), Some(id)) => self.past.retain(|past| past.id != short(id)),
             (Some("steering"), _) => {
                 let idle = given(&fold.state, "activeTurn").is_none();
                 let message = message_of(action);
-                self.idle_steering =
-                    message.filter(|_| idle).map(|message| (message.clone(), folding.line));
+                self.idle_steering = message.filter(|_| idle).and_then(|message| {
+                    let kept = cx.memory.listed.keep(message.heap_size())?;
+                    Some((message.clone(), folding.line, kept))
+                });
             }
             _ => {}
         }
     }
 
-    fn removed(&mut self, folding: &ActionFolding<'_>, fold: &ChannelFold, out: &mut FindingSink) {
+    fn removed(
+        &mut self,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
+        fold: &ChannelFold,
+        out: &mut FindingSink,
+    ) {
         let action = folding.envelope.action;
         if text(action, "kind") == Some("steering") {
             if self.idle_steering.take().is_some() {
@@ -169,11 +179,13 @@ impl PendingChat {
             return;
         }
         let head = queue.first().and_then(|message| text(message, "id"));
-        self.taken = Some(ConsumedMessage {
-            id: id.to_owned(),
+        let kept = cx.memory.listed.keep(message.heap_size());
+        self.taken = kept.map(|kept| ConsumedMessage {
+            id: short(id).into_owned(),
             message: message.clone(),
-            head: head.filter(|head| *head != id).map(str::to_owned),
+            head: head.filter(|head| *head != id).map(|head| short(head).into_owned()),
             line: folding.line,
+            _kept: kept,
         });
     }
 
@@ -205,7 +217,7 @@ impl PendingChat {
                 }
             }
             None if by_host => {
-                let Some((steered, line)) = steering else {
+                let Some((steered, line, _)) = steering else {
                     return;
                 };
                 out.seen(Rule::SteeringStartsNothing);
@@ -231,7 +243,7 @@ impl PendingChat {
         out: &mut FindingSink,
     ) {
         out.seen(Rule::QueueOnce);
-        let Some(past) = self.past.iter().rev().find(|past| past.id == id) else {
+        let Some(past) = self.past.iter().rev().find(|past| past.id == short(id)) else {
             return;
         };
         let uri = cx.uri(folding.channel);
@@ -252,7 +264,7 @@ impl PendingChat {
         if self.past.len() >= MAX_MESSAGES {
             self.past.remove(0);
         }
-        self.past.push(PastMessage { id: id.to_owned(), line, how });
+        self.past.push(PastMessage { id: short(id).into_owned(), line, how });
     }
 }
 
@@ -269,7 +281,7 @@ fn consumed(
     let uri = cx.uri(folding.channel);
     let queue = list(&fold.state, "queuedMessages");
     let waits = queue.iter().any(|message| text(message, "id") == Some(id));
-    match taken.filter(|taken| taken.id == id) {
+    match taken.filter(|taken| taken.id == short(id)) {
         Some(taken) => {
             out.seen(Rule::QueueOnce);
             out.seen(Rule::QueueOrder);

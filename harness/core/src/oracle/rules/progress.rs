@@ -13,6 +13,7 @@ use crate::wire::json::Value;
 use crate::wire::message::Message;
 use crate::wire::validate::MessageOrigin;
 
+use crate::oracle::budget::short;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::ChannelId;
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -80,6 +81,7 @@ impl ProgressChecks {
     /// Records the token of a request. A token is unique among open requests, so earlier progress with this
     /// token is finished.
     fn asked(&mut self, cx: &OracleContext, token: &str, params: &Value) {
+        let token = &*short(token);
         if self.tokens.len() < MAX_TOKENS || self.tokens.contains_key(token) {
             let channel = target(params).and_then(|uri| cx.channels.find(uri));
             let asked = ProgressRequest { line: cx.now.line, channel, refused: false };
@@ -90,7 +92,7 @@ impl ProgressChecks {
 
     fn answered(&mut self, cx: &OracleContext, request: &OpenRequest, message: &Message) {
         let token = text(request.params(), "progressToken");
-        if let Some(asked) = token.and_then(|token| self.tokens.get_mut(token)) {
+        if let Some(asked) = token.and_then(|token| self.tokens.get_mut(&*short(token))) {
             asked.refused = message.error().is_some();
             asked.channel = target(request.params()).and_then(|uri| cx.channels.find(uri));
         }
@@ -104,6 +106,7 @@ impl ProgressChecks {
             return;
         };
         out.seen(Rule::ProgressForward);
+        let token = &*short(token);
         let line = cx.now.line;
         let sent = self.tokens.get(token).map(|asked| asked.line);
         if sent.is_none() && self.knows_all(cx) {

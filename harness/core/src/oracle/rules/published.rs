@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use crate::wire::message::{Message, MessageKind};
 use crate::wire::validate::MessageOrigin;
 
+use crate::oracle::budget::{is_short, short};
 use crate::oracle::catalogue::Rule;
 use crate::oracle::check::{CheckFamily, FindingSink};
 use crate::oracle::context::OracleContext;
@@ -56,21 +57,25 @@ impl PublishedChecks {
         let Some(client) = text(active, "clientId") else { return };
         for plugin in list(active, "customizations") {
             let uri = text(plugin, "uri").filter(|uri| !uri.starts_with(SHARED));
-            let Some(uri) = uri else { continue };
+            // A long URI is not kept, and no request below it is judged.
+            let Some(uri) = uri.filter(|uri| is_short(uri)) else { continue };
             if self.remembered >= MAX_URIS {
                 // If not every client that published a URI can be remembered, the URI is not judged.
                 self.uris.remove(uri);
                 continue;
             }
             let owners = self.uris.entry(uri.to_owned()).or_default();
-            if owners.iter().all(|(owner, _)| owner != client) {
-                owners.push((client.to_owned(), cx.now.line));
+            if owners.iter().all(|(owner, _)| *owner != *short(client)) {
+                owners.push((short(client).into_owned(), cx.now.line));
                 self.remembered += 1;
             }
         }
     }
 
     fn asked(&self, cx: &OracleContext, uri: &str, out: &mut FindingSink) {
+        if !is_short(uri) {
+            return;
+        }
         let here = cx.here().and_then(|conn| conn.client_id.as_deref());
         let within = |own: &str| {
             uri.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -81,9 +86,9 @@ impl PublishedChecks {
             .filter(|(own, _)| within(own))
             .flat_map(|(_, owners)| owners)
             .collect();
-        let (Some(client), Some((owner, line))) = (here, owners.first()) else { return };
+        let (Some(client), Some((owner, line))) = (here.map(short), owners.first()) else { return };
         out.seen(Rule::RightClient);
-        if owners.iter().all(|(owner, _)| owner != client) {
+        if owners.iter().all(|(owner, _)| *owner != client) {
             let message = format!(
                 "expected the host to request `{uri}` from `{owner}`, which published it, found \
                  the request sent to `{client}`"

@@ -3,7 +3,10 @@
 //! Knows: the log, replays. Never knows: states.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
+
+use foldhash::fast::FixedState;
 
 use crate::wire::json::Value;
 
@@ -46,7 +49,7 @@ pub(super) struct ReconnectChecks {
 }
 
 struct NotifiedClient {
-    seen: Arc<SeenFrame>,
+    news: Option<u64>,
     conn: ConnId,
     tick: u64,
     line: u64,
@@ -145,10 +148,9 @@ impl ReconnectChecks {
     /// Invariant M4.
     fn told(&mut self, cx: &OracleContext, seen: &Arc<SeenFrame>, out: &mut FindingSink) {
         let (conn, line, tick) = (cx.now.conn, cx.now.line, cx.now.tick);
+        let news = news(seen);
         if let Some(gap) = self.returning.get(&conn) {
-            let news = news(seen);
-            let same =
-                |known: &&NotifiedClient| known.conn != conn && self::news(&known.seen) == news;
+            let same = |known: &&NotifiedClient| known.conn != conn && known.news == news;
             let inside = |known: &&NotifiedClient| gap.from < known.tick && known.tick < gap.to;
             if let Some(first) = self.notified.iter().filter(inside).find(same) {
                 let message = "expected no notification from before the reconnect to be sent \
@@ -160,7 +162,7 @@ impl ReconnectChecks {
         if self.notified.len() >= MAX_NOTIFIED {
             self.notified.pop_front();
         }
-        self.notified.push_back(NotifiedClient { seen: seen.clone(), conn, tick, line });
+        self.notified.push_back(NotifiedClient { news, conn, tick, line });
     }
 }
 
@@ -357,11 +359,12 @@ fn snapshots<'a>(
     }
 }
 
-/// Returns the identity of a notification: its method, and the session. For an added session, other members of
-/// the summary may differ.
-fn news(seen: &SeenFrame) -> Option<(Option<&str>, &Value)> {
+/// Returns a hash of the identity of a notification: its method, and the session. For an added session, other members
+/// of the summary may differ.
+fn news(seen: &SeenFrame) -> Option<u64> {
     let message = seen.message()?;
     let params = message.params();
     let added = params.get("summary").and_then(|summary| summary.get("resource"));
-    Some((message.method(), added.unwrap_or(params)))
+    let told = added.unwrap_or(params).sorted().to_text();
+    Some(FixedState::default().hash_one((message.method(), told)))
 }

@@ -19,6 +19,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 
 use crate::oracle::asking::replaced;
+use crate::oracle::budget::short;
 use crate::oracle::catalogue::{CheckRule, Rule};
 use crate::oracle::check::{CheckFamily, FindingSink};
 use crate::oracle::connection::OpenRequest;
@@ -66,7 +67,7 @@ impl CheckFamily for RefusalChecks {
                     Some((uri, true)) => self.leaves(uri, cx.now.tick),
                     Some((uri, false)) => {
                         let watched = is_watched(cx, uri);
-                        if let Some(known) = self.sessions.get_mut(uri) {
+                        if let Some(known) = self.sessions.get_mut(&*short(uri)) {
                             known.watched = watched;
                         }
                     }
@@ -97,6 +98,7 @@ impl RefusalChecks {
     }
 
     fn known(&mut self, uri: &str) -> Option<&mut SessionExistence> {
+        let uri = &*short(uri);
         if self.sessions.len() >= MAX_SESSIONS && !self.sessions.contains_key(uri) {
             return None;
         }
@@ -140,7 +142,7 @@ impl RefusalChecks {
         served: bool,
         out: &mut FindingSink,
     ) {
-        let known = self.sessions.get(uri).copied().unwrap_or_default();
+        let known = self.sessions.get(&*short(uri)).copied().unwrap_or_default();
         let before = known.there.filter(|(tick, _)| *tick < request.tick).map(|(_, line)| line);
         if let Some(line) = before.or(known.created) {
             let rule = Rule::Refused.of(DUPLICATE);

@@ -5,6 +5,8 @@
 //!
 //! Start at [`RestartChecks`].
 
+use std::sync::Arc;
+
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
@@ -12,6 +14,7 @@ use crate::wire::message::Message;
 
 use super::restart_content::{EarlierValues, KeptContent, MAX_ITEMS};
 use crate::oracle::asking::replaced;
+use crate::oracle::budget::short;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::{ChannelFold, ChannelId};
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -50,7 +53,7 @@ pub(super) struct RestartChecks {
     /// The contents of channels before the restart. A channel is removed at its first snapshot after the restart.
     before: foldhash::HashMap<ChannelId, KeptContent>,
     /// The dispatches on each channel that no envelope has settled yet, by client and `clientSeq`.
-    in_flight: foldhash::HashMap<ChannelId, foldhash::HashSet<(String, i64)>>,
+    in_flight: foldhash::HashMap<ChannelId, foldhash::HashSet<(Option<Arc<str>>, i64)>>,
     restarted: bool,
     /// The sessions that the restarted host has listed, each with the line of the first list.
     listed: foldhash::HashMap<String, u64>,
@@ -70,7 +73,7 @@ pub(super) struct RestartChecks {
 struct SessionAnnouncement {
     line: u64,
     /// The client that received the message. A host may list other sessions for another client.
-    client: Option<String>,
+    client: Option<Arc<str>>,
 }
 
 impl CheckFamily for RestartChecks {
@@ -105,10 +108,10 @@ impl CheckFamily for RestartChecks {
             }
             OracleStep::Gap => *self = RestartChecks::default(),
             OracleStep::Dispatched { channel, client_seq, .. } => {
-                let client = cx.here().and_then(|conn| conn.client_id.as_deref());
+                let client = cx.here().and_then(|conn| conn.client_id.clone());
                 let open = self.in_flight.entry(*channel).or_default();
                 if open.len() < MAX_IN_FLIGHT {
-                    open.insert((client.unwrap_or_default().to_owned(), *client_seq));
+                    open.insert((client, *client_seq));
                 }
             }
             OracleStep::Envelope(delivery) => {
@@ -120,8 +123,9 @@ impl CheckFamily for RestartChecks {
                 self.before.remove(&delivery.channel);
                 if let Some(origin) = delivery.envelope.origin
                     && let Some(open) = self.in_flight.get_mut(&delivery.channel)
+                    && let Some(client) = cx.clients.find(origin.client_id)
                 {
-                    open.remove(&(origin.client_id.to_owned(), origin.client_seq));
+                    open.remove(&(Some(client.clone()), origin.client_seq));
                     if open.is_empty() {
                         self.in_flight.remove(&delivery.channel);
                     }
@@ -230,7 +234,7 @@ impl RestartChecks {
         if let Some((uri, disposes)) = replaced(&request.method, request.params()) {
             self.forget(uri);
             if disposes && message.result().is_some() && self.disposed.len() < MAX_LISTED {
-                self.disposed.insert(uri.to_owned(), cx.now.line);
+                self.disposed.insert(short(uri).into_owned(), cx.now.line);
             }
             return;
         }
@@ -255,7 +259,7 @@ impl RestartChecks {
             return;
         }
         for uri in items.iter().filter_map(|item| text(item, "resource")) {
-            let Some(line) = self.disposed_before.get(uri) else { continue };
+            let Some(line) = self.disposed_before.get(&*short(uri)) else { continue };
             if is_asked(cx, uri, false) {
                 continue;
             }
@@ -267,16 +271,17 @@ impl RestartChecks {
     }
 
     fn announce(&mut self, cx: &OracleContext, session: Option<&str>) {
-        let session = session.filter(|_| self.announced.len() < MAX_LISTED);
-        if let Some(session) = session.filter(|session| !self.announced.contains_key(*session)) {
-            let client = cx.here().and_then(|conn| conn.client_id.as_deref()).map(str::to_owned);
+        let session = session.filter(|_| self.announced.len() < MAX_LISTED).map(short);
+        if let Some(session) = session.filter(|session| !self.announced.contains_key(&**session)) {
+            let client = cx.here().and_then(|conn| conn.client_id.clone());
             let seen = SessionAnnouncement { line: cx.now.line, client };
-            self.announced.insert(session.to_owned(), seen);
+            self.announced.insert(session.into_owned(), seen);
         }
     }
 
     /// Forgets a session that was disposed of.
     fn forget(&mut self, session: &str) {
+        let session = &*short(session);
         self.listed.remove(session);
         self.announced.remove(session);
         self.announced_before.remove(session);
@@ -304,7 +309,7 @@ impl RestartChecks {
         for uri in items.iter().filter_map(|item| text(item, "resource")) {
             self.announce(cx, Some(uri));
             if self.restarted && self.listed.len() < MAX_LISTED {
-                self.listed.entry(uri.to_owned()).or_insert(cx.now.line);
+                self.listed.entry(short(uri).into_owned()).or_insert(cx.now.line);
             }
         }
         if !self.restarted || !is_whole || self.announced_before.is_empty() {
@@ -343,7 +348,8 @@ impl RestartChecks {
         if !request.sound || request.given_up.is_some() {
             return;
         }
-        let Some(listed) = self.listed.get(uri).filter(|line| request.line > **line) else {
+        let Some(listed) = self.listed.get(&*short(uri)).filter(|line| request.line > **line)
+        else {
             return self.unlisted(cx, uri, request, message, out);
         };
         if let Some(result) = message.result() {
@@ -406,6 +412,12 @@ fn is_traffic(step: &OracleStep<'_>) -> bool {
 
 /// Returns whether a client has asked to create or to dispose of the channel and has no answer yet.
 fn is_asked(cx: &OracleContext, uri: &str, disposes: bool) -> bool {
+    let uri = short(uri);
     let mut requests = cx.conns.iter().flat_map(|(_, conn)| conn.requests.values().flatten());
-    requests.any(|request| replaced(&request.method, request.params()) == Some((uri, disposes)))
+    requests.any(|request| {
+        let asked = replaced(&request.method, request.params());
+        asked.is_some_and(|(other, other_disposes)| {
+            other_disposes == disposes && short(other) == uri
+        })
+    })
 }

@@ -13,6 +13,7 @@ use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::Value;
 use crate::wire::trim::TrimType;
 
+use crate::oracle::budget::KeptBytes;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::{ChannelFold, ChannelId};
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -43,6 +44,8 @@ struct UnlikeEntry {
     since_line: u64,
     /// The request or call in the chat, as it was last seen; `None` if the chat never had it.
     seen: Option<Value>,
+    /// The bytes of both values.
+    kept: KeptBytes,
 }
 
 impl CheckFamily for RollupChecks {
@@ -92,7 +95,8 @@ impl RollupChecks {
                 return true;
             };
             unlike.seen = Some(block.value.clone());
-            !is_copy(chat, block, &unlike.entry)
+            let bytes = unlike.entry.heap_size() + block.value.heap_size();
+            unlike.kept.resize(bytes) && !is_copy(chat, block, &unlike.entry)
         });
     }
 
@@ -113,6 +117,8 @@ impl RollupChecks {
         {
             return;
         }
+        let bytes = entry.heap_size() + block.map_or(0, |block| block.value.heap_size());
+        let Some(kept) = cx.memory.listed.keep(bytes) else { return };
         self.unlike.push(UnlikeEntry {
             session: folding.channel,
             chat: id,
@@ -120,6 +126,7 @@ impl RollupChecks {
             line: folding.line,
             since_line: chat.since_line,
             seen: block.map(|block| block.value.clone()),
+            kept,
         });
     }
 

@@ -8,6 +8,7 @@
 //!
 //! Start at [`SessionListChecks`].
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use crate::wire::trim::TrimType;
 use crate::wire::validate::MessageOrigin;
 
 use crate::oracle::asking::replaced;
+use crate::oracle::budget::{KeptBytes, short};
 use crate::oracle::catalogue::{CheckRule, Rule};
 use crate::oracle::channel::{ChannelFold, ChannelId};
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -83,6 +85,7 @@ struct LatestSummaryValues {
     cause: u64,
     /// The latest value of each member of the summary, with its line.
     members: LiteMap<String, (Value, u64)>,
+    kept: KeptBytes,
 }
 
 #[derive(Default)]
@@ -115,6 +118,7 @@ struct KnownSession {
     line: u64,
     announced: bool,
     removed: bool,
+    kept: KeptBytes,
 }
 
 impl CheckFamily for SessionListChecks {
@@ -129,8 +133,8 @@ impl CheckFamily for SessionListChecks {
                 {
                     self.at_rest = self.at_rest && READING.contains(&method);
                     if let Some((uri, _)) = replaced(method, message.params()) {
-                        self.created.remove(uri);
-                        self.missing.remove(uri);
+                        self.created.remove(&*short(uri));
+                        self.missing.remove(&*short(uri));
                     }
                 }
             }
@@ -138,7 +142,7 @@ impl CheckFamily for SessionListChecks {
                 let families =
                     sessions.iter().filter_map(|session| SessionFamily::of(cx, *session));
                 families.filter(is_ready).for_each(|family| {
-                    if let Some(created) = self.created.get_mut(family.uri) {
+                    if let Some(created) = self.created.get_mut(&*short(family.uri)) {
                         created.settled = true;
                     }
                 });
@@ -208,13 +212,15 @@ impl SessionListChecks {
             active_count(cx, items.len(), out);
         }
         let line = cx.now.line;
-        let known = |summary: &Value| {
-            let uri = text(summary, "resource")?.to_owned();
-            let known =
-                KnownSession { summary: summary.clone(), line, announced: false, removed: false };
-            Some((uri, known))
-        };
-        let known = items.iter().filter_map(known).collect();
+        // The bytes of the old list have to be free.
+        self.lists.remove(&cx.now.conn);
+        let mut known = HashMap::new();
+        for summary in items {
+            let Some(uri) = text(summary, "resource") else { continue };
+            // Without room for the whole list, no list is compared.
+            let Some(session) = KnownSession::new(cx, summary) else { return };
+            known.insert(short(uri).into_owned(), session);
+        }
         self.lists.insert(cx.now.conn, SessionListRecord { known, line });
     }
 
@@ -228,9 +234,10 @@ impl SessionListChecks {
     ) {
         let summary = given(params, "summary");
         let uri = text(params, "session").or_else(|| text(summary?, "resource"));
-        let Some(uri) = uri else {
+        let Some(uri) = uri.map(short) else {
             return;
         };
+        let uri = &*uri;
         match (method, given(params, "changes").and_then(Value::as_object)) {
             ("root/sessionSummaryChanged", Some(changes)) => self.changes(cx, uri, changes),
             _ => drop(self.changed.remove(uri)),
@@ -257,10 +264,14 @@ impl SessionListChecks {
                     );
                     out.broken(Rule::AnnouncedOnce, message, &[known.line, line]);
                 }
-                if fits || known.is_some() {
-                    let summary = summary.cloned().unwrap_or_default();
-                    let known = KnownSession { summary, line, announced: true, removed: false };
-                    list.known.insert(uri.to_owned(), known);
+                let known = (fits || known.is_some())
+                    .then(|| KnownSession::new(cx, summary.unwrap_or(&Value::Null)));
+                match known.flatten() {
+                    Some(known) => {
+                        let known = KnownSession { announced: true, ..known };
+                        list.known.insert(uri.to_owned(), known);
+                    }
+                    None => list.lacks(uri),
                 }
             }
             ("root/sessionRemoved" | "root/sessionSummaryChanged", Some(known)) => {
@@ -275,15 +286,19 @@ impl SessionListChecks {
                 if method == "root/sessionRemoved" {
                     known.removed = true;
                     known.summary = Value::Null;
-                } else if let Some(changes) = given(params, "changes").and_then(Value::as_object) {
-                    known.merge(changes);
+                    known.kept.resize(KnownSession::EACH);
+                } else if let Some(changes) = given(params, "changes")
+                    && !known.merge(changes)
+                {
+                    return list.lacks(uri);
                 }
                 known.line = line;
             }
             ("root/sessionRemoved", None) if fits => {
-                let known =
-                    KnownSession { summary: Value::Null, line, announced: false, removed: true };
-                list.known.insert(uri.to_owned(), known);
+                if let Some(known) = KnownSession::new(cx, &Value::Null) {
+                    let known = KnownSession { removed: true, ..known };
+                    list.known.insert(uri.to_owned(), known);
+                }
             }
             _ => {}
         }
@@ -296,7 +311,7 @@ impl SessionListChecks {
             let client = cx.here().and_then(|conn| conn.client_id.clone());
             let created =
                 CreatedSession { client, tick: cx.now.tick, line: cx.now.line, settled: false };
-            self.created.insert(uri.to_owned(), created);
+            self.created.insert(short(uri).into_owned(), created);
         }
     }
 
@@ -305,8 +320,8 @@ impl SessionListChecks {
     /// reported when the host is at rest. Invariant I5.
     fn announced(&mut self, cx: &OracleContext, request: &OpenRequest, items: &[Value]) {
         let Some(list) = self.lists.get(&cx.now.conn) else { return };
-        let listed: foldhash::HashSet<&str> =
-            items.iter().filter_map(|item| text(item, "resource")).collect();
+        let listed: foldhash::HashSet<Cow<'_, str>> =
+            items.iter().filter_map(|item| Some(short(text(item, "resource")?))).collect();
         let announced = list.known.iter().filter(|(_, it)| it.announced && !it.removed);
         for (uri, _) in announced {
             let created = self.created.get(uri).filter(|created| created.line < request.line);
@@ -350,8 +365,8 @@ impl SessionListChecks {
         if !self.at_rest {
             self.announced(cx, request, items);
         }
-        let listed: foldhash::HashSet<&str> =
-            items.iter().filter_map(|item| text(item, "resource")).collect();
+        let listed: foldhash::HashSet<Cow<'_, str>> =
+            items.iter().filter_map(|item| Some(short(text(item, "resource")?))).collect();
         let client = cx.here().and_then(|conn| conn.client_id.as_ref());
         let own = self.created.iter().filter(|(_, created)| {
             created.client.is_some()
@@ -390,11 +405,23 @@ impl SessionListChecks {
             return;
         }
         let (line, cause) = (cx.now.line, conn.fence);
-        let new = || LatestSummaryValues { protocol, cause, members: LiteMap::new() };
-        let changed = self.changed.entry(uri.to_owned()).or_insert_with(new);
+        if !self.changed.contains_key(uri) {
+            let Some(kept) = cx.memory.listed.keep(KnownSession::EACH) else { return };
+            let new = LatestSummaryValues { protocol, cause, members: LiteMap::new(), kept };
+            self.changed.insert(uri.to_owned(), new);
+        }
+        let Some(changed) = self.changed.get_mut(uri) else { return };
         let told =
             changes.iter().filter(|(name, it)| !it.is_null() && !LAGGING.contains(&name.as_str()));
         for (name, value) in told {
+            let size =
+                |name: &str, value: &Value| KnownSession::EACH + name.len() + value.heap_size();
+            let all = || changed.members.iter().map(|(name, (value, _))| size(name, value)).sum();
+            if !changed.kept.grow(size(name, value), all) {
+                // Without room for the new values, nobody is judged by the old ones.
+                self.changed.remove(uri);
+                return;
+            }
             changed.members.insert(name.to_string(), (value.clone(), line));
         }
     }
@@ -484,7 +511,7 @@ impl SessionListChecks {
             if !told.is_some_and(|told| std::ptr::eq(told, protocol)) {
                 continue;
             }
-            let Some(known) = list.known.get(uri).filter(|known| !known.removed) else {
+            let Some(known) = list.known.get(&*short(uri)).filter(|known| !known.removed) else {
                 continue;
             };
             if known.summary.is_null() {
@@ -528,17 +555,37 @@ impl SessionListChecks {
 }
 
 impl KnownSession {
-    fn merge(&mut self, changes: &Map) {
-        let Some(summary) = self.summary.as_object_mut() else {
-            return;
+    /// About the bytes that a session without a summary needs, with its URI.
+    const EACH: usize = 256;
+
+    /// Creates a session; `None` if there is no room for the summary.
+    fn new(cx: &OracleContext, summary: &Value) -> Option<KnownSession> {
+        let kept = cx.memory.listed.keep(KnownSession::EACH + summary.heap_size())?;
+        let (summary, line) = (summary.clone(), cx.now.line);
+        Some(KnownSession { summary, line, announced: false, removed: false, kept })
+    }
+
+    /// Applies changes to the summary. Returns `false` if there is no room for them, so the session cannot be kept.
+    fn merge(&mut self, changes: &Value) -> bool {
+        let (Some(summary), Some(members)) = (self.summary.as_object_mut(), changes.as_object())
+        else {
+            return true;
         };
-        for (name, value) in changes.iter().filter(|(_, value)| !value.is_null()) {
+        for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
             summary.insert(name.clone(), value.clone());
         }
+        self.kept.grow(changes.heap_size(), || KnownSession::EACH + self.summary.heap_size())
     }
 }
 
 impl SessionListRecord {
+    /// Forgets a session for which there is no room. The list lacks the session from now on, so it is not compared with
+    /// the next answer, and a later notification about the session is not judged.
+    fn lacks(&mut self, uri: &str) {
+        self.known.remove(uri);
+        self.line = 0;
+    }
+
     /// Compares the list, updated by the later announcements, with a new answer. A partial update cannot clear
     /// a member, so members that the answer lacks are not compared. Invariant I5.
     fn compare(&self, cx: &OracleContext, items: &[Value], out: &mut FindingSink) {
@@ -553,31 +600,32 @@ impl SessionListRecord {
             told
         };
         let live = self.known.iter().filter(|(_, known)| !known.removed);
-        let mut expected: LiteMap<&str, Value> = LiteMap::new();
-        expected.extend(live.map(|(uri, known)| (uri.as_str(), told(&known.summary))));
-        let listed = items.iter().filter_map(|item| Some((text(item, "resource")?, told(item))));
-        let mut found: LiteMap<&str, Value> = LiteMap::new();
+        let mut expected: LiteMap<Cow<'_, str>, Value> = LiteMap::new();
+        expected.extend(live.map(|(uri, known)| (uri.into(), told(&known.summary))));
+        let listed = items.iter();
+        let listed = listed.filter_map(|item| Some((short(text(item, "resource")?), told(item))));
+        let mut found: LiteMap<Cow<'_, str>, Value> = LiteMap::new();
         found.extend(listed);
         let mut differs = [Map::new(), Map::new()];
         let [differs_expected, differs_found] = &mut differs;
         for (uri, summary) in &expected {
             match found.get(uri) {
-                None => drop(differs_expected.insert(*uri, json!("listed"))),
+                None => drop(differs_expected.insert(uri.clone(), json!("listed"))),
                 Some(other) if other != summary => {
                     let members = summary.as_object().into_iter().flatten();
                     let kept = members.filter(|(name, _)| other.get(name.as_str()).is_some());
                     let kept = kept.map(|(name, it)| (name.clone(), it.clone())).collect();
                     let kept = Value::Object(kept);
                     if *other != kept {
-                        differs_expected.insert(*uri, kept);
-                        differs_found.insert(*uri, other.clone());
+                        differs_expected.insert(uri.clone(), kept);
+                        differs_found.insert(uri.clone(), other.clone());
                     }
                 }
                 Some(_) => {}
             }
         }
         for (uri, _) in found.iter().filter(|(uri, _)| !expected.contains_key(*uri)) {
-            differs_found.insert(*uri, json!("listed"));
+            differs_found.insert(uri.clone(), json!("listed"));
         }
         if differs.iter().any(|side| !side.is_empty()) {
             let message = "expected the list of sessions to equal the earlier list with the later \

@@ -18,6 +18,7 @@ use crate::wire::json::Value;
 use crate::wire::message::Message;
 use crate::wire::template::{expand, uses};
 
+use crate::oracle::budget::KeptBytes;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::check::{CheckFamily, FindingSink};
 use crate::oracle::context::OracleContext;
@@ -56,6 +57,7 @@ struct CanvasAddress {
     url: String,
     /// The address as JSON text in which each slash is escaped.
     escaped: String,
+    _kept: KeptBytes,
     /// The line that contains the address.
     line: u64,
 }
@@ -69,7 +71,7 @@ pub(super) struct TelemetryChecks {
     /// The known addresses of canvases.
     addresses: Vec<CanvasAddress>,
     /// The latest log records, each with its line.
-    logs: VecDeque<(u64, Arc<Frame>)>,
+    logs: VecDeque<(u64, Arc<Frame>, KeptBytes)>,
 }
 
 impl CheckFamily for TelemetryChecks {
@@ -111,9 +113,11 @@ impl TelemetryChecks {
         if known || self.addresses.len() >= MAX_KEPT {
             return;
         }
+        let escaped = url.replace('/', "\\/");
+        let Some(kept) = cx.memory.listed.keep(url.len() + escaped.len()) else { return };
         let (url, line) = (url.to_owned(), cx.now.line);
-        let address = CanvasAddress { escaped: url.replace('/', "\\/"), url, line };
-        for (line, frame) in &self.logs {
+        let address = CanvasAddress { escaped, url, line, _kept: kept };
+        for (line, frame, _) in &self.logs {
             unaddressed(&address, *line, frame, out);
         }
         self.addresses.push(address);
@@ -127,7 +131,13 @@ impl TelemetryChecks {
         if self.logs.len() >= MAX_KEPT {
             self.logs.pop_front();
         }
-        self.logs.push_back((cx.now.line, Arc::clone(&seen.frame)));
+        let mut kept = cx.memory.listed.keep(seen.frame.len());
+        while kept.is_none() && self.logs.pop_front().is_some() {
+            kept = cx.memory.listed.keep(seen.frame.len());
+        }
+        if let Some(kept) = kept {
+            self.logs.push_back((cx.now.line, Arc::clone(&seen.frame), kept));
+        }
     }
 
     fn declared(&mut self, cx: &OracleContext, result: &Value, out: &mut FindingSink) {
@@ -186,7 +196,7 @@ impl TelemetryChecks {
 /// Judges whether log records contain the address of a canvas.
 fn unaddressed(address: &CanvasAddress, line: u64, frame: &Frame, out: &mut FindingSink) {
     let Frame::Text(text) = frame else { return };
-    let CanvasAddress { url, escaped, line: told } = address;
+    let CanvasAddress { url, escaped, line: told, .. } = address;
     out.seen(Rule::TelemetryAddresses);
     if text.contains(url.as_str()) || text.contains(escaped.as_str()) {
         let message = format!("expected no URL of a canvas in log records, found `{url}`");

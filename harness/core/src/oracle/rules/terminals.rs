@@ -17,6 +17,7 @@ use crate::wire::json::{Value, json};
 use crate::wire::trim::TrimType;
 
 use crate::oracle::asking::replaced;
+use crate::oracle::budget::short;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::{ChannelFold, ChannelId};
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -232,11 +233,11 @@ impl TerminalRecord {
             let Some(id) = text(command, "commandId") else {
                 continue;
             };
-            self.forgets |= !self.commands.contains_key(id);
+            self.forgets |= !self.commands.contains_key(&*short(id));
             let done = complete(command);
             self.remember(id, if done { fold.base_line } else { 0 });
             if !done {
-                self.open = Some(id.to_owned());
+                self.open = Some(short(id).into_owned());
             }
         }
         if self.exited.is_none() && exited(&fold.state) {
@@ -250,7 +251,7 @@ impl TerminalRecord {
             self.forgets = true;
         }
         if self.commands.len() < MAX_COMMANDS {
-            self.commands.insert(id.to_owned(), end);
+            self.commands.insert(short(id).into_owned(), end);
         }
     }
 
@@ -280,7 +281,7 @@ impl TerminalRecord {
         };
         out.seen(Rule::CommandPairs);
         out.seen(Rule::OneCommand);
-        if let Some(end) = self.commands.get(id) {
+        if let Some(end) = self.commands.get(&*short(id)) {
             let message =
                 format!("expected an unused command id on `{}`, found `{id}` again", seen.uri);
             let [base, _, line] = seen.lines();
@@ -294,7 +295,7 @@ impl TerminalRecord {
             out.broken(Rule::OneCommand, message, &seen.lines());
         }
         self.remember(id, 0);
-        self.open = Some(id.to_owned());
+        self.open = Some(short(id).into_owned());
     }
 
     /// Judges the end of a command: the command is running. Invariant K1.
@@ -303,7 +304,7 @@ impl TerminalRecord {
             return;
         };
         out.seen(Rule::CommandPairs);
-        let known = self.commands.get(id).copied();
+        let known = self.commands.get(&*short(id)).copied();
         let why = match known {
             Some(0) => None,
             Some(_) => Some("has finished"),
@@ -323,7 +324,7 @@ impl TerminalRecord {
             out.weaker(Rule::CommandPairs, weight, message, &[base, end, line]);
         }
         self.remember(id, seen.folding.line);
-        if self.open.as_deref() == Some(id) {
+        if self.open.as_deref() == Some(&*short(id)) {
             self.open = None;
         }
     }

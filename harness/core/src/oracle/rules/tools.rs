@@ -9,6 +9,7 @@ use crate::wire::json::Value;
 use crate::model::tool_call::{TRANSITIONS, ToolCallStatus, ToolEvent, event_of};
 use crate::verdict::Weight;
 
+use crate::oracle::budget::short;
 use crate::oracle::catalogue::{CheckRule, Rule};
 use crate::oracle::channel::ChannelId;
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -161,11 +162,12 @@ fn again(
     if event == ToolEvent::ReadyUnconfirmed
         && matches!(from, Some(ToolCallStatus::Running | ToolCallStatus::PendingConfirmation))
     {
-        taken.retain(|it| it.call != call || it.decision != ToolDecision::Confirmed);
+        taken.retain(|it| it.call != short(call) || it.decision != ToolDecision::Confirmed);
     }
     let Some(decision) = ToolDecision::of(event) else {
         return false;
     };
+    let call = &*short(call);
     out.seen(Rule::OneDecision);
     let first = taken.iter().find(|it| it.call == call && it.decision == decision);
     if let Some(first) = first {

@@ -11,6 +11,7 @@ use crate::wire::json::{Text, Value};
 use crate::verdict::Weight;
 use crate::wire::feature::ProtocolFeature;
 
+use crate::oracle::budget::short;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::{ChannelFold, ChannelId};
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -93,21 +94,25 @@ impl TurnIdChat {
         let active = fold.state.get("activeTurn").and_then(id);
         if self.base != fold.base_line {
             self.base = fold.base_line;
-            self.turns = list(&fold.state, "turns").iter().filter_map(id).map(Text::from).collect();
+            self.turns = list(&fold.state, "turns")
+                .iter()
+                .filter_map(id)
+                .map(|id| Text::from(short(id)))
+                .collect();
         }
         // The check `turns.one-active` judges a repeated start of the active turn.
         if active == Some(turn) {
             return;
         }
         out.seen(Rule::UniqueTurns);
-        if !self.turns.insert(turn.into()) {
+        if !self.turns.insert(short(turn).into()) {
             let uri = cx.uri(folding.channel);
             let message = format!(
                 "expected an unused id for a turn on `{uri}`, found the id of an earlier turn"
             );
             out.broken(Rule::UniqueTurns, message, &[fold.base_line, folding.line]);
         }
-        self.active = Some((turn.into(), fold.base_line));
+        self.active = Some((short(turn).into(), fold.base_line));
         self.parts.clear();
     }
 
@@ -116,13 +121,13 @@ impl TurnIdChat {
         let Some(active) = fold.state.get("activeTurn") else {
             return;
         };
-        let turn = id(active).map(|turn| (Text::from(turn), fold.base_line));
+        let turn = id(active).map(|turn| (Text::from(short(turn)), fold.base_line));
         if self.active != turn {
             self.active = turn;
             self.parts = list(active, "responseParts")
                 .iter()
                 .filter_map(named)
-                .map(|(id, call)| (id.into(), call))
+                .map(|(id, call)| (short(id).into(), call))
                 .collect();
         }
     }
@@ -167,7 +172,7 @@ impl TurnIdChat {
     ) {
         self.know_parts(fold);
         let call = text(folding.envelope.action, "toolCallId");
-        if let Some(call) = call.filter(|call| self.parts.get(*call) != Some(&true)) {
+        if let Some(call) = call.filter(|call| self.parts.get(&*short(call)) != Some(&true)) {
             self.add(cx, folding, fold, call, true, out);
         }
     }
@@ -182,7 +187,7 @@ impl TurnIdChat {
         out: &mut FindingSink,
     ) {
         out.seen(Rule::UniqueParts);
-        let Some(other) = self.parts.insert(id.into(), call) else {
+        let Some(other) = self.parts.insert(short(id).into(), call) else {
             return;
         };
         let uri = cx.uri(folding.channel);

@@ -10,6 +10,7 @@ use crate::wire::json::{Text, Value};
 use crate::wire::timestamp;
 use crate::wire::validate::MessageOrigin;
 
+use crate::oracle::budget::short;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::{ChannelFold, ChannelId};
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -60,7 +61,7 @@ impl TurnStarts {
         let chat = params.get("chat").and_then(Value::as_str);
         if let Some(chat) = chat.filter(|_| self.made.len() < MAX_CHATS) {
             let message = params.get("initialMessage").is_some_and(|it| !it.is_null());
-            self.made.insert(chat.into(), message);
+            self.made.insert(short(chat).into(), message);
         }
     }
 
@@ -95,7 +96,7 @@ impl TurnStarts {
         out: &mut FindingSink,
     ) {
         out.seen(Rule::Explained);
-        let made = self.made.remove(folding.envelope.channel);
+        let made = self.made.remove(&*short(folding.envelope.channel));
         let action = folding.envelope.action;
         if folding.envelope.origin.is_some() {
             return;

@@ -10,6 +10,7 @@ use crate::wire::json::Value;
 use crate::verdict::Weight;
 use crate::wire::feature::ProtocolFeature;
 
+use crate::oracle::budget::short;
 use crate::oracle::catalogue::Rule;
 use crate::oracle::check::{CheckFamily, FindingSink};
 use crate::oracle::context::OracleContext;
@@ -191,7 +192,7 @@ impl TurnChat {
                 self.replaced.push((active.to_owned(), before, folding.line));
             }
         }
-        self.ended.retain(|(ended, _)| ended != turn);
+        self.ended.retain(|(ended, _)| *ended != short(turn));
         self.started = Some((turn.to_owned(), folding.line));
     }
 
@@ -209,10 +210,10 @@ impl TurnChat {
             if self.ended.len() >= MAX_ENDED {
                 self.ended.remove(0);
             }
-            self.ended.push((turn.to_owned(), folding.line));
+            self.ended.push((short(turn).into_owned(), folding.line));
             return;
         }
-        match self.ended.iter().find(|(ended, _)| ended == turn) {
+        match self.ended.iter().find(|(ended, _)| *ended == short(turn)) {
             Some((_, line)) => {
                 let uri = cx.uri(folding.channel);
                 let name = folding.envelope.action_type;
@@ -241,7 +242,7 @@ impl TurnChat {
         if active == Some(turn) {
             return true;
         }
-        let ended = self.ended.iter().find(|(ended, _)| ended == turn);
+        let ended = self.ended.iter().find(|(ended, _)| *ended == short(turn));
         let mut lines = vec![ended.map_or(0, |(_, line)| *line)];
         let expected = match active {
             Some(active) => {

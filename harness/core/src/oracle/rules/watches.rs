@@ -13,6 +13,7 @@ use crate::wire::message::Message;
 use crate::wire::percent;
 use crate::wire::trim::TrimType;
 
+use crate::oracle::budget::{KeptBytes, short};
 use crate::oracle::catalogue::Rule;
 use crate::oracle::channel::ChannelId;
 use crate::oracle::check::{CheckFamily, FindingSink};
@@ -37,7 +38,14 @@ const MAX_WATCHES: usize = 1_024;
 /// created for the watch.
 #[derive(Default)]
 pub(super) struct WatchChecks {
-    asked: HashMap<String, (Value, u64)>,
+    asked: HashMap<String, AskedWatch>,
+}
+
+/// The params of a request that created a watch, with the line of the answer.
+struct AskedWatch {
+    params: Value,
+    line: u64,
+    _kept: KeptBytes,
 }
 
 impl CheckFamily for WatchChecks {
@@ -71,7 +79,14 @@ impl WatchChecks {
     fn asked(&mut self, cx: &OracleContext, request: &OpenRequest, message: &Message) {
         let channel = message.result().and_then(|result| text(result, "channel"));
         if let Some(uri) = channel.filter(|_| self.asked.len() < MAX_WATCHES) {
-            self.asked.insert(uri.to_owned(), (request.params().clone(), cx.now.line));
+            let uri = short(uri).into_owned();
+            self.asked.remove(&uri);
+            let params = request.params();
+            // Without room, the state of the watch is not compared with the request.
+            if let Some(kept) = cx.memory.listed.keep(params.heap_size()) {
+                let asked = AskedWatch { params: params.clone(), line: cx.now.line, _kept: kept };
+                self.asked.insert(uri, asked);
+            }
         }
     }
 
@@ -85,7 +100,7 @@ impl WatchChecks {
         out: &mut FindingSink,
     ) {
         let uri = cx.uri(channel);
-        let Some((asked, line)) = self.asked.get(uri) else {
+        let Some(AskedWatch { params: asked, line, .. }) = self.asked.get(&*short(uri)) else {
             return;
         };
         out.seen(Rule::WatchDescriptor);

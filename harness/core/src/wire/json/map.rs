@@ -31,6 +31,11 @@ impl Map {
         self.members.len()
     }
 
+    /// Returns the number of members for which the object has allocated memory.
+    pub(super) fn capacity(&self) -> usize {
+        self.members.capacity()
+    }
+
     /// Returns whether the object has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()

@@ -58,6 +58,28 @@ impl Value {
         serde_json::to_string(self).unwrap_or_default()
     }
 
+    /// Returns the number of bytes that the value has allocated.
+    pub fn heap_size(&self) -> usize {
+        /// What the allocator needs beside the bytes of an allocation.
+        const EACH: usize = 16;
+        let text = |text: &Text| match text.is_heap_allocated() {
+            true => text.capacity() + EACH,
+            false => 0,
+        };
+        match self {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            Value::String(string) => text(string),
+            Value::Array(items) => {
+                let items_size: usize = items.iter().map(Value::heap_size).sum();
+                items.capacity() * size_of::<Value>() + EACH + items_size
+            }
+            Value::Object(map) => {
+                let members = map.iter().map(|(name, value)| text(name) + value.heap_size());
+                map.capacity() * size_of::<(Text, Value)>() + EACH + members.sum::<usize>()
+            }
+        }
+    }
+
     /// Returns the value with the members of all its objects sorted by name, so that differences can be shown.
     pub fn sorted(&self) -> Value {
         match self {
