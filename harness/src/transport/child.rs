@@ -228,13 +228,32 @@ mod strays {
     }
 
     fn stray(id: i32) -> Option<StrayProcess> {
-        let line = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        let mut stray = read(id, &format!("/proc/{id}/stat"))?;
+        stray.ended = stray.ended && alive(id).is_none();
+        Some(stray)
+    }
+
+    /// Reads a file `stat` of `/proc`. The name of a process can have any bytes.
+    fn read(id: i32, path: &str) -> Option<StrayProcess> {
+        let line = fs::read(path).ok()?;
         // The process name is in parentheses and may contain parentheses itself.
-        let (head, tail) = line.rsplit_once(')')?;
-        let name = head.split_once('(')?.1.to_owned();
+        let name_ends = line.iter().rposition(|byte| *byte == b')')?;
+        let name_begins = line.iter().position(|byte| *byte == b'(')? + 1;
+        let name = String::from_utf8_lossy(line.get(name_begins..name_ends)?).into_owned();
+        let tail = str::from_utf8(line.get(name_ends + 1..)?).ok()?;
         let mut words = tail.split_whitespace();
         let ended = matches!(words.next()?, "Z" | "X");
         Some(StrayProcess { id, name, parent: words.next()?.parse().ok()?, ended })
+    }
+
+    /// Returns a thread of a process that has not ended. The main thread of a process can end before the other threads;
+    /// the process then looks like one that has ended.
+    fn alive(id: i32) -> Option<i32> {
+        let entries = fs::read_dir(format!("/proc/{id}/task")).ok()?.flatten();
+        let mut ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        ids.find(|thread| {
+            read(*thread, &format!("/proc/{id}/task/{thread}/stat")).is_some_and(|it| !it.ended)
+        })
     }
 
     /// Returns the processes with the mark `mark` or a mark that begins with `mark/`, except for the process
@@ -254,7 +273,14 @@ mod strays {
     /// Returns whether a running process has a mark with this prefix, and `goes_on` accepts the rest of the mark.
     fn inherits(stray: &StrayProcess, mark: &str, goes_on: impl Fn(&[u8]) -> bool) -> bool {
         let line = format!("{MARK}={mark}");
-        let variables = fs::read(format!("/proc/{}/environ", stray.id)).unwrap_or_default();
+        let mut variables = fs::read(format!("/proc/{}/environ", stray.id)).unwrap_or_default();
+        if variables.is_empty()
+            && let Some(thread) = alive(stray.id)
+        {
+            // The main thread has ended, and its files in `/proc` are empty.
+            variables =
+                fs::read(format!("/proc/{}/task/{thread}/environ", stray.id)).unwrap_or_default();
+        }
         let mut variables = variables.split(|byte| *byte == 0);
         let has = |variable: &[u8]| variable.strip_prefix(line.as_bytes()).is_some_and(&goes_on);
         !stray.ended && variables.any(has)

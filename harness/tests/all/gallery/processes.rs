@@ -28,5 +28,13 @@ pub const PROCESSES: &[(&str, &str)] = &[
     ("daemons again and again", "while :; do env -i setsid sleep MARK & sleep 0.1; done"),
     ("a daemon that waits for its parent", "(sleep 0.3; env -i setsid sleep MARK) & exit 0"),
     ("kills its parent", "env -i setsid sleep MARK & sleep 0.3; kill -KILL $PPID; sleep MARK"),
+    (
+        "a daemon whose name is not UTF-8",
+        "env -i setsid sh -c 'printf \"\\377) R 1 (x\" >/proc/self/comm; sleep 0.5; while :; do sleep MARK; done' & sleep 0.3; exit 0",
+    ),
+    (
+        "a daemon whose main thread has ended",
+        "env -i setsid python3 -c 'import ctypes, threading, time; threading.Thread(target=time.sleep, args=(MARK,)).start(); ctypes.CDLL(None).pthread_exit(None)' & sleep 0.3; exit 0",
+    ),
     ("hangs its parent up", "sleep MARK & sleep 0.3; kill -HUP $PPID; sleep MARK"),
 ];
