@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use crate::transport::child;
 
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::supervise;
 
 /// The time for stopping after the first Ctrl-C.
 const LEAVING: Duration = Duration::from_millis(1_800);
@@ -20,6 +21,10 @@ const LEAVING: Duration = Duration::from_millis(1_800);
 const CLOSING_SHARE: u32 = 4;
 const LEAST_CLOSING: Duration = Duration::from_secs(2);
 const MOST_CLOSING: Duration = Duration::from_secs(15);
+/// The time after the end of a budget, in addition to the time for closing and to a part of the budget, after which the
+/// command is killed. It is long, because the reports that are made from the run's files may be late on a busy machine.
+const LATE: Duration = Duration::from_secs(3);
+const LATE_SHARE: u32 = 10;
 
 /// The time budget of a command, from the start of the command.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +35,11 @@ pub(super) struct TimeBudget {
 }
 
 impl TimeBudget {
-    /// Makes a budget that begins now.
+    /// Makes a budget that begins now. If the command is still running a while after the budget, it is killed.
     pub(super) fn begin(total: Duration) -> TimeBudget {
-        TimeBudget { began: Instant::now(), total }
+        let budget = TimeBudget { began: Instant::now(), total };
+        supervise::must_end_within(total + budget.closing() + total / LATE_SHARE + LATE);
+        budget
     }
 
     fn closing(&self) -> Duration {
@@ -66,6 +73,7 @@ pub(super) fn in_time(
         .build()
         .map_err(|error| CommandStop::fault(format!("no runtime: {error}")))?;
     let outcome = runtime.block_on(async {
+        tokio::spawn(supervise::neighbours_awake());
         let mut interrupted = interrupts();
         let wish = async {
             let _ = interrupted.wait_for(|interrupted| *interrupted).await;

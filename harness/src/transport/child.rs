@@ -140,6 +140,25 @@ pub fn end_adopted() {
     end(|| strays::adopted(None));
 }
 
+/// Continues a process that a signal has stopped. Returns whether the process was stopped.
+///
+/// Any process can stop another one of the same user, and a stopped process can neither prevent nor notice this. A
+/// process with a terminal is only continued if `whose` permits it, because the user may have stopped it (Ctrl-Z).
+#[cfg(target_os = "linux")]
+pub fn wake(id: i32, whose: StopRight) -> bool {
+    strays::wake(id, whose)
+}
+
+/// Those who have the right to stop a process.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StopRight {
+    /// Nobody: a Ctrl-Z does not reach the process.
+    Nobody,
+    /// The user, if the process has a terminal.
+    TerminalUser,
+}
+
 /// Returns the names of the first [`NAMED`] processes, and the number of further processes.
 fn shown(found: &[strays::StrayProcess]) -> Vec<String> {
     let mut names: Vec<String> =
@@ -210,7 +229,7 @@ mod strays {
         Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
     };
 
-    use super::MARK;
+    use super::{MARK, StopRight};
 
     /// A process that the harness did not start itself, but that descends from one of its child processes.
     #[derive(Debug)]
@@ -219,6 +238,8 @@ mod strays {
         pub(super) name: String,
         parent: i32,
         ended: bool,
+        stopped: bool,
+        has_terminal: bool,
     }
 
     fn all() -> impl Iterator<Item = StrayProcess> {
@@ -242,8 +263,12 @@ mod strays {
         let name = String::from_utf8_lossy(line.get(name_begins..name_ends)?).into_owned();
         let tail = str::from_utf8(line.get(name_ends + 1..)?).ok()?;
         let mut words = tail.split_whitespace();
-        let ended = matches!(words.next()?, "Z" | "X");
-        Some(StrayProcess { id, name, parent: words.next()?.parse().ok()?, ended })
+        let state = words.next()?;
+        let (ended, stopped) = (matches!(state, "Z" | "X"), state == "T");
+        let parent = words.next()?.parse().ok()?;
+        // The terminal follows the process group and the session.
+        let has_terminal = words.nth(2)? != "0";
+        Some(StrayProcess { id, name, parent, ended, stopped, has_terminal })
     }
 
     /// Returns a thread of a process that has not ended. The main thread of a process can end before the other threads;
@@ -308,6 +333,14 @@ mod strays {
 
     pub(super) fn kill(stray: &StrayProcess) {
         signal(stray, Signal::KILL);
+    }
+
+    pub(super) fn wake(id: i32, whose: StopRight) -> bool {
+        let stopped = stray(id).filter(|stray| stray.stopped);
+        let left = |stray: &StrayProcess| whose == StopRight::TerminalUser && stray.has_terminal;
+        let stopped = stopped.filter(|stray| !left(stray));
+        stopped.iter().for_each(|stray| signal(stray, Signal::CONT));
+        stopped.is_some()
     }
 
     fn signal(stray: &StrayProcess, signal: Signal) {

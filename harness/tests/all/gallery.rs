@@ -154,19 +154,25 @@ fn watched(mut line: Command, folder: &Path, limit: Duration) -> GalleryPlay {
     ended(child, folder, limit)
 }
 
-/// Waits for the end of a process, but not longer than `limit`. The peak memory includes the children of the process
-/// that run the same program.
+/// Returns the children of a process that run the harness.
+fn below(id: &str) -> Vec<String> {
+    let ids = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    let same = |id: &&str| {
+        fs::read_link(format!("/proc/{id}/exe")).is_ok_and(|path| path == Path::new(PROGRAM))
+    };
+    ids.split_whitespace().filter(same).map(str::to_owned).collect()
+}
+
+/// Waits for the end of a process, but not longer than `limit`. The peak memory includes the children and
+/// grandchildren of the process that run the same program.
 fn ended(mut child: Child, folder: &Path, limit: Duration) -> GalleryPlay {
     let began = Instant::now();
     let mut peak_kib = 0;
     let code = loop {
-        let workers = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id()));
-        let workers = workers.unwrap_or_default();
-        let workers = workers.split_whitespace().filter(|id| {
-            fs::read_link(format!("/proc/{id}/exe")).is_ok_and(|path| path == Path::new(PROGRAM))
-        });
+        let workers = below(&child.id().to_string());
+        let workers: Vec<_> = workers.iter().flat_map(|id| [vec![id.clone()], below(id)]).collect();
         let own = child.id().to_string();
-        for id in workers.chain([own.as_str()]) {
+        for id in workers.iter().flatten().chain([&own]) {
             let text = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
             let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
             let now = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());

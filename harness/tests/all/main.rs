@@ -52,6 +52,7 @@ mod secrets;
 mod shells;
 mod stress;
 mod subjects;
+mod supervise;
 mod tidy;
 mod tool_calls;
 mod validator;

@@ -36,5 +36,20 @@ pub const PROCESSES: &[(&str, &str)] = &[
         "a daemon whose main thread has ended",
         "env -i setsid python3 -c 'import ctypes, threading, time; threading.Thread(target=time.sleep, args=(MARK,)).start(); ctypes.CDLL(None).pthread_exit(None)' & sleep 0.3; exit 0",
     ),
+    ("stops its parent", "kill -STOP $PPID; sleep MARK"),
+    ("stops its parent again and again", "while kill -STOP $PPID; do :; done; sleep MARK"),
+    ("stops its grandparent", "read -r _ _ _ up _ </proc/$PPID/stat; kill -STOP $up; sleep MARK"),
+    (
+        "stops the front",
+        "read -r _ _ _ up _ </proc/$PPID/stat; read -r _ _ _ top _ </proc/$up/stat; grep -q harness /proc/$top/comm && kill -STOP $top; sleep MARK",
+    ),
+    (
+        "stops the front and its grandparent",
+        "read -r _ _ _ up _ </proc/$PPID/stat; read -r _ _ _ top _ </proc/$up/stat; grep -q harness /proc/$top/comm && kill -STOP $top $up; sleep MARK",
+    ),
+    (
+        "kills its parent and its grandparent",
+        "env -i setsid sleep MARK & sleep 0.3; read -r _ _ _ up _ </proc/$PPID/stat; grep -q ahp /proc/$up/comm && kill -KILL $up $PPID; sleep MARK",
+    ),
     ("hangs its parent up", "sleep MARK & sleep 0.3; kill -HUP $PPID; sleep MARK"),
 ];
