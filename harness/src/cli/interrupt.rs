@@ -60,6 +60,18 @@ impl TimeBudget {
     }
 }
 
+/// The weight of recorded frames that a command reads per second when it makes its reports, in bytes of memory. A fast
+/// machine reads twice as much.
+const READING_RATE: f64 = 180e6;
+
+impl TimeBudget {
+    /// Returns whether the rest of the budget is enough for the reports about frames of this weight.
+    pub(super) fn allows_reports(&self, weight: u64) -> bool {
+        let reading = Duration::from_secs_f64(weight as f64 / READING_RATE);
+        self.began.elapsed() + reading < self.total
+    }
+}
+
 /// Runs a command that uses a target. The command ends on Ctrl-C or when the budget has run out, whatever the
 /// target does. The files then contain the results so far.
 pub(super) fn in_time(

@@ -68,7 +68,9 @@ pub(super) struct ScenarioScheduler<'r, 'c> {
     reports: &'r mut RunReports<'c>,
     interrupted: watch::Receiver<bool>,
     stopped: watch::Receiver<bool>,
-    budget: Option<Duration>,
+    budget: Option<TimeBudget>,
+    /// The weight of the frames in all scenarios that ended.
+    recorded: u64,
     schedule: RunSchedule,
     watch: HostWatch,
     began: Instant,
@@ -111,7 +113,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             reports,
             interrupted,
             stopped,
-            budget: budget.map(|budget| budget.total),
+            budget,
+            recorded: 0,
             schedule,
             watch,
             began: Instant::now(),
@@ -241,7 +244,9 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         if *self.interrupted.borrow() {
             return Some((Status::Error, INTERRUPTED.to_owned()));
         }
-        if *self.stopped.borrow() {
+        // The reports read all recorded frames again, and they have to be complete when the budget is over.
+        let late = self.budget.is_some_and(|budget| !budget.allows_reports(self.recorded));
+        if late || *self.stopped.borrow() {
             return Some((Status::Error, over(self.budget)));
         }
         let enough = self.run.enough(self.reports).map(|reason| (Status::Error, reason));
@@ -301,6 +306,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
 
     fn saw(&mut self, played: &PlayedCase) {
         self.schedule.saw(played.shook_hands, played.traffic_weight);
+        self.recorded += played.traffic_weight;
         self.watch.saw(played.shook_hands);
     }
 
@@ -498,9 +504,9 @@ fn names<'a>(queued: impl Iterator<Item = &'a QueuedCase>) -> String {
 }
 
 /// Returns the reason to report for a scenario that was not finished within the time budget.
-fn over(budget: Option<Duration>) -> String {
+fn over(budget: Option<TimeBudget>) -> String {
     format!(
         "the budget of {:?} for the run was over (hint: `--budget`)",
-        budget.unwrap_or_default()
+        budget.map(|budget| budget.total).unwrap_or_default()
     )
 }
