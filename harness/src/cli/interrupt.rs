@@ -85,7 +85,6 @@ pub(super) fn in_time(
         .build()
         .map_err(|error| CommandStop::fault(format!("no runtime: {error}")))?;
     let outcome = runtime.block_on(async {
-        tokio::spawn(supervise::neighbours_awake());
         let mut interrupted = interrupts();
         let wish = async {
             let _ = interrupted.wait_for(|interrupted| *interrupted).await;

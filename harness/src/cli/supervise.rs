@@ -20,7 +20,7 @@
 //! Start at [`supervised`].
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{must_end_within, neighbours_awake, supervised};
+pub(super) use linux::{must_end_within, supervised};
 
 /// Returns `None`, because this system has no watcher.
 #[cfg(not(target_os = "linux"))]
@@ -31,12 +31,6 @@ pub(super) fn supervised() -> Option<std::process::ExitCode> {
 /// Does nothing, because this system has no watcher.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn must_end_within(_: std::time::Duration) {}
-
-/// Waits without end, because this system has no watcher.
-#[cfg(not(target_os = "linux"))]
-pub(super) async fn neighbours_awake() {
-    std::future::pending().await
-}
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -67,7 +61,7 @@ mod linux {
     /// number of the signal.
     const BY_SIGNAL: i32 = 128;
     /// The interval at which each process looks after its neighbours.
-    const LOOK: Duration = Duration::from_millis(250);
+    const LOOK: Duration = Duration::from_millis(100);
     /// The time after the first Ctrl-C after which the watcher kills the worker. The worker itself needs two seconds,
     /// and the rest is for reports on a busy machine.
     const FIRST: Duration = Duration::from_secs(10);
@@ -116,7 +110,11 @@ mod linux {
         let gone = ExitCode::from(CommandExit::Interrupted as u8);
         if let Some(watcher) = ParentLink::find(WATCHER) {
             child::adopt();
-            return (!watcher.follow()).then_some(gone);
+            if !watcher.follow() {
+                return Some(gone);
+            }
+            look_after_watcher();
+            return None;
         }
         let front = ParentLink::find(FRONT);
         match &front {
@@ -135,12 +133,16 @@ mod linux {
         }
     }
 
-    /// Continues the process above this one whenever it is stopped, without end.
-    pub(in crate::cli) async fn neighbours_awake() {
-        loop {
-            tokio::time::sleep(LOOK).await;
-            wake_above(StopRight::Nobody);
-        }
+    /// Continues the watcher whenever it is stopped. This needs a thread, because the worker may compute for a long time.
+    fn look_after_watcher() {
+        let look = || {
+            loop {
+                std::thread::sleep(LOOK);
+                wake_above(StopRight::Nobody);
+            }
+        };
+        // Without the thread, only the front continues the watcher.
+        let _ = std::thread::Builder::new().name("looks up".to_owned()).spawn(look);
     }
 
     fn wake_above(whose: StopRight) {

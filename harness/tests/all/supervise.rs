@@ -26,13 +26,19 @@ struct HostRun {
 }
 
 impl HostRun {
-    /// Starts a run with a host that is this line of a shell. `MARK` in the line is a number of seconds.
+    /// Starts a run with a host that is this line of a shell.
     fn start(line: &str, budget: &str) -> HostRun {
+        HostRun::command(&["run", "--timeout", "300ms", "--budget", budget], "--command", line)
+    }
+
+    /// Starts a command. The value of its last option is this line of a shell, in which `MARK` becomes a number of
+    /// seconds.
+    fn command(arguments: &[&str], last: &str, line: &str) -> HostRun {
         let number = MARKS.fetch_add(1, Ordering::Relaxed);
         let mark = format!("31336.{}{number}", std::process::id());
         let mut command = Command::new(PROGRAM);
-        command.args(["run", "--timeout", "300ms", "--budget", budget, "--command"]);
-        command.arg(line.replace("MARK", &mark)).current_dir(env!("CARGO_TARGET_TMPDIR"));
+        command.args(arguments).arg(last).arg(line.replace("MARK", &mark));
+        command.current_dir(env!("CARGO_TARGET_TMPDIR"));
         command.stdout(Stdio::null()).stderr(Stdio::null());
         HostRun { child: command.spawn().unwrap(), mark }
     }
@@ -46,7 +52,7 @@ impl HostRun {
                 threads.map(|it| fs::read(it.path().join("cmdline")).unwrap_or_default());
             lines.any(|line| {
                 let line = String::from_utf8_lossy(&line).into_owned();
-                line.contains(&self.mark) && !line.contains("--command")
+                line.contains(&self.mark) && !line.contains("--timeout")
             })
         };
         let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
@@ -132,12 +138,24 @@ fn a_daemon_whose_main_thread_has_ended_ends_with_the_run() {
 
 #[test]
 fn a_host_that_stops_its_parents_does_not_stop_the_run() {
-    let lines = ["kill -STOP $PPID; sleep MARK", &format!("{UP}kill -STOP $up; sleep MARK")];
+    // The front is stopped only if it is the harness, and not the program with this test.
+    let top = "read -r _ _ _ top _ </proc/$up/stat; grep -q harness /proc/$top/comm || exit 1; ";
+    let lines = [
+        "kill -STOP $PPID; sleep MARK".to_owned(),
+        format!("{UP}kill -STOP $up; sleep MARK"),
+        format!("{UP}{top}kill -STOP $top $up; sleep MARK"),
+    ];
     for line in lines {
-        let mut run = HostRun::start(line, "3s");
+        let mut run = HostRun::start(&line, "3s");
         run.ended_within(PATIENCE);
         assert_eq!(run.marked(), Vec::<String>::new(), "{line}");
     }
+    // A command that is never at rest has to look after the watcher as well.
+    let line = format!("{UP}{top}kill -STOP $top $up; sleep MARK");
+    let subject = ["reducers", "--spec", "1.0.0", "--timeout", "300ms", "--budget", "3s"];
+    let mut run = HostRun::command(&subject, "--subject", &line);
+    run.ended_within(PATIENCE);
+    assert_eq!(run.marked(), Vec::<String>::new(), "reducers");
 }
 
 /// A line of a host that keeps its parent stopped, so that the parent can do nothing itself.
