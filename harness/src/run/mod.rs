@@ -83,6 +83,7 @@ pub mod profile;
 pub mod profile_draft;
 pub mod provider;
 pub mod recent;
+pub mod recent_weights;
 pub mod response_rule;
 pub mod schedule;
 #[cfg(feature = "cli")]

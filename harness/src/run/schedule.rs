@@ -14,11 +14,7 @@ use crate::wire::version::Version;
 
 use super::fuse::RunFuse;
 use super::plan::{PlannedScenario, most_first};
-
-/// The weight of the frames that scenarios may receive at the same time, in bytes of memory.
-const MAX_TOGETHER: u64 = 48 << 20;
-/// The number of scenarios whose weight is remembered.
-const RECENT_WEIGHTS: usize = 8;
+use super::recent_weights::RecentWeights;
 
 /// How the scenarios of a run are played.
 #[derive(Clone, Debug)]
@@ -71,8 +67,7 @@ pub struct RunSchedule {
     alone: bool,
     next_case: u32,
     fuse: RunFuse,
-    /// The weights of the frames in the scenarios that ended last.
-    weights: VecDeque<u64>,
+    weights: RecentWeights,
 }
 
 impl RunSchedule {
@@ -107,7 +102,7 @@ impl RunSchedule {
             }
         }
         let fuse = RunFuse::default();
-        let weights = VecDeque::new();
+        let weights = RecentWeights::default();
         RunSchedule { rules, queue, playing: 0, alone: false, next_case: 0, fuse, weights }
     }
 
@@ -117,7 +112,7 @@ impl RunSchedule {
             return if self.playing == 0 { RunStep::Over } else { RunStep::Wait };
         };
         let waits = self.playing > 0 && (self.alone || first.alone);
-        if waits || self.playing >= self.jobs() {
+        if waits || self.playing >= self.weights.fitting(self.rules.jobs) {
             return RunStep::Wait;
         }
         let Some(queued) = self.queue.pop_front() else { return RunStep::Wait };
@@ -140,18 +135,7 @@ impl RunSchedule {
     /// Records whether a scenario completed a handshake, and the weight of the frames that it received, in bytes.
     pub fn saw(&mut self, shook_hands: bool, weight: u64) {
         self.fuse.saw(shook_hands);
-        if self.weights.len() == RECENT_WEIGHTS {
-            self.weights.pop_front();
-        }
-        self.weights.push_back(weight);
-    }
-
-    /// Returns how many scenarios may be played at the same time, so that the memory suffices if each of them receives
-    /// as much as the heaviest of the last ones.
-    fn jobs(&self) -> usize {
-        let heaviest = self.weights.iter().max().copied().unwrap_or(0).max(1);
-        let fit = usize::try_from(MAX_TOGETHER / heaviest).unwrap_or(usize::MAX);
-        self.rules.jobs.min(fit.max(1))
+        self.weights.add(weight);
     }
 
     /// Returns why no further scenario is played; `None` if the run continues.

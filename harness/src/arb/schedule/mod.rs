@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use crate::run::play::ScenarioVerdict;
 use crate::run::recent::{RECENT, RecentResults};
+use crate::run::recent_weights::RecentWeights;
 use crate::verdict::Weight;
 
 use super::campaign::{FindingBucket, FuzzCampaign, KnownFindings};
@@ -196,6 +197,7 @@ pub struct CampaignSchedule {
     /// The time up to which `time` is counted.
     counted: Duration,
     end: Option<CampaignEnd>,
+    weights: RecentWeights,
 }
 
 impl CampaignSchedule {
@@ -222,6 +224,7 @@ impl CampaignSchedule {
             time: CampaignTime::default(),
             counted: Duration::ZERO,
             end: None,
+            weights: RecentWeights::default(),
         }
     }
 
@@ -348,7 +351,8 @@ impl CampaignSchedule {
         let talks = |it: &mut UnderWay| usize::from(it.traffic.talks(now, IDLE));
         let talking = self.under_way.iter_mut().map(talks).sum::<usize>();
         let playing = self.under_way.len();
-        playing < jobs || talking < jobs && playing < jobs * WAITING
+        let fit = |wanted| self.weights.fitting(wanted);
+        playing < fit(jobs) || talking < jobs && playing < fit(jobs * WAITING)
     }
 
     fn begin(&mut self, now: Duration, sequence: GeneratedSequence) -> ScheduledWork {
@@ -401,6 +405,8 @@ impl CampaignSchedule {
     pub fn played(&mut self, now: Duration, played: PlayedSequence) {
         self.pass(now);
         let beside = self.landed(played.number);
+        let verdict = played.played.as_ref().map(|it| &it.verdict);
+        self.weights.add(verdict.map_or(0, |verdict| verdict.traffic_weight));
         let PlayedSequence { sequence, played, gauge, hurried, .. } = played;
         self.campaign.sequences += 1;
         self.campaign.steps += sequence.draft.steps.len() as u64;
