@@ -178,6 +178,77 @@ fn compares_long_lists_in_linear_time() {
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
+/// Returns the highest resident memory, in MiB, of the program while it judges a capture.
+#[cfg(target_os = "linux")]
+fn peak_of_judge(name: &str, lines: &[String]) -> io::Result<usize> {
+    let file = std::env::temp_dir().join(format!("ahp-judge-{name}-{}.jsonl", std::process::id()));
+    fs::write(&file, lines.join("\n") + "\n")?;
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_ahp-harness"))
+        .arg("judge")
+        .arg(&file)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()?;
+    let mut peak = 0;
+    while child.try_wait()?.is_none() {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let now = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+        peak = peak.max(now.unwrap_or(0) >> 10);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    fs::remove_file(&file)?;
+    Ok(peak)
+}
+
+/// Plays values of 100 KB in the places where the oracle remembers values of a host.
+#[cfg(target_os = "linux")]
+#[test]
+fn keeps_few_large_values() {
+    const LINES: usize = 500;
+    let long = "u".repeat(100_000);
+    let values: Vec<u8> = vec![0; 50_000];
+    let notice = |method: &str, params: Value| {
+        line("s2c", &json!({"jsonrpc": "2.0", "method": method, "params": params}))
+    };
+    let added = |uri: String, title: &str| {
+        let summary = json!({"resource": uri, "provider": "p", "title": title, "status": 1});
+        notice("root/sessionAdded", json!({"channel": "ahp-root://", "summary": summary}))
+    };
+    let changed = |n: usize, name: &str, value: Value| {
+        let (session, changes) = (format!("ahp-session:/{n}"), json!({name: value}));
+        let params = json!({"channel": "ahp-root://", "session": session, "changes": changes});
+        notice("root/sessionSummaryChanged", params)
+    };
+    let subscribed = |n: usize| {
+        let uri = format!("ahp-chat:/{n}");
+        let state = json!({"resource": uri, "turns": [], "_meta": {"a": values}});
+        let result = json!({"snapshot": {"resource": uri, "fromSeq": 0, "state": state}});
+        let params = json!({"channel": uri});
+        let asked = json!({"jsonrpc": "2.0", "id": n + 2, "method": "subscribe", "params": params});
+        let answer = json!({"jsonrpc": "2.0", "id": n + 2, "result": result});
+        line("c2s", &asked) + "\n" + &line("s2c", &answer)
+    };
+    let asked = |n: usize| {
+        let id = format!("{n}{long}");
+        line("c2s", &json!({"jsonrpc": "2.0", "id": id, "method": "ping", "params": {}}))
+    };
+    let all = |each: &dyn Fn(usize) -> String| (0..LINES).map(each).collect::<Vec<String>>();
+    let kinds = [
+        ("snapshots", all(&subscribed)),
+        ("long-uris", all(&|n| added(format!("ahp-session:/{n}{long}"), "t"))),
+        ("titles", all(&|n| added(format!("ahp-session:/{n}"), &long))),
+        ("changes", all(&|n| changed(n, "title", json!(long)))),
+        ("lists", all(&|n| changed(n, "workingDirectories", json!(values)))),
+        ("ids", all(&asked)),
+    ];
+    for (name, lines) in kinds {
+        let peak = peak_of_judge(name, &[rooted(), lines].concat()).unwrap();
+        // Without any capture, a program that is built for tests needs about 35 MiB.
+        assert!(peak < 64, "{name}: {peak} MiB");
+    }
+}
+
 #[test]
 fn bounds_the_number_of_connection_names() {
     let lines: String =

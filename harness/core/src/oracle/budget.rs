@@ -31,8 +31,8 @@ const LISTED: usize = 8 << 20;
 
 /// The length up to which a string is kept as it is. Usual URIs and ids are shorter.
 const SHORT: usize = 512;
-/// The number of bytes at the beginning of a longer string that are kept.
-const BEGINNING: usize = 128;
+/// The number of characters at the beginning of a longer string that are kept.
+const BEGINNING: usize = 64;
 
 /// The budgets of one oracle.
 pub(super) struct OracleMemory {
@@ -132,7 +132,7 @@ impl KeptBytes {
         true
     }
 
-    /// Counts a change that added at most so many bytes to the value. Returns `false` if the budget is spent, so the
+    /// Counts a change that has added at most so many bytes to the value; `measure` measures the changed value. Returns `false` if the budget is spent, so the
     /// value must not be kept. The value is measured again only after changes of a similar size, so that the cost of a
     /// change does not grow with the value.
     pub(super) fn grow(&mut self, added: usize, measure: impl FnOnce() -> usize) -> bool {
@@ -172,7 +172,7 @@ pub(super) fn short(text: &str) -> Cow<'_, str> {
         hasher.write(text.as_bytes());
         hasher.finish()
     };
-    let beginning = &text[..text.floor_char_boundary(BEGINNING)];
+    let beginning: String = text.chars().take(BEGINNING).collect();
     Cow::Owned(format!("{beginning}… ({} bytes, {:016x}{:016x})", text.len(), hash(1), hash(2)))
 }
 

@@ -47,7 +47,7 @@ pub(super) struct ChannelRecord {
     /// The snapshots whose `fromSeq` is ahead of the fold.
     pub waiting: Vec<WaitingSnapshot>,
     /// The rejected actions since the last comparison, with their lines.
-    pub rejected: Vec<RejectedAction>,
+    pub rejected: Vec<RefusedAction>,
     /// The connections that are subscribed to the channel.
     pub subscribers: Vec<ConnId>,
     /// The session that a chat belongs to.
@@ -66,7 +66,7 @@ pub(super) struct ChannelRecord {
 }
 
 /// A rejected action, with its line.
-pub(super) struct RejectedAction {
+pub(super) struct RefusedAction {
     pub seen: KeptFrame,
     pub line: u64,
 }

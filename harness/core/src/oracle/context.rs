@@ -167,8 +167,10 @@ impl OracleContext {
     /// Returns whether every request was answered, except requests that have been open for longer than the deadline.
     fn answered_all(&self, now: Duration) -> bool {
         let patience = self.options.patience();
-        // If the transcript lacks some traffic of a connection, the open requests of the connection are unknown.
-        if self.conns.values().any(|conn| conn.gap && !conn.closed && !conn.stale) {
+        // If the transcript lacks some traffic of a connection, or not every request was kept, the open requests of the
+        // connection are unknown.
+        let unknown = |conn: &ConnectionRecord| conn.gap || conn.overflow;
+        if self.conns.values().any(|conn| unknown(conn) && !conn.closed && !conn.stale) {
             return false;
         }
         let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);

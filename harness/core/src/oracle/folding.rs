@@ -20,7 +20,7 @@ use crate::wire::protocol::Protocol;
 
 use super::budget::KeptBytes;
 use super::channel::{
-    ChannelFold, ChannelId, MAX_REJECTED, MAX_WAITING, RejectedAction, WaitingSnapshot, folded_kind,
+    ChannelFold, ChannelId, MAX_REJECTED, MAX_WAITING, RefusedAction, WaitingSnapshot, folded_kind,
 };
 use super::context::{OracleContext, StepEmitter};
 use super::envelope::ActionEnvelope;
@@ -536,13 +536,13 @@ impl OracleContext {
             return;
         };
         let value = envelope_value(seen, replayed);
-        let known = |other: &RejectedAction| envelope_value(&other.seen, None) == value;
+        let known = |other: &RefusedAction| envelope_value(&other.seen, None) == value;
         if replayed.is_none()
             && channel.rejected.len() < MAX_REJECTED
             && !channel.rejected.iter().any(known)
             && let Some(seen) = self.memory.states.keep_frame(seen)
         {
-            channel.rejected.push(RejectedAction { seen, line });
+            channel.rejected.push(RefusedAction { seen, line });
         }
     }
 

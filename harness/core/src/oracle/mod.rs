@@ -72,4 +72,6 @@ mod tests_choices;
 #[cfg(test)]
 mod tests_disposal;
 #[cfg(test)]
+mod tests_memory;
+#[cfg(test)]
 mod tests_returns;

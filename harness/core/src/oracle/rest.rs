@@ -148,7 +148,7 @@ impl OracleContext {
     fn is_answered(&self, session: ChannelId, at: Duration) -> bool {
         let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
         // If the transcript lacks some traffic of a connection, the open requests of the connection are unknown.
-        if open.clone().any(|(_, conn)| conn.gap) {
+        if open.clone().any(|(_, conn)| conn.gap || conn.overflow) {
             return false;
         }
         let young =

@@ -9,7 +9,7 @@ use crate::verdict::Weight;
 use crate::wire::message::Message;
 
 use crate::oracle::catalogue::{CheckRule, Rule};
-use crate::oracle::channel::RejectedAction;
+use crate::oracle::channel::RefusedAction;
 use crate::oracle::check::{CheckFamily, FindingSink};
 use crate::oracle::connection::OpenRequest;
 use crate::oracle::context::OracleContext;
@@ -131,7 +131,7 @@ fn effect_of_rejection(
     let Some(channel) = cx.channel(comparison.channel) else {
         return false;
     };
-    for RejectedAction { seen, line } in &channel.rejected {
+    for RefusedAction { seen, line } in &channel.rejected {
         let Some(action) = envelope_value(seen, None).and_then(|value| value.get("action")) else {
             continue;
         };

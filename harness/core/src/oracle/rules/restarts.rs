@@ -53,7 +53,7 @@ pub(super) struct RestartChecks {
     /// The contents of channels before the restart. A channel is removed at its first snapshot after the restart.
     before: foldhash::HashMap<ChannelId, KeptContent>,
     /// The dispatches on each channel that no envelope has settled yet, by client and `clientSeq`.
-    in_flight: foldhash::HashMap<ChannelId, foldhash::HashSet<(Option<Arc<str>>, i64)>>,
+    in_flight: foldhash::HashMap<ChannelId, foldhash::HashSet<ClientDispatch>>,
     restarted: bool,
     /// The sessions that the restarted host has listed, each with the line of the first list.
     listed: foldhash::HashMap<String, u64>,
@@ -68,6 +68,9 @@ pub(super) struct RestartChecks {
     disposed: foldhash::HashMap<String, u64>,
     disposed_before: foldhash::HashMap<String, u64>,
 }
+
+/// The client and the `clientSeq` of a dispatch.
+type ClientDispatch = (Option<Arc<str>>, i64);
 
 /// The first message that told a client of a session.
 struct SessionAnnouncement {
@@ -412,6 +415,10 @@ fn is_traffic(step: &OracleStep<'_>) -> bool {
 
 /// Returns whether a client has asked to create or to dispose of the channel and has no answer yet.
 fn is_asked(cx: &OracleContext, uri: &str, disposes: bool) -> bool {
+    // A request that was not kept may ask for this.
+    if cx.conns.values().any(|conn| conn.overflow && !conn.gap && !conn.closed) {
+        return true;
+    }
     let uri = short(uri);
     let mut requests = cx.conns.iter().flat_map(|(_, conn)| conn.requests.values().flatten());
     requests.any(|request| {

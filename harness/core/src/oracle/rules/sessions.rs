@@ -416,13 +416,13 @@ impl SessionListChecks {
         for (name, value) in told {
             let size =
                 |name: &str, value: &Value| KnownSession::EACH + name.len() + value.heap_size();
+            changed.members.insert(name.to_string(), (value.clone(), line));
             let all = || changed.members.iter().map(|(name, (value, _))| size(name, value)).sum();
             if !changed.kept.grow(size(name, value), all) {
                 // Without room for the new values, nobody is judged by the old ones.
                 self.changed.remove(uri);
                 return;
             }
-            changed.members.insert(name.to_string(), (value.clone(), line));
         }
     }
 
