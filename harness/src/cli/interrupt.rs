@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::transport::child;
 
+use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::supervise;
 
@@ -38,8 +39,13 @@ impl TimeBudget {
     /// Makes a budget that begins now. If the command is still running a while after the budget, it is killed.
     pub(super) fn begin(total: Duration) -> TimeBudget {
         let budget = TimeBudget { began: Instant::now(), total };
-        supervise::must_end_within(total + budget.closing() + total / LATE_SHARE + LATE);
+        supervise::must_end_within(budget.most());
         budget
+    }
+
+    /// Returns the time after which the command is killed.
+    fn most(&self) -> Duration {
+        self.total + self.closing() + self.total / LATE_SHARE + LATE
     }
 
     fn closing(&self) -> Duration {
@@ -84,15 +90,11 @@ pub(super) fn in_time(
         .enable_all()
         .build()
         .map_err(|error| CommandStop::fault(format!("no runtime: {error}")))?;
+    watch_from_outside(budget);
     let outcome = runtime.block_on(async {
         let mut interrupted = interrupts();
         let wish = async {
             let _ = interrupted.wait_for(|interrupted| *interrupted).await;
-            tokio::spawn(async {
-                signalled().await;
-                child::end_all();
-                std::process::exit(CommandExit::Interrupted as i32);
-            });
             tokio::time::sleep(LEAVING).await;
         };
         let over = async {
@@ -117,6 +119,34 @@ pub(super) fn in_time(
     // The shutdown does not wait for blocking threads.
     runtime.shutdown_background();
     outcome
+}
+
+/// Ends the process at the second Ctrl-C, and a while after its budget. This needs a thread of its own, because the
+/// command may compute for a long time, or may wait for a file that nobody reads.
+fn watch_from_outside(budget: Option<TimeBudget>) {
+    let watch = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let Ok(runtime) = runtime else { return };
+        let code = runtime.block_on(async {
+            let over = async {
+                match budget {
+                    Some(budget) => tokio::time::sleep(budget.most()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                _ = signalled_times(2) => CommandExit::Interrupted,
+                () = over => {
+                    CliContext::gather().error("error: the command did not stop in time when its time budget was over; the files have what was written before (hint: `--budget`)\n");
+                    CommandExit::Failed
+                }
+            }
+        });
+        child::end_all();
+        std::process::exit(code as i32);
+    };
+    // Without the thread, the command itself notices signals and the end of its budget.
+    let _ = std::thread::Builder::new().name("watch".to_owned()).spawn(watch);
 }
 
 /// Returns a channel that turns true when the user interrupts.
@@ -157,21 +187,40 @@ pub(super) fn ended_by(
     stopped
 }
 
-/// Waits for Ctrl-C, SIGTERM or SIGHUP.
+/// Waits for Ctrl-C, SIGTERM or SIGHUP. Returns whether one has arrived; `false` if signals cannot be received.
 pub(super) async fn signalled() -> bool {
+    signalled_times(1).await
+}
+
+/// Waits until Ctrl-C, SIGTERM and SIGHUP have arrived so many times in total.
+async fn signalled_times(times: usize) -> bool {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
 
+        let interrupt = signal(SignalKind::interrupt());
         let terminate = signal(SignalKind::terminate());
         let hang_up = signal(SignalKind::hangup());
-        if let (Ok(mut terminate), Ok(mut hang_up)) = (terminate, hang_up) {
-            return tokio::select! {
-                pressed = tokio::signal::ctrl_c() => pressed.is_ok(),
-                asked = terminate.recv() => asked.is_some(),
-                asked = hang_up.recv() => asked.is_some(),
-            };
+        if let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hang_up)) =
+            (interrupt, terminate, hang_up)
+        {
+            for _ in 0..times {
+                let arrived = tokio::select! {
+                    arrived = interrupt.recv() => arrived,
+                    arrived = terminate.recv() => arrived,
+                    arrived = hang_up.recv() => arrived,
+                };
+                if arrived.is_none() {
+                    return false;
+                }
+            }
+            return true;
         }
     }
-    tokio::signal::ctrl_c().await.is_ok()
+    for _ in 0..times {
+        if tokio::signal::ctrl_c().await.is_err() {
+            return false;
+        }
+    }
+    true
 }

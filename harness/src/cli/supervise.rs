@@ -245,7 +245,12 @@ mod linux {
         child::end_adopted();
         wake_above(StopRight::TerminalUser);
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-        let code = status.code().or(signal.map(|signal| BY_SIGNAL + signal)).unwrap_or(BY_SIGNAL);
+        let code = match signal {
+            // The signal that was passed on ended a process that did not handle it yet.
+            Some(_) if leaving.is_some() => CommandExit::Interrupted as i32,
+            Some(signal) => BY_SIGNAL + signal,
+            None => status.code().unwrap_or(BY_SIGNAL),
+        };
         Ok(killed.unwrap_or(code))
     }
 

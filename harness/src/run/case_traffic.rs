@@ -11,12 +11,12 @@ use crate::wire::frame::Frame;
 /// The maximum number of frames that a host may send in one scenario. Every scenario needs far fewer frames, and this
 /// many frames still fit into the memory.
 const MAX_FRAMES: u64 = 200_000;
-/// The maximum weight of all frames that a host may send in one scenario, in bytes. The heaviest scenarios need 14 MiB.
+/// The maximum weight of all frames that a host may send in one scenario, in bytes. The heaviest scenarios need 28 MiB.
 /// Several scenarios run at the same time, and most of what arrives may stay in memory, as part of a state or unread.
-const MAX_WEIGHT: u64 = 28 << 20;
+const MAX_WEIGHT: u64 = 36 << 20;
 /// The weight of one JSON value, in bytes: its approximate size in memory, which for a number or an empty list is many
 /// times the length of its text.
-const VALUE_WEIGHT: u64 = 64;
+const VALUE_WEIGHT: u64 = 48;
 
 /// The frames that have arrived, and the last line of the transcript with an event for the case.
 #[derive(Debug, Default)]

@@ -66,6 +66,36 @@ fn an_interrupted_run_writes_a_complete_report() {
     assert_eq!(left.status.code(), Some(0), "{}", String::from_utf8_lossy(&left.stdout));
 }
 
+/// A pipe that is open but is not read blocks the command, so that only another thread can notice a signal.
+#[test]
+fn a_second_interrupt_ends_a_command_that_is_blocked() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut run = Command::new(PROGRAM)
+        .args(["run", "--profile", "all", "--report"])
+        .arg(format!("jsonl={}", pipe.display()))
+        .current_dir(&folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let reader = std::fs::File::open(&pipe).unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(run.try_wait().unwrap().is_none(), "expected the command to wait for its reader");
+    let interrupt = |run: &Child| {
+        let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        std::thread::sleep(Duration::from_millis(500));
+    };
+    interrupt(&run);
+    interrupt(&run);
+    let ended = run.try_wait().unwrap();
+    let _ = run.kill();
+    assert_eq!(ended.and_then(|status| status.code()), Some(130));
+    drop(reader);
+}
+
 #[test]
 fn a_started_host_is_killed_with_its_subprocesses() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
