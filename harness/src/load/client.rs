@@ -107,7 +107,7 @@ impl LoadClient {
         self.identity
     }
 
-    /// Returns the index of the session that the client shares with others.
+    /// Returns the index of the client's session. Several clients share a session.
     pub fn session(&self) -> usize {
         self.session
     }
@@ -184,8 +184,8 @@ impl LoadClient {
         self.stage = stage;
         if stage == ClientStage::Active {
             self.failures = 0;
-            // Earlier dispatches are no longer waited for: a dispatch before an `unsubscribe`, or to a disposed
-            // session, may have no answer.
+            // The client stops waiting for its earlier dispatches, because the host need not answer a dispatch that was
+            // sent before an `unsubscribe` or to a disposed session.
             self.unsettled = 0;
         }
     }

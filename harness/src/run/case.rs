@@ -183,7 +183,7 @@ impl ScenarioCase {
         self.clients.shook_hands()
     }
 
-    /// Returns the approximate size of all frames that have arrived, in bytes of memory.
+    /// Returns the approximate memory that all received frames need, in bytes.
     pub fn traffic_weight(&self) -> u64 {
         self.traffic.weight()
     }

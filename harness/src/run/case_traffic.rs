@@ -46,7 +46,7 @@ impl TrafficBudget {
         self.frames > MAX_FRAMES || self.weight() > MAX_WEIGHT
     }
 
-    /// Returns the approximate size of everything that has arrived, in bytes of memory.
+    /// Returns the approximate memory that all received frames need, in bytes.
     pub(super) fn weight(&self) -> u64 {
         self.bytes + self.values * VALUE_WEIGHT
     }

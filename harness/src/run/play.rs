@@ -82,7 +82,7 @@ pub struct ScenarioVerdict {
     pub checks: Vec<CheckReport>,
     /// Whether a handshake succeeded.
     pub shook_hands: bool,
-    /// The approximate size of all frames that arrived, in bytes of memory.
+    /// The approximate memory that all received frames need, in bytes.
     pub traffic_weight: u64,
     /// Whether a connection ended without a closing handshake, or could not be established.
     pub cut: bool,

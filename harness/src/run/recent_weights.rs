@@ -6,9 +6,9 @@
 
 use std::collections::VecDeque;
 
-/// The weight of the frames that scenarios may receive at the same time, in bytes of memory.
+/// The approximate memory that the frames of all scenarios that run at the same time may need, in bytes.
 const MAX_TOGETHER: u64 = 48 << 20;
-/// The number of scenarios whose weight is remembered.
+/// The number of scenarios that count: the scenarios that ended last.
 const REMEMBERED: usize = 8;
 
 /// The weights of the frames in the scenarios that ended last.

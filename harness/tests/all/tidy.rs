@@ -261,8 +261,8 @@ fn the_terminal_is_written_in_one_place() {
     report(&mistakes);
 }
 
-/// The files of the shell that may read and write files of the file system directly: the file that opens the files of
-/// users, and the files that need only folders or pipes of the harness's own.
+/// The files of `cli` that may call the functions of `std::fs` directly. One of them opens the files that users name; the
+/// others use only folders and pipes that the harness has made.
 const FILING: [&str; 5] =
     ["cli/files.rs", "cli/folders.rs", "cli/oddities.rs", "cli/log_folder.rs", "cli/supervise.rs"];
 

@@ -1,4 +1,4 @@
-//! Budgets for the foreign values that the oracle keeps, and short forms of foreign strings.
+//! Limits the memory for values of a target that the oracle keeps, and shortens long strings of a target.
 //!
 //! A hostile target chooses the size of each value, so a limit on the number of kept values does not limit the memory.
 //! Each kept state, request and summary therefore takes its bytes from a [`ByteBudget`] and holds them as [`KeptBytes`],
@@ -132,9 +132,9 @@ impl KeptBytes {
         true
     }
 
-    /// Counts a change that has added at most so many bytes to the value; `measure` measures the changed value. Returns `false` if the budget is spent, so the
-    /// value must not be kept. The value is measured again only after changes of a similar size, so that the cost of a
-    /// change does not grow with the value.
+    /// Counts a change that has added at most `added` bytes to the value. `measure` returns the size of the changed
+    /// value. Returns `false` if the budget is spent; the value must then be dropped. The value is measured again only
+    /// after changes of a similar size, so that the cost of a change does not grow with the value.
     pub(super) fn grow(&mut self, added: usize, measure: impl FnOnce() -> usize) -> bool {
         let grown = self.bytes - self.measured + added;
         if grown <= self.measured {

@@ -65,7 +65,7 @@ pub(super) struct ChannelRecord {
     pub doubtful_until: u64,
 }
 
-/// A rejected action, with its line.
+/// The envelope of a rejected action, and the number of its line in the transcript.
 pub(super) struct RefusedAction {
     pub seen: KeptFrame,
     pub line: u64,

@@ -161,8 +161,8 @@ impl OracleContext {
         }
     }
 
-    /// Drops states of channels to which no connection is subscribed. Only a few channels are looked at each time, so
-    /// that the cost of a frame does not grow with the number of channels.
+    /// Frees memory: forgets the states of some channels to which no connection is subscribed. Each call examines only
+    /// a few channels, so that the cost of a frame does not grow with the number of channels.
     fn lose_unused(&mut self) {
         for channel in self.channels.next_few() {
             if channel.subscribers.is_empty() {
