@@ -33,7 +33,9 @@ impl CampaignFolder {
     /// Returns an error if the folder contains other files, or cannot be made.
     pub(super) fn open(&self) -> Result<Option<FuzzCampaign>, CommandStop> {
         let path = self.0.join(STATE);
-        if let Some(text) = files::text_if_any(&path).map_err(CommandStop::usage)? {
+        if let Some(text) =
+            files::text_if_any(&path, files::MAX_STATE).map_err(CommandStop::usage)?
+        {
             let name = path.display();
             let campaign = FuzzCampaign::of_text(&text).ok_or_else(|| {
                 CommandStop::usage(format!(

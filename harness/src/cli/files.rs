@@ -18,7 +18,10 @@ use super::exit::CommandStop;
 
 /// The largest file that is read as a whole, in bytes. Captures and runs may be longer, and [`open`] reads them
 /// piece by piece.
-const MAX_TEXT: u64 = 16 << 20;
+pub(super) const MAX_TEXT: u64 = 16 << 20;
+
+/// The largest state of a campaign that is read, in bytes. The harness has written it, and it grows with the campaign.
+pub(super) const MAX_STATE: u64 = 128 << 20;
 
 /// Opens a file that a user named.
 ///
@@ -34,26 +37,26 @@ pub fn open(path: &Path) -> Result<InputFile, CommandStop> {
 /// Returns the errors of [`open`]. Also returns an error if the file is too long or not UTF-8, or if no process
 /// writes to the pipe.
 pub fn text(path: &Path) -> Result<String, CommandStop> {
-    read(path).map_err(|error| unreadable(path, &error))
+    read(path, MAX_TEXT).map_err(|error| unreadable(path, &error))
 }
 
-/// Reads a file that need not exist.
+/// Reads a file of at most `limit` bytes that need not exist.
 ///
 /// # Errors
 /// Returns the errors of [`text`], except that a missing file is `None`.
-pub(super) fn text_if_any(path: &Path) -> Result<Option<String>, String> {
-    match read(path) {
+pub(super) fn text_if_any(path: &Path, limit: u64) -> Result<Option<String>, String> {
+    match read(path, limit) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("`{}` could not be read: {error}", path.display())),
     }
 }
 
-fn read(path: &Path) -> std::io::Result<String> {
+fn read(path: &Path, limit: u64) -> std::io::Result<String> {
     let mut bytes = Vec::new();
-    let read = InputFile::open(path)?.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
-    if read as u64 > MAX_TEXT {
-        return Err(std::io::Error::other(format!("it is longer than {} MiB", MAX_TEXT >> 20)));
+    let read = InputFile::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    if read as u64 > limit {
+        return Err(std::io::Error::other(format!("it is longer than {} MiB", limit >> 20)));
     }
     String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not UTF-8"))
 }
@@ -67,7 +70,7 @@ struct DiskFiles;
 
 impl FileSource for DiskFiles {
     fn read(&self, path: &str) -> Result<String, String> {
-        read(Path::new(path)).map_err(|error| explain(&error))
+        read(Path::new(path), MAX_TEXT).map_err(|error| explain(&error))
     }
 }
 

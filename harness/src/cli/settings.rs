@@ -30,7 +30,9 @@ pub(super) fn with_settings(
     arguments: Vec<OsString>,
     program: &Command,
 ) -> Result<Vec<OsString>, String> {
-    let Some(text) = files::text_if_any(Path::new(FILE))? else { return Ok(arguments) };
+    let Some(text) = files::text_if_any(Path::new(FILE), files::MAX_TEXT)? else {
+        return Ok(arguments);
+    };
     merged(arguments, &text, program)
 }
 
